@@ -257,20 +257,17 @@ async function createTransport(
         "@devtool/client/a2a"
       );
       const { createGrpcTransport } = await import("@connectrpc/connect-node");
+      const onLeftOut = (why: string): void =>
+        notify(`left out of what the agent sent: ${why}`);
       const card = await fetchAgentCard(
-        {
-          url,
-          extension: "optional",
-          fetch,
-          onLeftOut: (why) =>
-            notify(`left out of the card of the agent: ${why}`),
-        },
+        { url, extension: "optional", fetch, onLeftOut },
         AbortSignal.timeout(10_000),
       );
       return createAgentTransport(card, {
         url,
         token,
         fetch,
+        onLeftOut,
         grpc: (baseUrl) => createGrpcTransport({ baseUrl, nodeOptions }),
       });
     }

@@ -181,7 +181,7 @@ function createTasks(
 }
 
 function createServicesV03(options: A2aTransportOptions): Services {
-  const { protocolBinding, extension = "active" } = options;
+  const { protocolBinding, extension = "active", onLeftOut } = options;
   // The header activates the extension (CARD-3).
   const headers: CallHeaders =
     extension === "none" ? {} : { "x-a2a-extensions": EXTENSION_URI };
@@ -191,8 +191,8 @@ function createServicesV03(options: A2aTransportOptions): Services {
       : new JsonRpcEndpoint(options, headers);
   return {
     tasks: createTasks(taskCallsV03(endpoint, extension), options),
-    commands: createA2aCommandService(endpoint),
-    push: createPushServiceV03(endpoint),
+    commands: createA2aCommandService(endpoint, onLeftOut),
+    push: createPushServiceV03(endpoint, onLeftOut),
   };
 }
 
@@ -204,6 +204,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
     grpc,
     url,
     token = "",
+    onLeftOut,
   } = options;
   const headers: CallHeaders = defined({
     "a2a-version": "1.0",
@@ -215,7 +216,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
   ): Services => ({
     tasks: createTasks(taskCallsV1(binding, tenant), options),
     commands,
-    push: createPushServiceV1(binding, tenant),
+    push: createPushServiceV1(binding, tenant, onLeftOut),
   });
   if (protocolBinding === "GRPC" && grpc) {
     const refuse = (): never => {
@@ -230,7 +231,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
     const endpoint = new JsonRpcEndpoint(options, headers);
     return withBinding(
       createJsonRpcBinding(endpoint),
-      createA2aCommandService(endpoint),
+      createA2aCommandService(endpoint, onLeftOut),
     );
   }
   const endpoint = new HttpJsonEndpoint({
@@ -240,6 +241,6 @@ function createServicesV1(options: A2aTransportOptions): Services {
   });
   return withBinding(
     createHttpJsonBinding(endpoint),
-    createA2aCommandService(httpJsonCommandCalls(endpoint)),
+    createA2aCommandService(httpJsonCommandCalls(endpoint), onLeftOut),
   );
 }

@@ -5,8 +5,8 @@ import {
   type ListedAgent,
   ListedAgentSchema,
 } from "@devtool/schema";
-import type { AgentCard } from "@devtool/schema/a2a-v1";
-import { defined, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { AgentCard, AgentInterface } from "@devtool/schema/a2a-v1";
+import { defined, listOrEmpty } from "@devtool/schema/json";
 import { extensionOf } from "./a2a/agent-card.ts";
 import { agentUrl } from "./a2a/agent-url.ts";
 import type { ExtensionUse } from "./a2a/endpoint.ts";
@@ -18,11 +18,11 @@ import {
 } from "./a2a-transport.ts";
 
 /**
- * How to reach the agent that a card describes. `token`, `fetch` and `grpc` are
- * those of `A2aTransportOptions`.
+ * How to reach the agent that a card describes. `token`, `fetch`, `grpc`
+ * and `onLeftOut` are those of `A2aTransportOptions`.
  */
 export interface AgentTransportOptions
-  extends Pick<A2aTransportOptions, "token" | "fetch" | "grpc"> {
+  extends Pick<A2aTransportOptions, "token" | "fetch" | "grpc" | "onLeftOut"> {
   /**
    * The URL that the card was fetched from.
    */
@@ -53,36 +53,39 @@ export function createAgentTransport(
   card: AgentCard,
   options: AgentTransportOptions,
 ): Transport {
-  const { token = "" } = options;
+  const { token = "", onLeftOut } = options;
   const extension = extensionOf(card);
-  const candidates = card.supportedInterfaces.flatMap(
-    ({ url, protocolVersion, protocolBinding, tenant }) => {
-      const address = resolveAddress(url, options);
-      if (address === undefined) return [];
-      const candidate = {
-        ...options,
-        url: address,
-        protocolVersion: protocolVersion || "1.0",
-        protocolBinding: bindingOf(protocolBinding),
-        tenant,
-      };
-      return isSupported(candidate) ? [candidate] : [];
-    },
+  const offers = card.supportedInterfaces.map((offer) => ({
+    ...offer,
+    protocolVersion: offer.protocolVersion || "1.0",
+    protocolBinding: bindingOf(offer.protocolBinding),
+    address: resolveAddress(offer.url, options) ?? "",
+  }));
+  // An agent of which no interface has a URL is at that of its card.
+  const hasUrl = offers.some(({ url }) => url !== "");
+  const usable = offers.filter(
+    ({ url, address, ...offer }) =>
+      address !== "" &&
+      (url !== "" || !hasUrl) &&
+      isSupported({ ...offer, ...options }),
   );
   const best =
-    candidates.find(
-      ({ protocolVersion }) => !protocolVersion.startsWith("0."),
-    ) ?? candidates[0];
-  const streaming = card.capabilities?.streaming ?? true;
+    usable.find(({ protocolVersion }) => !protocolVersion.startsWith("0.")) ??
+    usable[0];
   if (best) {
-    const options = { ...best, extension, streaming };
-    return createTransportTo(options, listedAgentFrom(card, extension));
+    for (const offer of offers) {
+      const isFault = offer.address === "" || !isKnown(offer);
+      if (isFault && !usable.includes(offer)) {
+        onLeftOut?.(`an interface that cannot be used: ${describe(offer)}`);
+      }
+    }
+    const streaming = card.capabilities?.streaming ?? true;
+    return createTransportTo(
+      { ...options, ...best, url: best.address, extension, streaming },
+      listedAgentFrom(card, extension),
+    );
   }
-  const offers = card.supportedInterfaces.map(
-    ({ url, protocolVersion, protocolBinding }) =>
-      `${protocolVersion || "1.0"} over ${protocolBinding} at ${url}`,
-  );
-  const offered = `agent ${JSON.stringify(card.name)} offers ${offers.join(", ") || "nothing"}`;
+  const offered = `agent ${JSON.stringify(card.name)} offers ${offers.map(describe).join(", ") || "nothing"}`;
   const rule =
     token === ""
       ? ""
@@ -90,6 +93,24 @@ export function createAgentTransport(
   throw new ConnectError(
     `${rule}${offered}: ${CHOICES}`,
     Code.FailedPrecondition,
+  );
+}
+
+type Offer = Pick<
+  AgentInterface,
+  "url" | "protocolVersion" | "protocolBinding"
+>;
+
+function describe({ url, protocolVersion, protocolBinding }: Offer): string {
+  return `${protocolVersion} over ${protocolBinding} at ${url}`;
+}
+
+/** Whether A2A has such an interface, whether or not this client does. */
+function isKnown({ url, protocolVersion, protocolBinding }: Offer): boolean {
+  return (
+    url !== "" &&
+    /^(0\.3|1)(\.|$)/.test(protocolVersion) &&
+    BINDINGS.includes(protocolBinding)
   );
 }
 
@@ -105,7 +126,9 @@ function listedAgentFrom(
   const known = capabilities?.extensions ?? [];
   const uri = findExtension(known.map((one) => one.uri));
   const { follows } = known.find((one) => one.uri === uri)?.params ?? {};
-  const settings = listOrEmpty(follows).map(stringOrEmpty);
+  const settings = listOrEmpty(follows).filter(
+    (name) => typeof name === "string",
+  );
   const isSaid = extension === "none" || Array.isArray(follows);
   return create(
     ListedAgentSchema,
@@ -124,9 +147,11 @@ function listedAgentFrom(
  */
 function bindingOf(name: string): string {
   const letters = name.toUpperCase().replace(/[^A-Z]/g, "");
-  const known = ["JSONRPC", "HTTP+JSON", "GRPC"];
-  return known.find((each) => each.replace("+", "") === letters) ?? name;
+  return BINDINGS.find((each) => each.replace("+", "") === letters) ?? name;
 }
+
+/** The bindings that A2A defines. */
+const BINDINGS: readonly string[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
 /**
  * Resolves the URL of an interface; for gRPC it may be a host and port alone.

@@ -155,7 +155,13 @@ describe("fetching a card (CARD-2)", () => {
   it("B19: leaves out an element that cannot be read, and says so", async () => {
     const skills = [{ id: "a", tags: 7 }, 8, { id: "b" }];
     await using agent = await startRecordedAgent(
-      json({ ...card(EXTENSION_URI), skills, version: 1 }),
+      json({
+        ...card(EXTENSION_URI),
+        skills,
+        version: 1,
+        securitySchemes: { oauth: { type: "oauth2" } },
+        additionalInterfaces: [{ url: "http://a/", transport: 7 }],
+      }),
     );
     const leftOut: string[] = [];
     const onLeftOut = (why: string): unknown => leftOut.push(why);
@@ -164,7 +170,9 @@ describe("fetching a card (CARD-2)", () => {
     expect(leftOut).toEqual([
       expect.stringMatching(/skills\[0\]\.tags/),
       expect.stringMatching(/version/),
+      expect.stringMatching(/additionalInterfaces\[0\]\.transport must be/),
       expect.stringMatching(/skills\[1\] must be an object/),
+      expect.stringMatching(/securitySchemes\["oauth"\] "oauth2" is of a type/),
     ]);
   });
 

@@ -108,6 +108,31 @@ describe("the interface that is chosen from a card", () => {
     expect(agent.requests[0]?.headers.host).toContain("127.0.0.1");
   });
 
+  it("is told of those that cannot be used, but for A2A's own of other clients", () => {
+    const url = "https://a.example/";
+    const card = cardOf(
+      ["9.9", "JSONRPC", url],
+      ["1.0", "SOMETHING", url],
+      ["1.0", "JSONRPC", "http://["],
+      ["1.0", "JSONRPC", ""],
+      ["1.0", "JSONRPC", "http://b.example/"],
+      ["0.3", "GRPC", url],
+      ["0.3", "JSONRPC", url],
+    );
+    const told: string[] = [];
+    const onLeftOut = (why: string): unknown => told.push(why);
+    createAgentTransport(card, { url, token: "secret", onLeftOut });
+    expect(
+      told.map((why) => why.replace("an interface that cannot be used: ", "")),
+    ).toEqual([
+      `9.9 over JSONRPC at ${url}`,
+      `1.0 over SOMETHING at ${url}`,
+      "1.0 over JSONRPC at http://[",
+      "1.0 over JSONRPC at ",
+      "1.0 over JSONRPC at http://b.example/",
+    ]);
+  });
+
   it("is called with its tenant", async () => {
     await using agent = await startRecordedAgent(rpcAnswer(TASK_V1));
     const card = cardOf(["1.0", "JSONRPC", agent.url]);

@@ -1,11 +1,10 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import {
   emptyTask,
   reduceTask,
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../../../test/depth.ts";
 import { createA2aTransport } from "../src/a2a.ts";
@@ -14,6 +13,7 @@ import {
   streamMessage,
   textMessage,
 } from "../src/index.ts";
+import { generator, mutantOf } from "./mutants.ts";
 import { deadline, joinText, madeText, QUICK } from "./streams.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_FRAME_MUTANTS", {
@@ -82,7 +82,8 @@ describe.each([
       for (let round = 0; round < MUTANTS; round++) {
         const index = Math.floor(random() * frames.length);
         const original = frames[index] ?? {};
-        const { json, at } = mutated(original, random);
+        const { json, path } = mutantOf(original, random);
+        const at = path.join(".");
         // What a frame is about decides whose frame it is.
         if (/(^|\.)(id|taskId)$/.test(at)) continue;
         const sent = frames.map((frame, each) =>
@@ -191,70 +192,4 @@ function answerTo(
     ? { result }
     : { error: { code: -32601, message: "no such method" } };
   return Response.json({ jsonrpc: "2.0", id, ...outcome });
-}
-
-/** Returns JSON with one element changed or removed, and its path. */
-function mutated(
-  json: JsonObject,
-  random: () => number,
-): { readonly json: JsonObject; readonly at: string } {
-  const paths = pathsOf(json);
-  const path = paths[Math.floor(random() * paths.length)] ?? [];
-  const values: (JsonValue | undefined)[] = [
-    undefined,
-    null,
-    77,
-    "odd",
-    true,
-    [],
-    [77],
-    {},
-    { odd: 1 },
-  ];
-  const value = values[Math.floor(random() * values.length)];
-  const changed = replaced(json, path, value);
-  return { json: isObject(changed) ? changed : {}, at: path.join(".") };
-}
-
-function pathsOf(
-  json: JsonValue,
-  path: readonly string[] = [],
-): (readonly string[])[] {
-  const entries =
-    typeof json === "object" && json !== null ? Object.entries(json) : [];
-  const inner = entries.flatMap(([key, value]) =>
-    pathsOf(value, [...path, key]),
-  );
-  return path.length === 0 ? inner : [path, ...inner];
-}
-
-function replaced(
-  json: JsonValue,
-  [key = "", ...rest]: readonly string[],
-  value: JsonValue | undefined,
-): JsonValue {
-  if (Array.isArray(json)) {
-    const index = Number(key);
-    if (rest.length === 0 && value === undefined)
-      return json.toSpliced(index, 1);
-    const next =
-      rest.length === 0
-        ? (value ?? null)
-        : replaced(json[index] ?? null, rest, value);
-    return json.with(index, next);
-  }
-  const { [key]: old = null, ...others } = isObject(json) ? json : {};
-  if (rest.length > 0) return { ...others, [key]: replaced(old, rest, value) };
-  return value === undefined ? others : { ...others, [key]: value };
-}
-
-/** A generator of numbers from 0 to 1 (mulberry32). */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

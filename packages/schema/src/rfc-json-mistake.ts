@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { keepStart } from "./cut-text.ts";
 import { isObject } from "./json.ts";
-import { mistyped, WireError } from "./wire-error.ts";
+import { keyPath, mistyped, WireError } from "./wire-error.ts";
 
 /**
  * Returns the field with a name in JSON, in either spelling. Undefined if the
@@ -46,10 +46,12 @@ export function mistakeIn(
 ): WireError {
   for (const [key, value] of Object.entries(json)) {
     const field = findField(schema, key);
-    const reason = field && failureOf(() => read(schema, { [key]: value }));
-    const at = path === "" ? key : `${path}.${key}`;
+    const failure = (one: JsonValue): unknown =>
+      failureOf(() => read(schema, { [key]: one }));
+    const reason = field && failure(value);
     if (field && reason) {
-      return mistakeOf(field, value, { path: at, cause: reason, read });
+      const where = { path: keyPath(path, key), cause: reason, read };
+      return mistakeOf(field, value, where, failure);
     }
   }
   const reason =
@@ -69,35 +71,36 @@ function mistakeOf(
   field: DescField,
   value: JsonValue,
   where: FailedRead,
+  failure: (value: JsonValue) => unknown,
 ): WireError {
-  const { path, cause, read } = where;
-  const schema = field.message;
-  const wanted = describeType(field);
-  if (!schema || schema.typeName.startsWith("google.protobuf.")) {
-    return mistyped(path, value, wanted, cause);
-  }
+  const { path, cause } = where;
   if (field.fieldKind === "list" && Array.isArray(value)) {
-    const index = value.findIndex(
-      (item) => !isObject(item) || failureOf(() => read(schema, item)),
-    );
-    const item = value[index];
-    const at = `${path}[${index}]`;
-    return isObject(item)
-      ? mistakeIn(schema, item, { ...where, path: at })
-      : mistyped(at, item, "an object", cause);
+    const index = value.findIndex((item) => failure([item]));
+    const at = { ...where, path: `${path}[${index}]` };
+    if (index >= 0) return elementMistake(field, value[index] ?? null, at);
   }
   if (field.fieldKind === "map" && isObject(value)) {
-    const [key, item] =
-      Object.entries(value).find(
-        ([, item]) => isObject(item) && failureOf(() => read(schema, item)),
-      ) ?? [];
-    if (isObject(item)) {
-      return mistakeIn(schema, item, { ...where, path: `${path}.${key}` });
-    }
+    const found = Object.entries(value).find(([key, item]) =>
+      failure({ [key]: item }),
+    );
+    const at = { ...where, path: keyPath(path, found?.[0] ?? "") };
+    if (found) return elementMistake(field, found[1], at);
   }
-  return isObject(value) && field.fieldKind === "message"
-    ? mistakeIn(schema, value, where)
-    : mistyped(path, value, wanted, cause);
+  return field.fieldKind === "message"
+    ? elementMistake(field, value, where)
+    : mistyped(path, value, describeType(field), cause);
+}
+
+/** The mistake in an element of a list or map, or in a message. */
+function elementMistake(
+  field: DescField,
+  value: JsonValue,
+  where: FailedRead,
+): WireError {
+  const schema = field.message;
+  const isOurs = schema && !schema.typeName.startsWith("google.protobuf.");
+  if (isOurs && isObject(value)) return mistakeIn(schema, value, where);
+  return mistyped(where.path, value, describeElement(field), where.cause);
 }
 
 function failureOf(read: () => unknown): unknown {
@@ -120,11 +123,14 @@ function describeType(field: DescField): string {
   if (field.fieldKind === "list") {
     return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;
   }
-  if (field.fieldKind === "map") return "an object";
-  if (field.fieldKind === "message") {
+  return field.fieldKind === "map" ? "an object" : describeElement(field);
+}
+
+function describeElement(field: DescField): string {
+  if (field.message) {
     return WELL_KNOWN[field.message.typeName] ?? "an object";
   }
-  if (field.fieldKind === "enum") {
+  if (field.enum) {
     return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;
   }
   const name = scalarName(field.scalar);

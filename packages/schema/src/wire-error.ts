@@ -44,6 +44,15 @@ export class WireError extends Error {
   }
 }
 
+/**
+ * Returns the path of a field, or of an entry of a map: `a.b`, or `a["b.c"]` for
+ * a name that is not a word.
+ */
+export function keyPath(path: string, key: string): string {
+  if (!/^[\w$@-]+$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === "" ? key : `${path}.${key}`;
+}
+
 /** Creates the error for a field with a value of the wrong type. */
 export function mistyped(
   field: string,

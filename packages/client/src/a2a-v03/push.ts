@@ -2,14 +2,17 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { PushService } from "@devtool/schema";
 import { decodePushConfig, encodePushConfig } from "@devtool/schema/a2a-v03";
-import { listOrEmpty } from "@devtool/schema/json";
+import { decodeEach } from "../a2a/decode-readable.ts";
+import type { EndpointOptions } from "../a2a/endpoint.ts";
 import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
+import { decodeAnswer } from "../a2a/wire.ts";
 
 /**
  * Creates the service of push notification configs on top of A2A 0.3.
  */
 export function createPushServiceV03(
   endpoint: RpcEndpoint,
+  tell: EndpointOptions["onLeftOut"],
 ): ServiceImpl<typeof PushService> {
   const call = (
     verb: string,
@@ -24,7 +27,7 @@ export function createPushServiceV03(
         config ? encodePushConfig(config) : {},
         signal,
       );
-      return { config: decodePushConfig(stored) };
+      return { config: decodeAnswer(() => decodePushConfig(stored)) };
     },
     async getPushConfig({ taskId, configId }, { signal }) {
       const stored = await call(
@@ -32,11 +35,11 @@ export function createPushServiceV03(
         { id: taskId, pushNotificationConfigId: configId },
         signal,
       );
-      return { config: decodePushConfig(stored) };
+      return { config: decodeAnswer(() => decodePushConfig(stored)) };
     },
     async listPushConfigs({ taskId }, { signal }) {
       const stored = await call("list", { id: taskId }, signal);
-      return { configs: listOrEmpty(stored).map(decodePushConfig) };
+      return { configs: decodeEach(stored, decodePushConfig, tell) };
     },
     async deletePushConfig({ taskId, configId }, { signal }) {
       await call(

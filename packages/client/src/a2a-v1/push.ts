@@ -1,11 +1,19 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { PushConfigSchema, type PushService } from "@devtool/schema";
+import {
+  type PushConfig,
+  PushConfigSchema,
+  type PushService,
+} from "@devtool/schema";
 import {
   A2AService,
+  decodeA2aJson,
   pushConfigFromA2a,
   pushConfigToA2a,
 } from "@devtool/schema/a2a-v1";
+import { objectOrEmpty } from "@devtool/schema/json";
+import { decodeEach } from "../a2a/decode-readable.ts";
+import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { type A2aBinding, callStrictly } from "./binding.ts";
 
 /**
@@ -15,6 +23,7 @@ import { type A2aBinding, callStrictly } from "./binding.ts";
 export function createPushServiceV1(
   binding: A2aBinding,
   tenant: string,
+  tell: EndpointOptions["onLeftOut"],
 ): ServiceImpl<typeof PushService> {
   const { method } = A2AService;
   return {
@@ -39,13 +48,18 @@ export function createPushServiceV1(
       return { config: pushConfigFromA2a(stored) };
     },
     async listPushConfigs({ taskId }, { signal }) {
-      const { configs } = await callStrictly(
-        binding,
-        method.listTaskPushNotificationConfigs,
-        { taskId, tenant },
-        signal,
+      const { configs = null } = objectOrEmpty(
+        await binding.call(
+          method.listTaskPushNotificationConfigs,
+          { taskId, tenant },
+          signal,
+        ),
       );
-      return { configs: configs.map(pushConfigFromA2a) };
+      const read = (json: JsonValue): PushConfig =>
+        pushConfigFromA2a(
+          decodeA2aJson(method.getTaskPushNotificationConfig.output, json),
+        );
+      return { configs: decodeEach(configs, read, tell) };
     },
     async deletePushConfig({ taskId, configId }, { signal }) {
       await callStrictly(

@@ -3,6 +3,7 @@ import {
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  WireError,
 } from "@devtool/schema";
 import {
   A2AService,
@@ -18,6 +19,7 @@ import {
 } from "@devtool/schema/a2a-v1";
 import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "../a2a/decode-readable.ts";
+import { rowsOf } from "../a2a/plain-list.ts";
 import type { Answer, Frame } from "../a2a/rpc-endpoint.ts";
 import { continueInNewTask, type TaskCalls } from "../a2a/task-calls.ts";
 import { unreadableAnswer } from "../a2a/wire.ts";
@@ -126,9 +128,12 @@ async function listTasks(
   });
   const { output } = A2AService.method.listTasks;
   const json = await binding.call(A2AService.method.listTasks, request, signal);
-  const { value, leftOut } = decodeReadable(json ?? {}, (page) =>
-    decodeA2aJson(output, page),
-  );
+  const { value, leftOut } = decodeReadable(json ?? {}, (page) => {
+    const read = decodeA2aJson(output, page);
+    const at = read.tasks.findIndex(({ id }) => id === "");
+    if (at >= 0) throw new WireError(`tasks[${at}]`, "", "has no id");
+    return read;
+  });
   if (!value) throw unreadableAnswer(leftOut);
   const summaries = value.tasks.map(({ id, contextId, status }) => {
     const state = stateFromA2a(status?.state ?? A2aTaskState.UNSPECIFIED);
@@ -141,11 +146,12 @@ async function listTasks(
     });
     return { id, contextId, title: "", lastEvent };
   });
-  // A list has no other place for what is missing in it.
-  const missing = leftOut.map((why) => ({ title: `left out: ${why}` }));
-  const { nextPageToken } = value;
+  // The same page would come again and again.
+  const isSame = pageToken !== "" && value.nextPageToken === pageToken;
+  const nextPageToken = isSame ? "" : value.nextPageToken;
+  const ends = isSame ? ["further pages, which the agent does not give"] : [];
   return create(ListTasksResponseSchema, {
-    tasks: [...summaries, ...missing],
+    tasks: [...summaries, ...rowsOf([...leftOut, ...ends])],
     nextPageToken,
   });
 }

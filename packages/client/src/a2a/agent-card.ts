@@ -3,7 +3,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import {
   decodeRfcJson,
   findExtension,
+  isExtensionUri,
+  mistyped,
   parseJson,
+  quote,
   WireError,
 } from "@devtool/schema";
 import {
@@ -13,13 +16,13 @@ import {
   decodeA2aJson,
 } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { agentUrl } from "./agent-url.ts";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { readErrorText } from "./errors.ts";
 import { readText } from "./response-text.ts";
-import { waitFor } from "./wire.ts";
+import { waitFor, wellFormed } from "./wire.ts";
 
 /**
  * Options of `fetchAgentCard`.
@@ -75,8 +78,8 @@ export async function fetchAgentCard(
 ): Promise<AgentCard> {
   const { url, extension = "required", onLeftOut } = options;
   const text = await fetchCardText(options, signal);
-  const json = asFailedPrecondition(() => parseJson(text));
-  const { value: card, leftOut } = decodeReadable(json, decodeCard);
+  const json = asFailedPrecondition(() => wellFormed(parseJson(text)));
+  const { value: card, leftOut } = decodeReadable(json, decodeWhole);
   if (!card || card.supportedInterfaces.length === 0) {
     const [why = "it lists no interface"] = leftOut;
     throw new ConnectError(why, Code.FailedPrecondition);
@@ -89,16 +92,65 @@ export async function fetchAgentCard(
   return card;
 }
 
+/**
+ * Elements of a card that are left out as a whole: without a part of it, an
+ * interface is another one, and a requirement of less.
+ */
+const WHOLE =
+  /^(AgentCard\.)?((supported|additional)_?[iI]nterfaces|(skills\[\d+\]\.)?security(_?[rR]equirements)?)\[\d+\]/;
+
+function decodeWhole(json: JsonValue): AgentCard {
+  try {
+    const card = decodeCard(json);
+    assertFollows(card);
+    return card;
+  } catch (reason) {
+    const field = reason instanceof WireError && WHOLE.exec(reason.field)?.[0];
+    if (!field) throw reason;
+    const sentence = reason.message;
+    throw new WireError(field, "", "", { sentence, cause: reason });
+  }
+}
+
 function decodeCard(json: JsonValue): AgentCard {
-  const isV1 = listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
+  const { supportedInterfaces, url, capabilities } = objectOrEmpty(json);
+  const listed = supportedInterfaces ?? [];
+  const isV1 = !Array.isArray(listed) || listed.length > 0;
   if (isV1) return decodeA2aJson(AgentCardSchema, json);
-  const card = agentCardFromV03(
-    decodeRfcJson(CardV03Schema, json, "AgentCard"),
+  const old = decodeRfcJson(CardV03Schema, json, "AgentCard");
+  const card = agentCardFromV03(old);
+  const unknown = Object.keys(old.securitySchemes).find(
+    (name) => !Object.hasOwn(card.securitySchemes, name),
   );
+  if (unknown !== undefined) {
+    throw new WireError(
+      `securitySchemes[${JSON.stringify(unknown)}]`,
+      quote(old.securitySchemes[unknown]?.type),
+      "is of a type that is not read: http, apiKey, openIdConnect and mutualTLS are",
+    );
+  }
   // Agents that stream and do not say so are common.
-  const said = objectOrEmpty(objectOrEmpty(json).capabilities).streaming;
-  if (said === undefined) delete card.capabilities?.streaming;
+  const { streaming = null } = objectOrEmpty(capabilities);
+  if (streaming === null) delete card.capabilities?.streaming;
+  if (typeof url !== "string") {
+    card.supportedInterfaces = card.supportedInterfaces.filter(
+      (each) => each.url !== "",
+    );
+  }
   return card;
+}
+
+/** Throws a `WireError` for what an agent follows if it is not text. */
+function assertFollows({ capabilities }: AgentCard): void {
+  const extensions = capabilities?.extensions ?? [];
+  for (const [index, { uri, params }] of extensions.entries()) {
+    const { follows = null } = isExtensionUri(uri) && params ? params : {};
+    const path = `capabilities.extensions[${index}].params.follows`;
+    if (follows === null) continue;
+    if (!Array.isArray(follows)) throw mistyped(path, follows, "a list");
+    const at = follows.findIndex((name) => typeof name !== "string");
+    if (at >= 0) throw mistyped(`${path}[${at}]`, follows[at], "a string");
+  }
 }
 
 /**

@@ -1,18 +1,24 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   decodeRfcJson,
   ExecuteSlashCommandRequestSchema,
   ExecuteSlashCommandResponseSchema,
   encodeRfcJson,
+  type GetAllSlashCommandsResponse,
   GetAllSlashCommandsResponseSchema,
   type RunSlashCommandRequest,
   SessionSettingsSchema,
+  type SlashCommand,
   type SlashCommandService,
+  WireError,
 } from "@devtool/schema";
 import { settingsMetadata } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
+import { decodeTold } from "./decode-readable.ts";
+import type { EndpointOptions } from "./endpoint.ts";
 import type { RpcEndpoint } from "./rpc-endpoint.ts";
+import { decodeAnswer } from "./wire.ts";
 
 /**
  * Creates the slash-command service. The extension adds its two methods to both
@@ -20,6 +26,7 @@ import type { RpcEndpoint } from "./rpc-endpoint.ts";
  */
 export function createA2aCommandService(
   endpoint: Pick<RpcEndpoint, "call">,
+  tell: EndpointOptions["onLeftOut"],
 ): ServiceImpl<typeof SlashCommandService> {
   return {
     async getAllSlashCommands(
@@ -36,7 +43,11 @@ export function createA2aCommandService(
         scopeParams({ contextId, settings, sessionSettings: chosen }),
         signal,
       );
-      return decodeRfcJson(GetAllSlashCommandsResponseSchema, json);
+      return readCommands(
+        json,
+        (given) => decodeRfcJson(GetAllSlashCommandsResponseSchema, given),
+        tell,
+      );
     },
     async runSlashCommand(
       { command = create(ExecuteSlashCommandRequestSchema), ...scope },
@@ -47,9 +58,38 @@ export function createA2aCommandService(
         ...scopeParams(scope),
       };
       const json = await endpoint.call("command/execute", params, signal);
-      return { result: decodeRfcJson(ExecuteSlashCommandResponseSchema, json) };
+      return {
+        result: decodeAnswer(() =>
+          decodeRfcJson(ExecuteSlashCommandResponseSchema, json),
+        ),
+      };
     },
   };
+}
+
+/**
+ * Reads a list of slash commands. A command without a name cannot be run, and is
+ * left out with those below it.
+ */
+export function readCommands(
+  json: JsonValue,
+  decode: (json: JsonValue) => GetAllSlashCommandsResponse,
+  tell: EndpointOptions["onLeftOut"],
+): GetAllSlashCommandsResponse {
+  const named = (given: JsonValue): GetAllSlashCommandsResponse => {
+    const response = decode(given);
+    assertNamed(response.commands, "commands");
+    return response;
+  };
+  return decodeTold(json ?? {}, named, tell);
+}
+
+function assertNamed(commands: readonly SlashCommand[], path: string): void {
+  for (const [index, { name, subCommands }] of commands.entries()) {
+    const at = `${path}[${index}]`;
+    if (name === "") throw new WireError(at, "", "is a command without a name");
+    assertNamed(subCommands, `${at}.subCommands`);
+  }
 }
 
 /** The conversation of a command, and the settings of a new one. */

@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { WireError } from "@devtool/schema";
+import { mistyped, WireError } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
+import type { EndpointOptions } from "./endpoint.ts";
+import { unreadableAnswer } from "./wire.ts";
 
 /**
  * What could be decoded of an answer.
@@ -53,6 +55,47 @@ export function decodeReadable<T>(
   return { value: undefined, leftOut };
 }
 
+/**
+ * Decodes an answer as `decodeReadable` does, and calls `tell` for what was left
+ * out, as `EndpointOptions.onLeftOut` describes. Throws `Code.DataLoss` if
+ * nothing can be decoded.
+ */
+export function decodeTold<T>(
+  json: JsonValue,
+  decode: (json: JsonValue) => T,
+  tell: EndpointOptions["onLeftOut"],
+): T {
+  const { value, leftOut } = decodeReadable(json, decode);
+  if (value === undefined) throw unreadableAnswer(leftOut);
+  for (const why of leftOut) tell?.(why);
+  return value;
+}
+
+/**
+ * Decodes each item of a list alone, and calls `tell` for each that is left out,
+ * as a whole: half of it would mean something else. Null is an empty list. Throws
+ * `Code.DataLoss` for what is not a list.
+ */
+export function decodeEach<T>(
+  list: JsonValue,
+  decode: (item: JsonValue) => T,
+  tell: EndpointOptions["onLeftOut"],
+): T[] {
+  if (list === null) return [];
+  if (!Array.isArray(list)) {
+    throw unreadableAnswer([mistyped("", list, "a list").message]);
+  }
+  return list.flatMap((item, index) => {
+    try {
+      return [decode(item)];
+    } catch (reason) {
+      if (!(reason instanceof WireError)) throw reason;
+      tell?.(`item ${index + 1} of the list: ${reason.message}`);
+      return [];
+    }
+  });
+}
+
 type Path = readonly (string | number)[];
 
 /**
@@ -62,9 +105,13 @@ type Path = readonly (string | number)[];
  */
 function resolve(json: JsonValue, field: string): Path {
   const names = Array.from(
-    field.matchAll(/\["([^"]*)"\]|\[(\d+)\]|([^.[\]]+)/g),
-    ([, quoted, index, name]) =>
-      index === undefined ? (quoted ?? name ?? "") : Number(index),
+    field.matchAll(/\[("(?:[^"\\]|\\.)*")\]|\[(\d+)\]|([^.[\]]+)/g),
+    ([, quoted, index, name = ""]) =>
+      quoted === undefined
+        ? index === undefined
+          ? name
+          : Number(index)
+        : String(JSON.parse(quoted)),
   );
   const starts: Path[] = [names, names.slice(1), ["task", ...names]];
   const found = starts.map((path) => existing(json, path));

@@ -21,6 +21,14 @@ export interface EndpointOptions {
    * Default: the global `fetch`.
    */
   readonly fetch?: typeof globalThis.fetch;
+  /**
+   * Called for each element of an answer that cannot be used and is left out, if
+   * the answer has no place to say so: of a list of slash commands or push
+   * configs, and interfaces of a card. Tasks and their lists say so themselves.
+   *
+   * Default: not reported.
+   */
+  readonly onLeftOut?: (why: string) => void;
 }
 
 /**

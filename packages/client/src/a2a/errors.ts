@@ -6,46 +6,37 @@ import {
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  decodeRfcJson,
-  ErrorContextSchema,
-  keepStart,
-  WireError,
-} from "@devtool/schema";
+import { decodeRfcJson, ErrorContextSchema, keepStart } from "@devtool/schema";
 import {
   type BadRequest,
   BadRequestSchema,
   type ErrorInfo,
   ErrorInfoSchema,
 } from "@devtool/schema/a2a-v1";
-import {
-  errorFromRest,
-  JsonRpcCode,
-  type JsonRpcError,
-} from "@devtool/schema/a2a-v03";
+import { errorFromRest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import {
   listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
 } from "@devtool/schema/json";
+import { decodeReadable } from "./decode-readable.ts";
 import { decodeAnswer } from "./wire.ts";
 
 /**
  * Converts an error of A2A over JSON-RPC. In 1.0 its data is a list of
  * `google.rpc` details; in 0.3 it names the field that is wrong.
  */
-export function errorFromJsonRpc({
-  code,
-  message,
-  data,
-}: JsonRpcError): ConnectError {
-  const json = data ? toJson(ValueSchema, data) : null;
+export function errorFromJsonRpc(
+  code: number,
+  message: string,
+  data: JsonValue,
+): ConnectError {
   const connectCode = JSON_RPC_CODES.get(code) ?? Code.Unknown;
-  if (Array.isArray(json)) {
-    return errorWithDetails(message, connectCode, readDetails(json));
+  if (Array.isArray(data)) {
+    return errorWithDetails(message, connectCode, readDetails(data));
   }
-  const { field, value } = objectOrEmpty(json);
+  const { field, value } = objectOrEmpty(data);
   if (typeof field !== "string") return new ConnectError(message, connectCode);
   const context = {
     desc: ErrorContextSchema,
@@ -59,10 +50,16 @@ export function errorFromJsonRpc({
  * of AIP-193. Returns undefined if the body is not an error.
  */
 export function errorFromHttpJsonV1(json: JsonValue): ConnectError | undefined {
-  const { status, message, details } = objectOrEmpty(objectOrEmpty(json).error);
-  if (typeof message !== "string") return undefined;
-  const code = GRPC_STATUSES.get(stringOrEmpty(status)) ?? Code.Unknown;
-  return errorWithDetails(message, code, readDetails(listOrEmpty(details)));
+  const { error } = objectOrEmpty(json);
+  const { status, message, details } = objectOrEmpty(error);
+  const code = GRPC_STATUSES.get(stringOrEmpty(status));
+  if (typeof message !== "string" && code === undefined) return undefined;
+  const text = stringOrEmpty(message) || stringOrEmpty(status);
+  return errorWithDetails(
+    text,
+    code ?? Code.Unknown,
+    readDetails(listOrEmpty(details)),
+  );
 }
 
 /**
@@ -84,7 +81,13 @@ export function errorFromHttpJsonV03(
     return errorFromHttpStatus(status, JSON.stringify(json));
   }
   const error = decodeAnswer(() => errorFromRest(json, status));
-  return error && errorFromJsonRpc(error);
+  if (!error) return undefined;
+  const { code, message, data } = error;
+  return errorFromJsonRpc(
+    code,
+    message,
+    data ? toJson(ValueSchema, data) : null,
+  );
 }
 
 /**
@@ -135,7 +138,7 @@ export function readErrorText(body: string): string {
     stringOrEmpty(json.error) ||
     stringOrEmpty(json.message) ||
     stringOrEmpty(objectOrEmpty(json.error).message);
-  return keepStart(message || body.trim(), 400);
+  return keepStart((message || body.trim()).toWellFormed(), 400);
 }
 
 /**
@@ -154,7 +157,8 @@ function readDetails(json: readonly JsonValue[]): ErrorDetails {
 }
 
 /**
- * Returns the details of one type. Details that cannot be read are skipped.
+ * Returns the details of one type. What cannot be read of them is left
+ * out.
  */
 function detailsOfType<Desc extends DescMessage>(
   schema: Desc,
@@ -164,12 +168,10 @@ function detailsOfType<Desc extends DescMessage>(
     if (!stringOrEmpty(detail["@type"]).endsWith(`/${schema.typeName}`)) {
       return [];
     }
-    try {
-      return [decodeRfcJson(schema, detail)];
-    } catch (reason) {
-      if (reason instanceof WireError) return [];
-      throw reason;
-    }
+    const decode = (json: JsonValue): MessageShape<Desc> =>
+      decodeRfcJson(schema, json);
+    const { value } = decodeReadable(detail, decode);
+    return value ? [value] : [];
   });
 }
 

@@ -11,7 +11,7 @@ import { errorFromHttpStatus } from "./errors.ts";
 import { readText } from "./response-text.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import { isEventStream, readServerSentEvents } from "./server-sent-events.ts";
-import { noStream, parseAnswer, waitFor } from "./wire.ts";
+import { noStream, parseAnswer, waitFor, wellFormed } from "./wire.ts";
 
 /**
  * Options of an `HttpJsonEndpoint`.
@@ -124,7 +124,7 @@ export class HttpJsonEndpoint {
     const error =
       json === undefined
         ? undefined
-        : this.#options.errorFrom(json, response.status);
+        : this.#options.errorFrom(wellFormed(json), response.status);
     throw error ?? errorFromHttpStatus(response.status, text);
   }
 }

@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, keepStart } from "@devtool/schema";
-import { JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
+import { JsonRpcCode, JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
 import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import {
@@ -147,14 +147,11 @@ function readResult(json: JsonValue): JsonValue {
 
 /** Reads an error of any form: one that cannot be read ends the call, too. */
 function readError(error: JsonValue): ConnectError {
-  const { code, message } = objectOrEmpty(error);
-  if (Number.isInteger(code) && typeof message === "string") {
-    const { outcome } = decodeRfcJson(JsonRpcResponseSchema, { error });
-    if (outcome.case === "error") return errorFromJsonRpc(outcome.value);
-  }
+  const { code, message, data = null } = objectOrEmpty(error);
   const said = typeof error === "string" ? error : stringOrEmpty(message);
   const text = said || keepStart(JSON.stringify(error), MAX_ERROR_LENGTH);
-  return new ConnectError(text, Code.Internal);
+  const known = typeof code === "number" ? code : JsonRpcCode.INTERNAL_ERROR;
+  return errorFromJsonRpc(known, text, data);
 }
 
 /** Maximum length of an error that is shown as JSON, in characters. */

@@ -1,5 +1,10 @@
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { ListTasksRequest } from "@devtool/schema";
+import {
+  type ListTasksRequest,
+  type TaskSummary,
+  TaskSummarySchema,
+} from "@devtool/schema";
 
 /**
  * Throws `Code.Unimplemented` for a list with a filter that only devtool's own
@@ -21,4 +26,14 @@ export function assertPlainList(
       Code.Unimplemented,
     );
   }
+}
+
+/**
+ * Returns rows of a list of tasks that say what is left out of it: a list has no
+ * other place for that.
+ */
+export function rowsOf(leftOut: readonly string[]): TaskSummary[] {
+  return leftOut.map((why) =>
+    create(TaskSummarySchema, { title: `left out: ${why}` }),
+  );
 }

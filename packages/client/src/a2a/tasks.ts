@@ -20,7 +20,7 @@ import {
   sessionMetadata,
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
-import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
+import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { type KnownTask, KnownTasks } from "./known-tasks.ts";
@@ -264,13 +264,16 @@ function readTask(
   { result, leftOut = [], doubt }: Answer,
   known: KnownTasks,
 ): Task {
-  const hasStatus = objectOrEmpty(result).status !== undefined;
-  const { value, leftOut: unread } = decodeReadable(result ?? null, (json) => {
-    const isWhole = !hasStatus || isObject(objectOrEmpty(json).status);
-    return isWhole ? taskFromAnswer(json) : undefined;
-  });
+  const { value, leftOut: unread } = decodeReadable(
+    result ?? null,
+    taskFromAnswer,
+  );
   const missing = [...leftOut, ...unread];
-  if (!value) throw unreadableAnswer(missing);
+  const isEmpty =
+    missing.length > 0 &&
+    value?.state === TaskState.UNSPECIFIED &&
+    value.history.length + value.artifacts.length === 0;
+  if (!value || isEmpty) throw unreadableAnswer(missing);
   // A known task has the sequence that a stream has shown, from which the
   // events of agents without ids are counted on.
   known.update({ ...value, sequence: 0n });

@@ -82,7 +82,11 @@ export function parseAnswer(text: string): JsonValue {
 /** The escape of half a surrogate pair. */
 const SURROGATE = /\\u[dD][89a-fA-F]/;
 
-function wellFormed(json: JsonValue): JsonValue {
+/**
+ * Returns JSON with the replacement character for each half of a surrogate
+ * pair.
+ */
+export function wellFormed(json: JsonValue): JsonValue {
   if (typeof json === "string") return json.toWellFormed();
   if (Array.isArray(json)) return json.map(wellFormed);
   if (!isObject(json)) return json;

@@ -26,6 +26,7 @@ import {
   GeminiCliSettingsSchema,
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
+import { readCommands } from "../a2a/commands.ts";
 import { readText } from "../a2a/response-text.ts";
 import { isEventStream } from "../a2a/server-sent-events.ts";
 import { assertNoAgent, assertSettings } from "./assert-sendable.ts";
@@ -49,9 +50,8 @@ export function createGeminiCliCommandService(
   return {
     async getAllSlashCommands({ sessionSettings }, { signal }) {
       assertNoAgent(sessionSettings?.agent ?? "");
-      return decodeCommandList(
-        (await endpoint.get("/listCommands", signal)) ?? {},
-      );
+      const json = (await endpoint.get("/listCommands", signal)) ?? null;
+      return readCommands(json, decodeCommandList, endpoint.onLeftOut);
     },
     async runSlashCommand(request, { signal }) {
       const command =

@@ -5,6 +5,7 @@ import { ErrorResponseSchema } from "@devtool/schema/gemini-cli";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
 import { readText } from "../a2a/response-text.ts";
+import { wellFormed } from "../a2a/wire.ts";
 import { fetchWithToken } from "../bearer-token.ts";
 
 /**
@@ -15,8 +16,11 @@ export class GeminiCliEndpoint {
   readonly rpc: JsonRpcEndpoint;
   readonly #options: EndpointOptions;
 
+  readonly onLeftOut: EndpointOptions["onLeftOut"];
+
   constructor(options: EndpointOptions) {
     this.#options = options;
+    this.onLeftOut = options.onLeftOut;
     // No extension header: on a server that has both, it would activate our own
     // extension.
     this.rpc = new JsonRpcEndpoint(options, {});
@@ -31,7 +35,7 @@ export class GeminiCliEndpoint {
     if (!response.ok) throw await errorFromResponse(response);
     return response.status === 204
       ? undefined
-      : parseJson(quoteInexactNumbers(await readText(response)));
+      : wellFormed(parseJson(quoteInexactNumbers(await readText(response))));
   }
 
   /**

@@ -5,6 +5,7 @@ import {
   emptyTask,
   endsExchange,
   type ListTasksRequest,
+  mistyped,
   type SendMessageRequest,
   SendMessageRequestSchema,
   type Task,
@@ -14,20 +15,18 @@ import {
   TaskState,
   type TaskSummary,
   TaskSummarySchema,
+  WireError,
 } from "@devtool/schema";
 import { decodeState } from "@devtool/schema/a2a-v03";
 import {
   decodeGeminiCliTask,
   encodeGeminiCliSend,
+  type TaskInfo,
   TaskInfoSchema,
 } from "@devtool/schema/gemini-cli";
-import {
-  defined,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
-import { assertPlainList } from "../a2a/plain-list.ts";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { decodeReadable, decodeTold } from "../a2a/decode-readable.ts";
+import { assertPlainList, rowsOf } from "../a2a/plain-list.ts";
 import type { Frame } from "../a2a/rpc-endpoint.ts";
 import { unreadableAnswer } from "../a2a/wire.ts";
 import { assertSendable } from "./assert-sendable.ts";
@@ -63,16 +62,15 @@ export function createGeminiCliTaskService(
       }
     },
     async getTask({ taskId }, { signal }) {
-      const task = decodeGeminiCliTask(
-        await endpoint.rpc.call("tasks/get", { id: taskId }, signal),
-      );
+      const json = await endpoint.rpc.call("tasks/get", { id: taskId }, signal);
+      const task = decodeTold(json, decodeGeminiCliTask, endpoint.onLeftOut);
       return { task: recorded.find(taskId)?.task ?? task };
     },
     async listTasks(request, { signal }) {
       assertPlainList(request, "Gemini CLI's server");
       return {
         tasks: readTaskList(
-          await endpoint.get("/tasks/metadata", signal),
+          (await endpoint.get("/tasks/metadata", signal)) ?? [],
           request,
         ),
       };
@@ -122,7 +120,9 @@ async function cancelTask(
     signal,
   );
   const known = recorded.find(taskId);
-  if (!known) return decodeGeminiCliTask(answer);
+  if (!known) {
+    return decodeTold(answer, decodeGeminiCliTask, endpoint.onLeftOut);
+  }
   if (known.task.state !== TaskState.CANCELED) {
     // Recorded as the frame that the task's stream would have received.
     const { id = "", contextId = "", status = {} } = objectOrEmpty(answer);
@@ -209,14 +209,11 @@ async function* withTurnErrors(
  * server does not know.
  */
 function readTaskList(
-  json: JsonValue | undefined,
+  json: JsonValue,
   request: ListTasksRequest,
 ): TaskSummary[] {
-  return listOrEmpty(json).flatMap((item) => {
-    const { id, contextId, taskState, model } = decodeRfcJson(
-      TaskInfoSchema,
-      item,
-    );
+  const { value = [], leftOut } = decodeReadable(json, readInfos);
+  const found = value.flatMap(({ id, contextId, taskState, model }) => {
     const state = decodeState(taskState);
     if (request.contextId !== "" && request.contextId !== contextId) return [];
     if (request.state !== TaskState.UNSPECIFIED && request.state !== state) {
@@ -224,5 +221,15 @@ function readTaskList(
     }
     const lastEvent = { taskId: id, contextId, state, model };
     return [create(TaskSummarySchema, { id, contextId, lastEvent })];
+  });
+  return [...found, ...rowsOf(leftOut)];
+}
+
+function readInfos(json: JsonValue): TaskInfo[] {
+  if (!Array.isArray(json)) throw mistyped("", json, "a list of tasks");
+  return json.map((item, index) => {
+    const info = decodeRfcJson(TaskInfoSchema, item, `[${index}]`);
+    if (info.id === "") throw new WireError(`[${index}]`, "", "has no id");
+    return info;
   });
 }

@@ -16,11 +16,13 @@ import {
   type SecurityScheme,
   SecuritySchemeSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { listOrEmpty, stringOrEmpty } from "../json.ts";
+import { canonicalJson, listOrEmpty, stringOrEmpty } from "../json.ts";
+import { keyPath, mistyped } from "../wire-error.ts";
 
 /**
  * Converts an agent card of A2A 0.3 to one of 1.0, so that clients handle a
- * single form.
+ * single form. Throws a `WireError` for a security requirement whose scopes are
+ * not a list of strings.
  */
 export function agentCardFromV03(card: CardV03): AgentCard {
   const {
@@ -57,11 +59,16 @@ export function agentCardFromV03(card: CardV03): AgentCard {
       ),
     },
     securitySchemes: schemesFromV03(card.securitySchemes),
-    securityRequirements: card.security.map(requirementFromV03),
+    securityRequirements: card.security.map((each, index) =>
+      requirementFromV03(each, `security[${index}]`),
+    ),
     defaultInputModes,
     defaultOutputModes,
     skills: skills.map(
-      ({ id, name: title, description: what, tags, examples, ...skill }) => ({
+      (
+        { id, name: title, description: what, tags, examples, ...skill },
+        at,
+      ) => ({
         id,
         name: title,
         description: what,
@@ -69,7 +76,9 @@ export function agentCardFromV03(card: CardV03): AgentCard {
         examples,
         inputModes: skill.inputModes,
         outputModes: skill.outputModes,
-        securityRequirements: skill.security.map(requirementFromV03),
+        securityRequirements: skill.security.map((each, index) =>
+          requirementFromV03(each, `skills[${at}].security[${index}]`),
+        ),
       }),
     ),
   });
@@ -150,11 +159,17 @@ function schemeFromV03(
  * Converts a security requirement of A2A 0.3: schemes that are required
  * together, each with its scopes.
  */
-function requirementFromV03(schemes: JsonObject): SecurityRequirement {
-  const entries = Object.entries(schemes).map(([name, scopes]) => [
-    name,
-    { list: listOrEmpty(scopes).map(stringOrEmpty) },
-  ]);
+function requirementFromV03(
+  schemes: JsonObject,
+  path: string,
+): SecurityRequirement {
+  const entries = Object.entries(schemes).map(([name, scopes]) => {
+    const list = listOrEmpty(scopes).map(stringOrEmpty);
+    if (canonicalJson(list) !== canonicalJson(scopes)) {
+      throw mistyped(keyPath(path, name), scopes, "a list of strings");
+    }
+    return [name, { list }];
+  });
   return create(SecurityRequirementSchema, {
     schemes: Object.fromEntries(entries),
   });

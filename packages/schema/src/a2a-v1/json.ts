@@ -18,7 +18,7 @@ import { type FieldViolation, isRequired } from "./required.ts";
  *
  * It accepts lowerCamelCase and snake_case names, enums by name or number, and
  * ignores unknown fields. Throws a `WireError` for anything else, including
- * unknown enum names.
+ * unknown enum names and numbers.
  */
 export function decodeA2aJson<Desc extends DescMessage>(
   schema: Desc,
@@ -72,7 +72,7 @@ interface UnknownName extends FieldViolation {
 
 /**
  * Finds unknown enum names, which the ProtoJSON reader treats as the zero
- * value.
+ * value, and unknown numbers.
  */
 function unknownNames(
   schema: DescMessage,
@@ -86,8 +86,11 @@ function unknownNames(
     const value = json[field.jsonName] ?? json[field.name];
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
     if (field.fieldKind === "enum") {
+      const isKnown = field.enum.values.some(
+        ({ name, number }) => name === value || number === value,
+      );
+      if (isKnown || (value ?? null) === null) return [];
       const names = field.enum.values.map(({ name }) => name);
-      if (typeof value !== "string" || names.includes(value)) return [];
       return [
         {
           field: at,

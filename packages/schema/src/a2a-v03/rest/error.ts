@@ -46,15 +46,17 @@ export function errorFromRest(
   const { code, message, type, data } = isObject(body.error)
     ? body.error
     : body;
-  if (typeof message !== "string") return undefined;
+  const given =
+    Number.isInteger(code) && Number(code) < 0 ? Number(code) : undefined;
+  if (typeof message !== "string" && given === undefined) return undefined;
   const name =
     (stringOrEmpty(type) || stringOrEmpty(body.error)).split(".").at(-1) ?? "";
-  const given = typeof code === "number" && code < 0 ? code : undefined;
   const errorCode = given ?? ERROR_CODES.get(name) ?? STATUS_CODES.get(status);
   if (errorCode === undefined) return undefined;
+  const text = stringOrEmpty(message) || `error ${errorCode}`;
   return decodeRfcJson(
     JsonRpcErrorSchema,
-    defined({ code: errorCode, message, data }),
+    defined({ code: errorCode, message: text, data }),
   );
 }
 

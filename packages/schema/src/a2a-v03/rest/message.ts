@@ -88,13 +88,10 @@ export function partsFromRest(parts: JsonValue): JsonValue {
           file_with_uri,
           fileWithBytes,
           file_with_bytes,
+          uri = fileWithUri ?? file_with_uri,
+          bytes = fileWithBytes ?? file_with_bytes,
           ...others
-        }) =>
-          defined({
-            ...others,
-            uri: fileWithUri ?? file_with_uri,
-            bytes: fileWithBytes ?? file_with_bytes,
-          }),
+        }) => defined({ ...others, uri, bytes }),
       );
       return { ...rest, kind: "file", file: converted };
     }),

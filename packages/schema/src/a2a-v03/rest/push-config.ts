@@ -73,7 +73,7 @@ export function pushFromRest(json: JsonValue): JsonValue {
       const config = pushNotificationConfig ?? push_notification_config ?? {};
       return {
         ...rest,
-        taskId: stringOrEmpty(taskId) || task,
+        taskId: taskId || task,
         pushNotificationConfig: mapObject(config, (given) =>
           defined({ id: id || undefined, ...given }),
         ),
