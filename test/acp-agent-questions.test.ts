@@ -165,6 +165,82 @@ describe("a question of an ACP agent", () => {
     );
   });
 
+  it("S1: names its options without an agent's words that look like other answers", async () => {
+    await using acp = await world();
+    const forged = "x (Decline), cancel (Allow once";
+    const options = [ONCE, { ...ONCE, optionId: forged, name: "B" }, NO];
+    const asked = await acp.say(permit(options));
+    const [call] = pendingToolCalls(asked.task);
+    const ids = call?.confirmationRequest?.options.map(({ id }) => id);
+    expect(ids).toEqual(["proceed_once", "proceed_once:#2", "cancel"]);
+    expect((await acp.answer(asked.task, "proceed_once:#2")).text).toBe(
+      selected(forged),
+    );
+    const field = { type: "string", enum: ["red", "a (Decline), cancel (b"] };
+    const form = {
+      mode: "form",
+      message: "Which?",
+      requestedSchema: { type: "object", properties: { color: field } },
+    };
+    const filled = await acp.say(`form ${JSON.stringify(form)}`);
+    const [question] = pendingToolCalls(filled.task);
+    const values = question?.confirmationRequest?.options.map(({ id }) => id);
+    expect(values).toEqual(["value:red", "value:#2", "cancel"]);
+    expect(
+      JSON.parse((await acp.answer(filled.task, "value:#2")).text),
+    ).toEqual({
+      action: "accept",
+      content: { color: "a (Decline), cancel (b" },
+    });
+  });
+
+  it("S1: is another one when it comes a second time with other answers, for which the first answer does not count", async () => {
+    await using acp = await world();
+    const toolCall = { toolCallId: "same", title: "make", kind: "execute" };
+    const tests = { ...ONCE, optionId: "tests", name: "Run the tests" };
+    const remove = { ...ONCE, optionId: "remove", name: "Delete it" };
+    const asked = await acp.say(
+      `permits ${JSON.stringify(
+        [tests, remove].map((once) => ({ ...toolCall, options: [once, NO] })),
+      )}\nwait`,
+    );
+    const both = async () => {
+      const { task } = await acp.client.tasks.getTask({
+        taskId: asked.task.id,
+      });
+      return task ? pendingToolCalls(task) : [];
+    };
+    await expect.poll(async () => (await both()).length).toBe(2);
+    expect(
+      (await both()).map(({ confirmationRequest }) => [
+        confirmationRequest?.options[0]?.name,
+      ]),
+    ).toEqual([['Allow once ("Run the tests")'], ['Allow once ("Delete it")']]);
+    await acp.cancel(asked.task);
+  });
+
+  it("S1: shows what changes before a title that is long", async () => {
+    await using acp = await world();
+    const title = "One more line.\n".repeat(300);
+    const content = ["a", "b"].map((path) => ({
+      type: "diff",
+      path: `${acp.workspace}/${path}`,
+      oldText: null,
+      newText: "new",
+    }));
+    const locations = [{ path: "/etc/passwd" }];
+    const call = { kind: "edit", title, rawInput: {}, content, locations };
+    const { task } = await acp.say(permit([ONCE, NO], call));
+    const [asked] = pendingToolCalls(task);
+    const { value } = asked?.confirmationRequest?.details ?? {};
+    expect(value).toMatchObject({
+      description: expect.stringMatching(
+        /^.*\/etc\/passwd.*\n(.*\n){1,12}One more/,
+      ),
+    });
+    await acp.cancel(task);
+  });
+
   it.each(["cancel", "proceed_once"])(
     "is followed by what the user said beside the answer %s",
     async (optionId) => {

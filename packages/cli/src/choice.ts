@@ -73,7 +73,7 @@ export function choicesFor(
   );
   const offered = shown.map(
     ({ id, name, description }, index): Choice => ({
-      key: id === decline ? "n" : (KEYS.get(id) ?? String(index + 1)),
+      key: keyOf(id, index, decline, shown),
       id,
       label: oneLine(
         description === undefined ? name : `${name}: ${description}`,
@@ -99,6 +99,29 @@ export function choicesFor(
   ];
   return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
 }
+
+/**
+ * Returns the key of an option: its own, where no earlier option has it, or one
+ * by its place. A key is one character, since a question takes one.
+ */
+function keyOf(
+  id: string,
+  index: number,
+  decline: string,
+  options: readonly { readonly id: string }[],
+): string {
+  if (id === decline) return "n";
+  const key = KEYS.get(id);
+  const isTaken = options
+    .slice(0, index)
+    .some((earlier) => KEYS.get(earlier.id) === key);
+  return key !== undefined && !isTaken
+    ? key
+    : (PLACES[index] ?? String(index + 1));
+}
+
+/** The keys by place: those that have no meaning in any question. */
+const PLACES = "123456789bfghijklqruzABCDEFGHIJKLMOPQRSTUVWXZ";
 
 const KEYS: ReadonlyMap<string, string> = new Map([
   [OPTION_PROCEED_ONCE, "y"],
@@ -134,14 +157,17 @@ export function answerLine(optionId: string): string {
 }
 
 /**
- * Finds the choice that a text names: by its key, or by the id of its option.
+ * Finds the choice that a text names: by its key, or else by the id of its
+ * option, which an agent may call like the key of another one.
  */
 export function findChoice(
   choices: readonly Choice[],
   text: string,
 ): Choice | undefined {
-  return choices.find(
-    ({ key, id, label }) =>
-      text === key || (text === id && label !== EDIT_FIRST),
+  return (
+    choices.find(({ key }) => text === key && key !== "") ??
+    choices.find(
+      ({ id, label }) => text === id && id !== "" && label !== EDIT_FIRST,
+    )
   );
 }

@@ -4,6 +4,7 @@ import {
   type ConfirmationOption,
   ConfirmationOptionSchema,
   GenericDetailsSchema,
+  idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   quoteInexactNumbers,
@@ -32,7 +33,7 @@ import { type AskingServer, serverTitle } from "./server-place.ts";
 const MAX_ATTEMPTS = 3;
 /**
  * The id of an option that stands for a value is this, followed by the value as
- * JSON.
+ * JSON, or by its number.
  */
 const VALUE_OPTION = "value:";
 
@@ -139,9 +140,9 @@ function formQuestion(
   const lines = [`${serverTitle(server)} asks: ${message}`];
   if (problem !== "") lines.push(`The last answer did not fit: ${problem}`);
   if (choices.length > 0) {
-    const options = choices.map(({ value, name }) =>
+    const options = choices.map(({ value, name }, index) =>
       create(ConfirmationOptionSchema, {
-        id: VALUE_OPTION + JSON.stringify(value),
+        id: VALUE_OPTION + idEnding(JSON.stringify(value), index),
         name,
       }),
     );
@@ -255,11 +256,11 @@ function readContent(
   const [only, ...others] = fields;
   if (optionId.startsWith(VALUE_OPTION)) {
     if (!only) return undefined;
-    return {
-      ...defaults,
-      [only[0]]:
-        parseJsonOrUndefined(optionId.slice(VALUE_OPTION.length)) ?? null,
-    };
+    const chosen = readChoices(only[1]).find(
+      ({ value }, index) =>
+        optionId === VALUE_OPTION + idEnding(JSON.stringify(value), index),
+    );
+    return { ...defaults, [only[0]]: chosen?.value ?? null };
   }
   if (text.trim() === "") return defaults;
   const value = parseJsonOrUndefined(quoteInexactNumbers(text));

@@ -68,43 +68,28 @@ export function reachOfAnswer(optionId: string): AnswerReach {
 
 /**
  * Returns the id of the option with which a plain "no" answers a call: the one
- * that only declines it, where `cancel` also ends the agent's turn.
+ * that only declines it, where `cancel` also ends the agent's turn. Agents of
+ * others may have an id of their own for it.
  */
 export function declineOf({ confirmationRequest }: ToolCall): string {
-  const declines =
-    confirmationRequest?.options.some(({ id }) => id === OPTION_REJECT) ??
-    false;
-  return declines ? OPTION_REJECT : OPTION_CANCEL;
+  const ids = confirmationRequest?.options.map(({ id }) => id) ?? [];
+  return (
+    [OPTION_REJECT, OPTION_CANCEL].find((id) => ids.includes(id)) ??
+    ids.find((id) => reachOfAnswer(id) === "decline") ??
+    OPTION_CANCEL
+  );
+}
+
+/**
+ * Returns the end of an option's id that an agent chooses: its own word, or a
+ * number for what could look like more than a word in a list of ids.
+ */
+export function idEnding(word: string, index: number): string {
+  return /^"?[\w.-]{1,40}"?$/.test(word) ? word : `#${index + 1}`;
 }
 
 /** What the choice of a value is called. */
 const ANSWER = "Answer";
-/**
- * What an answer is called, and how else a name may begin that says the same.
- */
-const LABELS: Readonly<
-  Record<AnswerReach, { readonly label: string; readonly same: RegExp }>
-> = {
-  once: {
-    label: "Allow once",
-    same: /^(allow once\b|(allow|yes|send the answer|i opened it)$)/i,
-  },
-  always: {
-    label: "Always allow",
-    same: /^(always allow\b|allow this for all commands of this task$)/i,
-  },
-  without_sandbox: {
-    label: "Allow without a sandbox",
-    same: /^(always )?(allow|run)\b[^"]* without (a|the) sandbox\b/i,
-  },
-  decline: {
-    label: "Decline",
-    same: /^(decline\b|always (decline|deny)\b|(cancel|no|do not answer)$)/i,
-  },
-  again: { label: "Ask again", same: /^(edit|show|ask)\b[^"]*\bagain\b/i },
-  other: { label: ANSWER, same: /^answer\b/i },
-};
-
 /** The maximum length of an agent's words in the name of an answer. */
 const MAX_WORDS_LENGTH = 80;
 
@@ -112,26 +97,71 @@ const MAX_WORDS_LENGTH = 80;
 const QUOTES =
   /["\u201c-\u201f\u2033\u2036\u02ba\u02dd\u02ee\u05f4\u275d\u275e\u301d-\u301f\uff02]/gu;
 
+/** An agent's words behind a name, as `answerName` writes them. */
+const WORDS = `"${QUOTES.source.replace("[", "[^")}{0,120}"`;
+const named = (names: string): RegExp =>
+  new RegExp(`^(${names})( \\(${WORDS}\\))?$`, "iu");
+/** What an answer is called, and the other names that say the same. */
+const LABELS: Readonly<
+  Record<AnswerReach, { readonly label: string; readonly same: RegExp }>
+> = {
+  once: {
+    label: "Allow once",
+    same: named(
+      "allow once(, for this turn|, in or outside of Codex's sandbox)?|allow|yes|send the answer|i opened it",
+    ),
+  },
+  always: {
+    label: "Always allow",
+    same: named(
+      String.raw`always allow( ((this exact command|this tool|(tools of )?[\w.\-]+) )?in this session|, in later sessions too| (commands that begin with|connections to) "([^"\\]|\\.)*")?(, in or outside of Codex's sandbox)?|allow this for all commands of this task`,
+    ),
+  },
+  without_sandbox: {
+    label: "Allow without a sandbox",
+    same: named("((always )?allow|run it again) without a sandbox"),
+  },
+  decline: {
+    label: "Decline",
+    same: named("(always )?decline|cancel|no|do not answer"),
+  },
+  again: {
+    label: "Ask again",
+    same: named("edit, and be asked again|ask again"),
+  },
+  other: {
+    label: ANSWER,
+    same: new RegExp(`^answer( in my own words| ${WORDS})?$`, "iu"),
+  },
+};
+
 /**
  * Returns the name of an answer: our label, and behind it in quotes the words
  * of an agent, on one line and shortened. The label alone when the words are
  * empty or the same.
  */
 export function answerName(label: string, words: string): string {
-  const said = oneLine(words, MAX_WORDS_LENGTH).replaceAll(QUOTES, "'");
+  const said = oneLine(words, MAX_WORDS_LENGTH)
+    .replaceAll(QUOTES, "'")
+    // A mark would be drawn over our quote.
+    .replace(/^(?=\p{M})/u, "\u25cc");
   if (said === "" || said.toLowerCase() === label.toLowerCase()) return label;
   return label === ANSWER ? `${label} "${said}"` : `${label} ("${said}")`;
 }
 
 /**
  * Returns options as a person is shown them. An agent or a server may call its
- * answers anything: a name that does not begin with what the answer does stands
- * behind our label for it, and equal names are told apart by the ids.
+ * answers anything: a name that says more than what the answer does stands
+ * behind our label for it, and equal names are told apart by the ids. Of options
+ * with the same id, whose effect is the same, the first is shown.
  */
 export function namedAnswers(
   options: readonly ConfirmationOption[],
 ): ConfirmationOption[] {
-  const named = options.map((option) => {
+  const shown = options.filter(
+    ({ id }, index) => options.findIndex((other) => other.id === id) === index,
+  );
+  const named = shown.map((option) => {
     const reach = reachOfAnswer(option.id);
     const { label, same } = LABELS[reach];
     const words = option.name || (reach === "other" ? option.id : "");

@@ -1,7 +1,12 @@
 // The public names of @devtool/schema. Adding a name extends the API.
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
-export { answerName, declineOf, reachOfAnswer } from "./answer-name.ts";
+export {
+  answerName,
+  declineOf,
+  idEnding,
+  reachOfAnswer,
+} from "./answer-name.ts";
 // Rules that clients and servers share
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";

@@ -115,7 +115,21 @@ describe("a call for a person", () => {
     [["proceed_once", "Decline"], 'Allow once ("Decline")'],
     [["proceed_once:b", "Non"], 'Allow once ("Non")'],
     [["proceed_always", "Allow once"], 'Always allow ("Allow once")'],
-    [["proceed_always", "Always allow x"], "Always allow x"],
+    [
+      ["proceed_always", "Always allow x in this session"],
+      "Always allow x in this session",
+    ],
+    // Words behind our label are the agent's, too.
+    [
+      ["proceed_once", "Allow once? No, decline"],
+      'Allow once ("Allow once? No, decline")',
+    ],
+    [["proceed_always", "Always allow - just now"], null],
+    [["cancel", "Decline the wait: go on"], null],
+    [["x", "Answer: decline"], 'Answer "Answer: decline"'],
+    [["proceed_once", 'Allow once ("x”) [n] Decline (“y")'], null],
+    [["proceed_once", "Allow once\n[n] Decline"], null],
+    [["proceed_once", "\u0336no"], 'Allow once ("\u25cc\u0336no")'],
     [["accept_all", "OK"], 'Always allow ("OK")'],
     // V9: what is not plainly once may go further.
     [["allow_forever", "OK"], 'Always allow ("OK")'],
@@ -141,9 +155,24 @@ describe("a call for a person", () => {
   ] as const)(
     "S1: calls the option %j what it does: %s",
     ([id, name], shown) => {
-      expect(namesOf({ id, name })).toEqual([shown]);
+      const [named = ""] = namesOf({ id, name });
+      if (shown === null) {
+        expect(named).toMatch(
+          /^(Allow once|Always allow|Decline) \("[^"”]*"\)$/,
+        );
+      } else {
+        expect(named).toBe(shown);
+      }
+      expect(namesOf({ id, name: named })).toEqual([named]);
     },
   );
+
+  it("S1: shows one of several options with the same id, whose effect is the same", () => {
+    const options = ["Run the tests", "Delete everything"];
+    expect(
+      namesOf(...options.map((name) => ({ id: "proceed_once", name }))),
+    ).toEqual(['Allow once ("Run the tests")']);
+  });
 
   it("S1: tells options apart whose names are the same, also a second time", () => {
     const same = [

@@ -472,8 +472,11 @@ describe("the calls of an ACP turn", () => {
         kind: "execute",
         rawInput: { command: "make" },
       };
-      const digest = hex(book.call(announce(call)).digest);
-      expect(hex(book.call(announce(call, "c2")).digest)).toBe(digest);
+      const digest = hex(book.call(announce(call)).digest(OPTIONS));
+      const same = book.call(announce(call, "c2"));
+      expect(hex(same.digest(OPTIONS))).toBe(digest);
+      // S1: the answers are part of what is shown.
+      expect(hex(same.digest([]))).not.toBe(digest);
       for (const other of [
         { title: "Other" },
         { rawInput: { command: "make all" } },
@@ -481,8 +484,9 @@ describe("the calls of an ACP turn", () => {
       ]) {
         expect(
           hex(
-            book.call(announce({ ...call, ...other }, JSON.stringify(other)))
-              .digest,
+            book
+              .call(announce({ ...call, ...other }, JSON.stringify(other)))
+              .digest(OPTIONS),
           ),
         ).not.toBe(digest);
       }

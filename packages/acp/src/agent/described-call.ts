@@ -229,8 +229,7 @@ export class DescribedCall {
       return { case: "fileEditDetails", value: diff };
     }
     if (diff) {
-      return genericDetails([
-        this.#title,
+      return this.#titled([
         ...(runs ? [`Runs: ${this.#command}`, this.#argumentsText] : []),
         ...places,
         [diff, ...further].map(unifiedDiff).join(""),
@@ -251,12 +250,7 @@ export class DescribedCall {
     if (this.kind === "execute" && !this.#hidesArguments) {
       return this.#execution(this.#command);
     }
-    return genericDetails([
-      this.#title,
-      this.text,
-      ...places,
-      this.#argumentsText,
-    ]);
+    return this.#titled([...places, this.#argumentsText, this.text]);
   }
 
   /**
@@ -299,6 +293,17 @@ export class DescribedCall {
       defined({ command, workingDirectory }),
     );
     return { case: "executeDetails", value };
+  }
+
+  /**
+   * Returns what the call does in words, with its title. A title of many lines
+   * stands last: the middle of a long question is left out where it is shown.
+   */
+  #titled(parts: readonly string[]): ConfirmationRequest["details"] {
+    const isLong = this.#title.includes("\n");
+    return genericDetails(
+      isLong ? [...parts, this.#title] : [this.#title, ...parts],
+    );
   }
 
   /** The files that the call changes and shows no change of, a line each. */

@@ -5,6 +5,7 @@ import {
   ConfirmationOptionSchema,
   ConfirmationRequestSchema,
   GenericDetailsSchema,
+  idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   quoteInexactNumbers,
@@ -24,7 +25,8 @@ import { type CallUpdate, pageAddress } from "@devtool/server/agent";
 import { choicesOf, describeField, fieldValue } from "./form-field.ts";
 
 /**
- * The id of an option that stands for a value is this, followed by the value.
+ * The id of an option that stands for a value is this, followed by the value,
+ * or by its number.
  */
 const VALUE_OPTION = "value:";
 
@@ -46,8 +48,8 @@ export function elicitationCall(
   const byTitle = Map.groupBy(choices, ({ title }) => title);
   const answers =
     choices.length > 0
-      ? choices.map(({ value, title }) => ({
-          id: VALUE_OPTION + value,
+      ? choices.map(({ value, title }, index) => ({
+          id: VALUE_OPTION + idEnding(value, index),
           // Choices with the same title are told apart by their values.
           name:
             byTitle.get(title)?.length === 1 ? title : `${title} (${value})`,
@@ -102,8 +104,12 @@ export function elicitationResponse(
   const [only, ...others] = fields;
   const given: JsonObject = isObject(value) ? value : {};
   if (only && others.length === 0 && !isObject(value)) {
-    if (selectedOptionId.startsWith(VALUE_OPTION)) {
-      given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
+    const chosen = choicesOf(only[1]).find(
+      ({ value: choice }, index) =>
+        selectedOptionId === VALUE_OPTION + idEnding(choice, index),
+    );
+    if (chosen) {
+      given[only[0]] = chosen.value;
     } else if (text !== "") {
       given[only[0]] = fieldValue(only[1], text, value);
     }

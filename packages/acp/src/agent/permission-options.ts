@@ -7,6 +7,7 @@ import {
   answerName,
   type ConfirmationOption,
   ConfirmationOptionSchema,
+  idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
   OPTION_PROCEED_ONCE,
@@ -81,7 +82,7 @@ export class PermissionOptions {
         .slice(0, MAX_OPTIONS);
       return equal.map((option, index) => ({
         // Several options that go equally far differ by the agent's id.
-        id: index === 0 ? id : `${id}:${option.optionId}`,
+        id: index === 0 ? id : `${id}:${idEnding(option.optionId, index)}`,
         name: answerName(
           labelOf(label, option.kind),
           equal.length === 1 ? option.name : distinctWords(option, equal),

@@ -1,6 +1,7 @@
 import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
+  type ConfirmationOption,
   findToolCallDetail,
   OPTION_CANCEL,
   ToolCallStage,
@@ -16,7 +17,7 @@ import type { AcpSession } from "./acp-session.ts";
 import { Approvals, type ShownCall } from "./approvals.ts";
 import type { CallBook } from "./call-book.ts";
 import { CallDecision } from "./call-decision.ts";
-import { type EarlierQuestions, hex } from "./earlier-questions.ts";
+import type { EarlierQuestions } from "./earlier-questions.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { PermissionOptions } from "./permission-options.ts";
@@ -38,6 +39,8 @@ const CANCELLED: RequestPermissionOutcome = { outcome: "cancelled" };
 interface CallQuestion {
   readonly question: OpenQuestion<RequestPermissionOutcome>;
   readonly options: PermissionOptions;
+  /** The options as the user is shown them. */
+  readonly offered: ConfirmationOption[];
   /** The call as it was when it was decided about. */
   readonly shown: ShownCall;
 }
@@ -172,11 +175,15 @@ export class PermissionQuestions {
         answer: () => [notice(text), ...answered(question, CANCELLED)],
       };
     }
-    const earlier = this.#earlier.take(id, this.#book.call(id).digest);
+    const { changes } = this.#approvals.show(id);
+    const offered = options.shown(changes.length > 0 ? FILES : "");
+    const digest = this.#book.call(id).digest(offered);
+    const earlier = this.#earlier.take(id, digest);
     if (earlier !== undefined) this.#book.adopt(id, earlier);
     const asked = {
       question,
       options,
+      offered,
       shown: this.#approvals.show(earlier ?? id),
     };
     if (earlier !== undefined) {
@@ -208,23 +215,19 @@ export class PermissionQuestions {
   /**
    * Asks the user about a call. The question is a call of its own when the call
    * runs or was approved once, and so cannot wait again, and when the user is
-   * reading another question about it: an answer is for the question that was
-   * shown.
+   * reading another question about it, also one in the same words: an answer is
+   * for the question that was shown.
    */
   #askUser(
     asked: CallQuestion,
     queue: ItemQueue<SessionItem>,
     signal: AbortSignal,
   ): PermissionResult {
-    const { question, options, shown } = asked;
+    const { question, offered, shown } = asked;
     const { id } = shown;
     const call = this.#book.call(id);
-    // The call may have an open question about an earlier version of itself.
-    const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
-    const asksAboutOther =
-      this.#questions.has(id) && hex(digest) !== hex(call.digest);
     const isOwnCall =
-      call.stage <= ToolCallStage.AWAITING_APPROVAL && !asksAboutOther;
+      call.stage <= ToolCallStage.AWAITING_APPROVAL && !this.#questions.has(id);
     const askId = isOwnCall ? id : this.#questions.freeId(`${id}?`);
     this.#questions.ask(
       askId,
@@ -232,7 +235,6 @@ export class PermissionQuestions {
       queue,
       signal,
     );
-    const offered = options.shown(shown.changes.length > 0 ? FILES : "");
     const updates = isOwnCall
       ? call.asking(offered)
       : [call.askingWhileRunning(askId, offered)];

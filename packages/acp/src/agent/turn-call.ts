@@ -209,7 +209,7 @@ export class TurnCall {
     });
     const detail = this.#detail({
       stage: ToolCallStage.AWAITING_APPROVAL,
-      digest: this.digest,
+      digest: this.digest(options),
     });
     return [
       {
@@ -245,7 +245,7 @@ export class TurnCall {
       call,
       detail: changedDetail(undefined, {
         parentToolCallId: this.id,
-        digest: this.digest,
+        digest: this.digest(options),
       }),
     };
   }
@@ -265,16 +265,17 @@ export class TurnCall {
   }
 
   /**
-   * SHA-256 of what the user is asked to approve: an answer is valid only for a
-   * call with the same one.
+   * SHA-256 of what the user is asked to approve, and of the answers: an answer
+   * is valid only for a call with the same one.
    */
-  get digest(): Uint8Array {
+  digest(options: ConfirmationRequest["options"]): Uint8Array {
     const {
       toolName,
       inputParameters,
       description = "",
     } = this.#call(ToolCallStatus.PENDING);
     const request = create(ConfirmationRequestSchema, {
+      options,
       details: this.described.details,
     });
     const shown = [

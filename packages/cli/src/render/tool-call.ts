@@ -112,7 +112,7 @@ export function questionLines(
       };
       return [
         `    ${oneLine(filePath)}`,
-        ...quoted(formattedDiff ?? newContent, paintPiece),
+        ...quoted(formattedDiff || newContent, paintPiece),
       ];
     }
     case "mcpDetails":

@@ -97,7 +97,7 @@ export function commandApproval(params: JsonObject): CallApproval {
   // The details of a command have no place for what else is approved with it.
   const where =
     workingDirectory === undefined ? "" : `In ${oneLine(workingDirectory)}:`;
-  const words = [reason, ...notes, where, command].filter(
+  const words = [...notes, where, command, reasonLine(reason)].filter(
     (word) => word !== "",
   );
   return {
@@ -137,8 +137,10 @@ export function fileApproval(
     };
   }
   const lines = [
-    reason,
-    root === "" ? "" : `Allows all changes below ${root}.`,
+    root === ""
+      ? ""
+      : `Allows all changes below ${oneLine(root, Number.POSITIVE_INFINITY)}.`,
+    reasonLine(reason),
   ].filter((line) => line !== "");
   const details = generic([...lines, unifiedDiff(changes)].join("\n"));
   return {
@@ -158,8 +160,8 @@ export function permissionsApproval({
     Object.entries(asked).filter(([, value]) => value !== null),
   );
   const words = [
-    stringOrEmpty(reason),
-    `Codex asks for permissions: ${JSON.stringify(granted)}`,
+    `Codex asks for permissions: ${JSON.stringify(granted, undefined, 2)}`,
+    reasonLine(stringOrEmpty(reason)),
   ];
   const details = generic(words.filter((word) => word !== "").join("\n"));
   const choices = [
@@ -248,7 +250,7 @@ function commandNotes(params: JsonObject): string[] {
   }
   if (isObject(params.additionalPermissions)) {
     notes.push(
-      `With the permissions ${JSON.stringify(params.additionalPermissions)}.`,
+      `With the permissions ${JSON.stringify(params.additionalPermissions, undefined, 2)}.`,
     );
   }
   if (params.kind === "humanCommand") {
@@ -278,14 +280,14 @@ function withReason(
   return choices.map(({ option, result }) => {
     const isOnce = option.id === OPTION_PROCEED_ONCE;
     return isOnce
-      ? choice(
-          option.id,
-          option.name,
-          result,
-          `Codex's reason: ${JSON.stringify(reason)}`,
-        )
+      ? choice(option.id, option.name, result, reasonLine(reason))
       : { option, result };
   });
+}
+
+/** Returns Codex's reason on a line of its own, which hides no other line. */
+function reasonLine(reason: string): string {
+  return reason === "" ? "" : `Codex's reason: ${JSON.stringify(reason)}`;
 }
 
 /** The name of the answer that also allows such calls later in the session. */
@@ -330,21 +332,40 @@ function readDecision(decision: JsonValue, covers: string): Choice[] {
     acceptWithExecpolicyAmendment: exec,
     applyNetworkPolicyAmendment: network,
   } = decision;
+  // The answer has what its name says, and nothing else of the decision.
   if (isObject(exec)) {
-    const prefix = shellLine(
-      listOrEmpty(exec.execpolicy_amendment).map(stringOrEmpty),
-    );
-    const name = `Always allow commands that begin with ${JSON.stringify(scriptOf(prefix))}`;
-    return [choice(OPTION_PROCEED_ALWAYS_AND_SAVE, name, { decision }, SAVED)];
+    const words = listOrEmpty(exec.execpolicy_amendment).map(stringOrEmpty);
+    if (words.length === 0 || words.includes("")) return [];
+    const prefix = scriptOf(shellLine(words));
+    return [
+      choice(
+        OPTION_PROCEED_ALWAYS_AND_SAVE,
+        `Always allow commands that begin with ${JSON.stringify(prefix)}`,
+        {
+          decision: {
+            acceptWithExecpolicyAmendment: { execpolicy_amendment: words },
+          },
+        },
+        SAVED,
+      ),
+    ];
   }
   if (!isObject(network)) return [];
   const { host, action } = objectOrEmpty(network.network_policy_amendment);
-  const verb = action === "deny" ? "deny" : "allow";
+  if (typeof host !== "string" || (action !== "allow" && action !== "deny")) {
+    return [];
+  }
   return [
     choice(
-      `${verb}_host_and_save`,
-      `Always ${verb} connections to ${JSON.stringify(stringOrEmpty(host))}`,
-      { decision },
+      `${action}_host_and_save`,
+      `Always ${action} connections to ${JSON.stringify(host)}`,
+      {
+        decision: {
+          applyNetworkPolicyAmendment: {
+            network_policy_amendment: { host, action },
+          },
+        },
+      },
       SAVED,
     ),
   ];

@@ -42,7 +42,7 @@ export function inputQuestions({ questions }: JsonObject): InputQuestion[] {
           `${CHOICE}${at + 1}`,
           stringOrEmpty(label),
           { answers: [label ?? ""] },
-          stringOrEmpty(description),
+          description ? `in its words: ${JSON.stringify(description)}` : "",
         ),
       );
       const isOpen = isOther === true || labels.length === 0;

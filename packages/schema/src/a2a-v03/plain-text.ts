@@ -97,7 +97,7 @@ function renderDetails({
       const { filePath, formattedDiff, newContent } = details.value;
       return [
         `It changes ${oneLine(filePath)}:`,
-        quotedLines(formattedDiff ?? newContent, MAX_LINES),
+        quotedLines(formattedDiff || newContent, MAX_LINES),
       ];
     }
     case "mcpDetails": {

@@ -36,7 +36,7 @@ export function withPlainAnswer(
   if (message.parts.length !== 1 || part?.content.case !== "text") {
     return message;
   }
-  const text = part.content.value.trim().toLowerCase();
+  const text = part.content.value.trim();
   const earlier = task.history.find(
     (each) => each.messageId === message.messageId && each.role === Role.USER,
   );
@@ -72,16 +72,19 @@ export function withPlainAnswer(
 
 /** Returns the option of a call that a text means. */
 function optionOf(call: ToolCall, text: string): string {
-  if (YES.includes(text)) return OPTION_PROCEED_ONCE;
-  return NO.includes(text) ? declineOf(call) : text;
+  const word = text.toLowerCase();
+  if (YES.includes(word)) return OPTION_PROCEED_ONCE;
+  if (NO.includes(word)) return declineOf(call);
+  return offersOption(call, text) ? text : word;
 }
 
 /** Whether a text was read as the answer with an option. */
 function isMeant(optionId: string, text: string): boolean {
-  if (YES.includes(text)) return optionId === OPTION_PROCEED_ONCE;
-  return NO.includes(text)
+  const word = text.toLowerCase();
+  if (YES.includes(word)) return optionId === OPTION_PROCEED_ONCE;
+  return NO.includes(word)
     ? [OPTION_REJECT, OPTION_CANCEL].includes(optionId)
-    : optionId === text;
+    : [text, word].includes(optionId);
 }
 
 /** Whether the approval of a tool call offers an option. */
