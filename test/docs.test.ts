@@ -166,7 +166,11 @@ describe("the documents", () => {
   });
 
   it("name no command or flag that does not exist", async () => {
-    const programs = ["program.ts", "agent-commands.ts", "server-commands.ts"]
+    const programs = [
+      "program.ts",
+      "agents/agent-commands.ts",
+      "server-commands.ts",
+    ]
       .map((name) => read(`packages/cli/src/${name}`))
       .join("\n");
     const known = new Set(

@@ -12,6 +12,8 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["transport"],
         ["handler"],
         ["push"],
+        ["fleet"],
+        ["keys"],
         ["task"],
         ["agent", "outbound"],
         ["store"],

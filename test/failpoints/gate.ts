@@ -146,7 +146,7 @@ const EXCUSED: readonly {
     why: "refuses, and nothing was done",
   },
   {
-    path: /cli\/src\/pinned-tls\.ts$/,
+    path: /cli\/src\/connection\/pinned-tls\.ts$/,
     name: /^pinnedFetch$/,
     why: "asks a running server who it is",
   },

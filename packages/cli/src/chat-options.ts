@@ -1,5 +1,5 @@
 import type { ListedAgent } from "@devtool/schema";
-import type { Connection, ConnectionOptions } from "./connection.ts";
+import type { Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { Io } from "./io.ts";
 import type { NewSessionOptions } from "./session.ts";
 

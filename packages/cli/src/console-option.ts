@@ -1,5 +1,5 @@
 import type { ServerSettings } from "@devtool/server";
-import type { OperatorConfig } from "./agent-options.ts";
+import type { OperatorConfig } from "./agents/agent-options.ts";
 import { errorMessage } from "./errors.ts";
 import { type Io, writeLine } from "./io.ts";
 

@@ -11,7 +11,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { TaskState, type ToolCall } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AskedCall } from "./approval.ts";
-import { createClient } from "./connection.ts";
+import { createClient } from "./connection/connection.ts";
 import { converse } from "./conversation.ts";
 
 describe("a conversation", () => {

@@ -21,7 +21,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../test/fake-terminal.ts";
 import { approveByAsking } from "./approval.ts";
-import { createClient } from "./connection.ts";
+import { createClient } from "./connection/connection.ts";
 import { converse } from "./conversation.ts";
 import { createQuestioner } from "./prompter.ts";
 

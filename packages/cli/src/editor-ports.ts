@@ -4,11 +4,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Port, type PortAgent, portAgentFrom } from "@devtool/acp/port";
 import { fetchAgentCard } from "@devtool/client/a2a";
 import { defined } from "@devtool/schema/json";
-import type { Address } from "./address.ts";
-import { type ConnectionOptions, trustIn } from "./connection.ts";
+import type { Address } from "./connection/address.ts";
+import { type ConnectionOptions, trustIn } from "./connection/connection.ts";
+import { type JobServer, serverForJob } from "./connection/server-for-job.ts";
+import { urlProblem } from "./connection/url-problem.ts";
 import type { Io } from "./io.ts";
-import { type JobServer, serverForJob } from "./server-for-job.ts";
-import { urlProblem } from "./url-problem.ts";
 
 /** The options by which servers for the directories of an editor are found. */
 export interface EditorOptions extends ConnectionOptions {

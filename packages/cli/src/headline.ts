@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { ApprovalMode, type ListedAgent } from "@devtool/schema";
-import type { Address } from "./address.ts";
 import { approvalModeOf } from "./approval-mode.ts";
 import { refusalOf } from "./chosen-setting.ts";
+import type { Address } from "./connection/address.ts";
 import type { ContinuedTaskOptions } from "./continued-task.ts";
 import type { NewSessionOptions } from "./session.ts";
 

@@ -2,7 +2,7 @@ import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { operatorConfig } from "./agent-options.ts";
+import { operatorConfig } from "./agents/agent-options.ts";
 import { type ListenFlags, listenOptions } from "./listen-options.ts";
 
 const TOKEN = "0123456789abcdef0123456789ABCDEF";

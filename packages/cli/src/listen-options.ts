@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ServerSettings } from "@devtool/server";
-import type { OperatorConfig } from "./agent-options.ts";
+import type { OperatorConfig } from "./agents/agent-options.ts";
 import { errorMessage } from "./errors.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
-import { assertOwn } from "./agent-programs.ts";
+import { assertOwn } from "./agents/agent-programs.ts";
 import { errorMessage } from "./errors.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
-import { AGENT_COMMANDS } from "./agent-commands.ts";
+import { AGENT_COMMANDS } from "./agents/agent-commands.ts";
 import {
   assertNamesSomething,
   type CommandSet,

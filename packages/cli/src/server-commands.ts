@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { AGENT_PROGRAMS } from "./agents/known-programs.ts";
 import {
   approvalModeOption,
   type CommandSet,
@@ -8,7 +9,6 @@ import {
   withConnection,
 } from "./command-options.ts";
 import type { Io } from "./io.ts";
-import { AGENT_PROGRAMS } from "./known-programs.ts";
 import { PROFILES } from "./tck/profile.ts";
 
 const JOB_LOG =

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { ServerSettings } from "@devtool/server";
-import type { OperatorConfig } from "./agent-options.ts";
+import type { OperatorConfig } from "./agents/agent-options.ts";
 
 /** The prefix of the path of a module that opens a store. */
 const MODULE_PREFIX = "module:";

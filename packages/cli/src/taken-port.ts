@@ -1,6 +1,6 @@
-import { readDiscovery } from "./discovery.ts";
+import { readDiscovery } from "./connection/discovery.ts";
+import { verifyServer } from "./connection/server-identity.ts";
 import { errorCode } from "./errors.ts";
-import { verifyServer } from "./server-identity.ts";
 
 /**
  * Returns the error to show when a server did not start: the given one, unless

@@ -6,6 +6,7 @@ import type {
   ServerOptions,
   ServerSettings,
 } from "./server-options.ts";
+import { isWildcard } from "./transport/http/wildcard.ts";
 
 /**
  * Throws a `DevtoolError` for options that would expose a server to callers
@@ -63,18 +64,6 @@ export function isLocal({
     publicUrl === undefined &&
     allowedHosts.length === 0 &&
     openStore === undefined
-  );
-}
-
-/**
- * Whether an address stands for all addresses of the machine. For Node, an
- * empty address does too.
- */
-export function isWildcard(host: string): boolean {
-  return (
-    host === "" ||
-    host === "0.0.0.0" ||
-    (isIP(host) === 6 && new URL(`http://[${host}]`).hostname === "[::]")
   );
 }
 

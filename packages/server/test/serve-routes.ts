@@ -4,7 +4,7 @@ import { TaskEventSchema, TaskSchema, TaskState } from "@devtool/schema";
 import { OPERATOR } from "../src/handler/caller.ts";
 import type { RequestHandler } from "../src/handler/request-handler.ts";
 import { StreamLimit } from "../src/handler/stream-limit.ts";
-import { SigningKeys } from "../src/push/signing-keys.ts";
+import { SigningKeys } from "../src/keys/signing-keys.ts";
 import { admit } from "../src/transport/auth/admitted.ts";
 import type { DialectServices } from "../src/transport/dialect.ts";
 import { Heartbeats } from "../src/transport/http/heartbeats.ts";

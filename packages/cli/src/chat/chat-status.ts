@@ -1,5 +1,5 @@
-import type { Address } from "../address.ts";
 import { approvalModeName } from "../approval-mode.ts";
+import type { Address } from "../connection/address.ts";
 import type { ChatTasks } from "./chat-tasks.ts";
 import { contextLeftOf, gitBranch, type Status } from "./status-line.ts";
 

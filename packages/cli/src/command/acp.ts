@@ -1,5 +1,5 @@
 import { serveAcp, stdioStream } from "@devtool/acp/port";
-import { createNotifier } from "../connection.ts";
+import { createNotifier } from "../connection/connection.ts";
 import { type EditorOptions, EditorPorts } from "../editor-ports.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal } from "../io.ts";

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { approvalId, describeRule, SavedApprovals } from "@devtool/policy";
 import type { PolicyRule } from "@devtool/schema";
-import { operatorConfig } from "../agent-options.ts";
-import { defaultDataDirectory } from "../discovery.ts";
+import { operatorConfig } from "../agents/agent-options.ts";
+import { defaultDataDirectory } from "../connection/discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { indented, visibleName } from "../render/style.ts";

@@ -19,7 +19,7 @@ import {
   type Task,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createClient } from "../connection.ts";
+import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool audit", () => {

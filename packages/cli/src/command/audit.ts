@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
-import { type ConnectionOptions, connect } from "../connection.ts";
+import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";

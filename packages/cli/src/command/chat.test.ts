@@ -17,7 +17,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { ChatOptions } from "../chat-options.ts";
-import { writeDiscovery } from "../discovery.ts";
+import { writeDiscovery } from "../connection/discovery.ts";
 import type { Io } from "../io.ts";
 import { pipedIo, runCommand } from "../testing/run-command.ts";
 import { chat } from "./chat.ts";

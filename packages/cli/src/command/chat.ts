@@ -18,7 +18,7 @@ import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { imageProblem, localWorkspace, readMentions } from "../chat/mention.ts";
 import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { completeCommand } from "../completion.ts";
-import { createNotifier, openConnection } from "../connection.ts";
+import { createNotifier, openConnection } from "../connection/connection.ts";
 import { continuedTaskId } from "../continued-task.ts";
 import {
   answerAll,

@@ -8,7 +8,7 @@ import {
   runServerSuite,
 } from "@devtool/conformance";
 import { defined } from "@devtool/schema/json";
-import { findServer, trustIn } from "../connection.ts";
+import { findServer, trustIn } from "../connection/connection.ts";
 import type { Io } from "../io.ts";
 import type { Play } from "./conformance-play.ts";
 

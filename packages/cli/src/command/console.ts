@@ -16,8 +16,8 @@ import {
   type ConnectionOptions,
   requireServer,
   trustIn,
-} from "../connection.ts";
-import { defaultDataDirectory } from "../discovery.ts";
+} from "../connection/connection.ts";
+import { defaultDataDirectory } from "../connection/discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import {

@@ -4,18 +4,24 @@ import { delimiter, join, resolve } from "node:path";
 import { runnerNotice } from "@devtool/mcp";
 import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { ServerConfig, ServerInfo } from "@devtool/schema";
+import { knownAgents } from "../agents/installed-agents.ts";
 import { readConfig } from "../config.ts";
-import { defaultDataDirectory, readDiscovery } from "../discovery.ts";
+import {
+  defaultDataDirectory,
+  readDiscovery,
+} from "../connection/discovery.ts";
+import { tokenPath } from "../connection/kept-token.ts";
+import {
+  unresponsiveServer,
+  verifyServer,
+} from "../connection/server-identity.ts";
 import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
-import { knownAgents } from "../installed-agents.ts";
 import { type Io, writeLine } from "../io.ts";
-import { tokenPath } from "../kept-token.ts";
 import { chooseModel, describeChoice } from "../model.ts";
 import { nodeProblem } from "../node-version.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { indented, paintFor } from "../render/style.ts";
-import { unresponsiveServer, verifyServer } from "../server-identity.ts";
 
 /** The result of a check. */
 interface Finding {

@@ -8,12 +8,16 @@ import {
   verifyNotification,
 } from "@devtool/client/webhook";
 import { oneLine, PushFormat } from "@devtool/schema";
-import { type ConnectionOptions, connect, findServer } from "../connection.ts";
+import {
+  type ConnectionOptions,
+  connect,
+  findServer,
+} from "../connection/connection.ts";
+import { pinnedFetch } from "../connection/pinned-tls.ts";
 import { errorCode, errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { parsePort } from "../listen-options.ts";
-import { pinnedFetch } from "../pinned-tls.ts";
 import { writeJsonText } from "../render/json-line.ts";
 import { createPrinter } from "../session.ts";
 import { findTaskId } from "../task-id.ts";

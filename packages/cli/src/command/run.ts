@@ -18,6 +18,11 @@ import {
   MAX_ATTACHED_BYTES,
   readAttachment,
 } from "../attachment.ts";
+import {
+  type JobOptions,
+  type JobServer,
+  serverForJob,
+} from "../connection/server-for-job.ts";
 import { continuedTaskId } from "../continued-task.ts";
 import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
@@ -26,11 +31,6 @@ import { cancelInterrupted } from "../interrupted-task.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { LastMessage } from "../last-message.ts";
 import { type PromptOptions, readPrompt } from "../prompt-source.ts";
-import {
-  type JobOptions,
-  type JobServer,
-  serverForJob,
-} from "../server-for-job.ts";
 import {
   type CommandConversation,
   createConversation,

@@ -1,6 +1,9 @@
 import { resolve } from "node:path";
 import type { ServerInfo } from "@devtool/schema";
-import { defaultDataDirectory, discoveryPath } from "../discovery.ts";
+import {
+  defaultDataDirectory,
+  discoveryPath,
+} from "../connection/discovery.ts";
 import type { Io } from "../io.ts";
 import type { Profile } from "../tck/profile.ts";
 

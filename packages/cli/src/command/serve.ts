@@ -23,24 +23,24 @@ import {
   agentSpecs,
   choicesOf,
   loadAgents,
-} from "../agent-modules.ts";
+} from "../agents/agent-modules.ts";
 import {
   agentOptions,
   describeModel,
   type OperatorConfig,
   operatorConfig,
-} from "../agent-options.ts";
-import { permissionPolicy } from "../agent-permission.ts";
+} from "../agents/agent-options.ts";
+import { permissionPolicy } from "../agents/agent-permission.ts";
 import { approvalModeOf } from "../approval-mode.ts";
-import { type ConsoleFlag, consoleOption } from "../console-option.ts";
 import {
   defaultDataDirectory,
   removeDiscovery,
   writeDiscovery,
-} from "../discovery.ts";
+} from "../connection/discovery.ts";
+import { type KeptToken, keptToken } from "../connection/kept-token.ts";
+import { type ConsoleFlag, consoleOption } from "../console-option.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { type KeptToken, keptToken } from "../kept-token.ts";
 import { type ListenFlags, listenOptions } from "../listen-options.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";

@@ -5,7 +5,7 @@ import {
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
-import { type ConnectionOptions, connect } from "../connection.ts";
+import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { cancelInterrupted } from "../interrupted-task.ts";

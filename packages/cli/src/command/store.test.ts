@@ -23,7 +23,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createClient } from "../connection.ts";
+import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 const bin = findPostgres();

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
-import { defaultDataDirectory } from "../discovery.ts";
+import { defaultDataDirectory } from "../connection/discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { createQuestioner } from "../prompter.ts";

@@ -4,7 +4,7 @@ import {
   type ConnectionOptions,
   createNotifier,
   openConnection,
-} from "../connection.ts";
+} from "../connection/connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal } from "../io.ts";
 import { createPrinter } from "../session.ts";

@@ -4,7 +4,7 @@ export { FakeTerminal } from "../../test/fake-terminal.ts";
 export { playProgram } from "../command/conformance-program.ts";
 export { pushListen } from "../command/push.ts";
 export { readConfig } from "../config.ts";
-export { discoveryPath, writeDiscovery } from "../discovery.ts";
+export { discoveryPath, writeDiscovery } from "../connection/discovery.ts";
 export type { Io } from "../io.ts";
 export { listenOptions } from "../listen-options.ts";
 export { runProgram } from "../program.ts";

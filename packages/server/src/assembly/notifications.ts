@@ -1,21 +1,21 @@
 import { PushFormat } from "@devtool/schema";
+import type { SessionRegistry } from "../fleet/session-registry.ts";
 import {
   hideSecretsInEvent,
   hideSecretsInTask,
 } from "../handler/hide-secrets.ts";
+import type { SigningKeys } from "../keys/signing-keys.ts";
 import type { Operations } from "../operations.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
 import { type PushEncodings, taskEventEncoding } from "../push/push-format.ts";
 import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
-import type { SigningKeys } from "../push/signing-keys.ts";
 import {
   type PushConfigStore,
   pushConfigKey,
 } from "../store/push-config-store.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
-import type { SessionRegistry } from "../task/session-registry.ts";
 import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-encodings.ts";
 import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a-v03/push-encodings.ts";
 import { TaskPush } from "./task-push.ts";

@@ -7,6 +7,11 @@ import {
   forgetWorkspacesIn,
   WorkspaceRoots,
 } from "../files/workspace-roots.ts";
+import { createAgentConversations } from "../fleet/agent-conversations.ts";
+import { InboxWorker } from "../fleet/inbox-worker.ts";
+import { SessionRegistry } from "../fleet/session-registry.ts";
+import { Takeover } from "../fleet/takeover.ts";
+import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR, principalOf } from "../handler/caller.ts";
@@ -19,22 +24,17 @@ import { StreamLimit } from "../handler/stream-limit.ts";
 import { surroundedHandler } from "../handler/surrounded-handler.ts";
 import { createTaskHandler } from "../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../handler/workspace-handler.ts";
+import { keyFile } from "../keys/key-file.ts";
+import { SigningKeys } from "../keys/signing-keys.ts";
 import { Operations } from "../operations.ts";
 import type { Clock } from "../push/clock.ts";
-import { keyFile } from "../push/key-file.ts";
-import { SigningKeys } from "../push/signing-keys.ts";
 import {
   limitsWithDefaults,
   type ServerLimits,
   type ServerSettings,
 } from "../server-options.ts";
 import type { ServerStore, TaskStore } from "../store/task-store.ts";
-import { createAgentConversations } from "../task/agent-conversations.ts";
-import { InboxWorker } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
-import { SessionRegistry } from "../task/session-registry.ts";
-import { Takeover } from "../task/takeover.ts";
-import { assertReachable } from "../task/workspace-reach.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import type { ServedAgents } from "./served-agents.ts";

@@ -1,13 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { InboxRequestSchema } from "@devtool/schema";
-import type { PushNotifier } from "../push/push-notifier.ts";
-import type { PushConfigKey } from "../store/push-config-store.ts";
-import type { SharedTasks } from "../store/task-store.ts";
-import { askOwner } from "../task/ask-owner.ts";
+import { askOwner } from "../fleet/ask-owner.ts";
 import type {
   SessionRegistry,
   TaskCompanion,
-} from "../task/session-registry.ts";
+} from "../fleet/session-registry.ts";
+import type { PushNotifier } from "../push/push-notifier.ts";
+import type { PushConfigKey } from "../store/push-config-store.ts";
+import type { SharedTasks } from "../store/task-store.ts";
 import type { TaskSession } from "../task/task-session.ts";
 
 /** Dependencies of `TaskPush`. */

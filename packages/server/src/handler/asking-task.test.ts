@@ -8,8 +8,8 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
+import { SessionRegistry } from "../fleet/session-registry.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import { SessionRegistry } from "../task/session-registry.ts";
 import { findAsking } from "./asking-task.ts";
 
 const signal = AbortSignal.timeout(60_000);

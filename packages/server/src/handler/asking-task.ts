@@ -11,9 +11,9 @@ import {
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, isDataLoss, quoted } from "../errors.ts";
+import type { SessionRegistry } from "../fleet/session-registry.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
-import type { SessionRegistry } from "../task/session-registry.ts";
 import type { HeldSession } from "../task/task-handle.ts";
 
 /** Access to the tasks that may ask. */

@@ -11,10 +11,10 @@ import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code } from "../errors.ts";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
+import { SessionRegistry } from "../fleet/session-registry.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
-import { SessionRegistry } from "../task/session-registry.ts";
 import { Exchanges } from "./exchange.ts";
 
 describe("a message that arrives twice at the same time (STREAM-7)", () => {

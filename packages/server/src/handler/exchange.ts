@@ -18,10 +18,11 @@ import {
 import { defined } from "@devtool/schema/json";
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
+import type { SessionRegistry } from "../fleet/session-registry.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { KeyedQueue } from "../stream/keyed-queue.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
-import type { SessionRegistry } from "../task/session-registry.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldSession } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
@@ -99,11 +100,8 @@ export class Exchanges {
   /** The workspace of clients that name none; empty when there is none. */
   readonly defaultWorkspace: string;
   readonly #options: ExchangeOptions;
-  /**
-   * The exchange that is being started for each principal and message id. The
-   * next message of that id waits for it.
-   */
-  readonly #starting = new Map<string, Promise<Exchange>>();
+  /** Starts the exchanges of each principal and message id. */
+  readonly #starting = new KeyedQueue();
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
@@ -133,9 +131,7 @@ export class Exchanges {
     assertLabel("message_settings.client_label", clientLabel);
     assertKnown("message_settings.delivery", delivery, MessageDelivery);
     const key = JSON.stringify([principal, message.messageId]);
-    const earlier =
-      this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
-    const starting = earlier.then(async () => {
+    return this.#starting.run(key, async () => {
       const retry = await this.#findRetry(request, message, principal);
       if (retry) return retry;
       try {
@@ -149,10 +145,6 @@ export class Exchanges {
         if (copy) return copy;
         throw reason;
       }
-    });
-    this.#starting.set(key, starting);
-    return starting.finally(() => {
-      if (this.#starting.get(key) === starting) this.#starting.delete(key);
     });
   }
 

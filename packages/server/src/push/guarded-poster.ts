@@ -1,4 +1,5 @@
 import { DevtoolError } from "../errors.ts";
+import type { SigningKeys } from "../keys/signing-keys.ts";
 import {
   guardedFetch,
   type OutboundRequest,
@@ -7,7 +8,6 @@ import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { Poster } from "./notification.ts";
 import { claimsOf, headersOf } from "./post-headers.ts";
 import { assertPushTarget } from "./push-target.ts";
-import type { SigningKeys } from "./signing-keys.ts";
 
 /** The default timeout of a post in milliseconds, including its response. */
 const TIMEOUT_MS = 15_000;

@@ -2,6 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { shorten, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
+import { KeyedQueue } from "../stream/keyed-queue.ts";
 
 /** Dependencies of `RecordedMessages`. */
 export interface RecordedMessagesOptions {
@@ -27,11 +28,8 @@ export class RecordedMessages {
   /** Whether other servers may record messages at any time. */
   readonly isShared: boolean;
   readonly #options: RecordedMessagesOptions;
-  /**
-   * The message that is being taken for each principal and message id. The next
-   * one of that id waits for it.
-   */
-  readonly #taking = new Map<string, Promise<unknown>>();
+  /** Takes the messages of each principal and message id. */
+  readonly #taking = new KeyedQueue();
 
   constructor(options: RecordedMessagesOptions) {
     this.#options = options;
@@ -73,9 +71,7 @@ export class RecordedMessages {
     take: () => Promise<T>,
   ): Promise<T> {
     const key = JSON.stringify([principal, messageId]);
-    const earlier =
-      this.#taking.get(key)?.catch(() => undefined) ?? Promise.resolve();
-    const taking = earlier.then(async () => {
+    return this.#taking.run(key, async () => {
       if (!(await this.find(principal, messageId))) return take();
       const problem = `message.message_id ${quoted(messageId)} was recorded meanwhile`;
       const details = {
@@ -86,10 +82,6 @@ export class RecordedMessages {
         remedy: "send the message again to see its task",
         details,
       });
-    });
-    this.#taking.set(key, taking);
-    return taking.finally(() => {
-      if (this.#taking.get(key) === taking) this.#taking.delete(key);
     });
   }
 }

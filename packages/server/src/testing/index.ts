@@ -1,5 +1,8 @@
 // The names of @devtool/server/testing: internals for tests and benches of this
 // repository. Not part of the published package.
+
+export { keyFile } from "../keys/key-file.ts";
+export { ROTATION_MS, SigningKeys } from "../keys/signing-keys.ts";
 export {
   guardedFetch,
   type OutboundRequest,
@@ -7,7 +10,6 @@ export {
 export { isPublicAddress } from "../outbound/public-address.ts";
 export type { Clock } from "../push/clock.ts";
 export { createGuardedPoster } from "../push/guarded-poster.ts";
-export { keyFile } from "../push/key-file.ts";
 export type {
   Notification,
   Poster,
@@ -18,7 +20,6 @@ export { taskEventEncoding } from "../push/push-format.ts";
 export { PushNotifier } from "../push/push-notifier.ts";
 export { PushRegistrar } from "../push/push-registrar.ts";
 export { GIVE_UP_MS, retryDelayMs } from "../push/retry-schedule.ts";
-export { ROTATION_MS, SigningKeys } from "../push/signing-keys.ts";
 export { decodeRow, encodeRow } from "../store/event-row.ts";
 export { MemoryPushConfigStore } from "../store/memory-push-config-store.ts";
 export { MemoryTaskStore } from "../store/memory-task-store.ts";

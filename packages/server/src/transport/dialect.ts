@@ -1,7 +1,7 @@
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import type { BrowserAccessService } from "@devtool/schema";
 import type { RequestHandler } from "../handler/request-handler.ts";
-import type { SigningKeys } from "../push/signing-keys.ts";
+import type { SigningKeys } from "../keys/signing-keys.ts";
 import type { A2aOptions } from "./a2a/a2a-options.ts";
 import type { MethodDialect } from "./a2a/method.ts";
 import type { CardOptions } from "./a2a-v03/card.ts";

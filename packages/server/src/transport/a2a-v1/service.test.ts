@@ -16,6 +16,7 @@ import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
 import { WorkspaceRoots } from "../../files/workspace-roots.ts";
+import { SessionRegistry } from "../../fleet/session-registry.ts";
 import { createAgentListHandler } from "../../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../../handler/audit-handler.ts";
 import { OPERATOR } from "../../handler/caller.ts";
@@ -31,7 +32,6 @@ import { createTaskHandler } from "../../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../../handler/workspace-handler.ts";
 import { MemoryTaskStore } from "../../store/memory-task-store.ts";
 import { RecordedMessages } from "../../task/recorded-messages.ts";
-import { SessionRegistry } from "../../task/session-registry.ts";
 import { ERROR_TABLE, ERROR_TABLE_1_0_0 } from "./error-table.ts";
 import {
   connectErrorFrom,

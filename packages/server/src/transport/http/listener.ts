@@ -1,6 +1,5 @@
 import type { AddressInfo } from "node:net";
 import { Code, DevtoolError } from "../../errors.ts";
-import { isWildcard } from "../../server-access.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
 import { Drain } from "./drain.ts";
@@ -13,6 +12,7 @@ import {
   type SniffingServer,
   type TlsOptions,
 } from "./sniffing-server.ts";
+import { isWildcard } from "./wildcard.ts";
 
 /** Options of `listen`. */
 export interface ListenOptions {

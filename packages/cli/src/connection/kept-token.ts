@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampNow } from "@bufbuild/protobuf/wkt";
 import { TokenFileSchema } from "@devtool/schema";
-import { readPrivateFile, writePrivateFile } from "./private-file.ts";
+import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
 /** The operator's token, which stays the same over restarts of the server. */
 export interface KeptToken {

@@ -11,9 +11,9 @@ import {
   withApproval,
   withConnection,
   withSession,
-} from "./command-options.ts";
-import type { Io } from "./io.ts";
-import { TASK_STATES } from "./task-states.ts";
+} from "../command-options.ts";
+import type { Io } from "../io.ts";
+import { TASK_STATES } from "../task-states.ts";
 
 const TASK_ID = "id of the task, or its first 4 or more characters";
 const TITLE = "the new title: one line of at most 80 characters";
@@ -46,7 +46,7 @@ function addRun(program: Command, io: Io, done: Done): void {
     .option("--json", JSON_EVENTS)
     .addHelpText("after", EXIT_CODES)
     .action(async (prompt, options) =>
-      done(await (await import("./command/run.ts")).run(prompt, options, io)),
+      done(await (await import("../command/run.ts")).run(prompt, options, io)),
     );
 }
 
@@ -62,7 +62,7 @@ function addChat(program: Command, io: Io, done: Done): void {
     )
     .option("--task <id>", `continue a task: ${TASK_ID}`)
     .action(async (options) =>
-      done(await (await import("./command/chat.ts")).chat(options, io)),
+      done(await (await import("../command/chat.ts")).chat(options, io)),
     );
 }
 
@@ -97,7 +97,7 @@ function addAcp(program: Command, io: Io, done: Done): void {
       ).choices(["connect", "grpc", "a2a"]),
     )
     .action(async (options) =>
-      done(await (await import("./command/acp.ts")).acp(options, io)),
+      done(await (await import("../command/acp.ts")).acp(options, io)),
     );
 }
 
@@ -122,13 +122,15 @@ function addTasks(program: Command, io: Io, done: Done): void {
     )
     .option("--json", "print each task as a line of JSON")
     .action(async (options) =>
-      done(await (await import("./command/tasks.ts")).tasks(options, io)),
+      done(await (await import("../command/tasks.ts")).tasks(options, io)),
     );
   withConnection(program.command("watch").argument("<task>", TASK_ID))
     .description("Follow a task from its first event")
     .option("--json", JSON_EVENTS)
     .action(async (task, options) =>
-      done(await (await import("./command/watch.ts")).watch(task, options, io)),
+      done(
+        await (await import("../command/watch.ts")).watch(task, options, io),
+      ),
     );
   withConnection(
     program
@@ -139,7 +141,7 @@ function addTasks(program: Command, io: Io, done: Done): void {
     .description("Rename a task")
     .action(async (task, title, options) =>
       done(
-        await (await import("./command/tasks.ts")).rename(
+        await (await import("../command/tasks.ts")).rename(
           task,
           title,
           options,
@@ -151,7 +153,7 @@ function addTasks(program: Command, io: Io, done: Done): void {
     .description("Cancel a task")
     .action(async (task, options) =>
       done(
-        await (await import("./command/tasks.ts")).cancel(task, options, io),
+        await (await import("../command/tasks.ts")).cancel(task, options, io),
       ),
     );
 }
@@ -174,7 +176,7 @@ function addSlashCommands(program: Command, io: Io, done: Done): void {
     )
     .action(async (command, args, options) =>
       done(
-        await (await import("./command/slash-commands.ts")).exec(
+        await (await import("../command/slash-commands.ts")).exec(
           [command, ...args],
           options,
           io,
@@ -189,7 +191,7 @@ function addSlashCommands(program: Command, io: Io, done: Done): void {
     )
     .action(async (options) =>
       done(
-        await (await import("./command/slash-commands.ts")).commands(
+        await (await import("../command/slash-commands.ts")).commands(
           options,
           io,
         ),

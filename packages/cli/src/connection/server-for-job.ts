@@ -7,6 +7,9 @@ import { ApprovalMode } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { DevtoolServer, ServerOptions } from "@devtool/server";
 import { isInside } from "@devtool/server/operator";
+import type { Io } from "../io.ts";
+import { assertServes } from "../platform.ts";
+import { ensureWorkspace } from "../workspace-directory.ts";
 import type { Address } from "./address.ts";
 import {
   type Connection,
@@ -17,10 +20,7 @@ import {
   findServer,
 } from "./connection.ts";
 import { defaultDataDirectory } from "./discovery.ts";
-import type { Io } from "./io.ts";
-import { assertServes } from "./platform.ts";
 import { UnprovenServerError } from "./server-identity.ts";
-import { ensureWorkspace } from "./workspace-directory.ts";
 
 /** The options by which a server for a job is found. */
 export interface JobOptions extends ConnectionOptions {
@@ -154,10 +154,12 @@ async function startServer(
   const { codingAgent } = await import("@devtool/coding-agent");
   const { createServer, defaultDialects } = await import("@devtool/server");
   const { codexQueues } = await import("@devtool/codex/queues");
-  const { agentOptions, operatorConfig } = await import("./agent-options.ts");
-  const { permissionPolicy } = await import("./agent-permission.ts");
+  const { agentOptions, operatorConfig } = await import(
+    "../agents/agent-options.ts"
+  );
+  const { permissionPolicy } = await import("../agents/agent-permission.ts");
   const { agentSpecs, choicesOf, loadAgents } = await import(
-    "./agent-modules.ts"
+    "../agents/agent-modules.ts"
   );
   const { isForEditor = false } = options;
   const data = resolve(options.data ?? defaultDataDirectory(io.env));

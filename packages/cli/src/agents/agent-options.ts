@@ -7,10 +7,10 @@ import {
   type ServerConfig,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { authenticationSettings } from "./authentication.ts";
-import { readConfig } from "./config.ts";
-import type { Io } from "./io.ts";
-import { chooseModel, describeChoice } from "./model.ts";
+import { authenticationSettings } from "../authentication.ts";
+import { readConfig } from "../config.ts";
+import type { Io } from "../io.ts";
+import { chooseModel, describeChoice } from "../model.ts";
 
 /**
  * The operator's configuration, and the directory that its paths are relative

@@ -7,17 +7,17 @@ import {
 } from "@devtool/client";
 import { oneLine } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
+import { userMessage } from "../error-text.ts";
+import { errorMessage } from "../errors.ts";
+import { type Io, writeLine } from "../io.ts";
+import { assertPrivateDirectory } from "../private-file.ts";
 import type { Address } from "./address.ts";
 import {
   defaultDataDirectory,
   discoveryPath,
   readDiscovery,
 } from "./discovery.ts";
-import { userMessage } from "./error-text.ts";
-import { errorMessage } from "./errors.ts";
-import { type Io, writeLine } from "./io.ts";
 import { type PinnedTls, pinnedFetch, pinnedTls } from "./pinned-tls.ts";
-import { assertPrivateDirectory } from "./private-file.ts";
 import { ReconnectingTransport } from "./reconnecting-transport.ts";
 import {
   UnprovenServerError,

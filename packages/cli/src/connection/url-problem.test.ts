@@ -6,8 +6,8 @@ import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EditorPorts } from "./editor-ports.ts";
-import { pipedIo } from "./testing/run-command.ts";
+import { EditorPorts } from "../editor-ports.ts";
+import { pipedIo } from "../testing/run-command.ts";
 
 describe("devtool acp --url", () => {
   const servers: Server[] = [];

@@ -10,8 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../test/fake-terminal.ts";
-import { runProgram } from "./program.ts";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { runProgram } from "../program.ts";
 
 describe("devtool doctor, about the agents that serve knows by name", () => {
   let base: string;

@@ -3,11 +3,11 @@ import { basename, extname, resolve } from "node:path";
 import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
 import { isObject } from "@devtool/schema/json";
 import type { Agent } from "@devtool/server";
+import { importOwn } from "../own-module.ts";
 import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
 import type { AgentPlace } from "./agent-programs.ts";
 import { AGENT_PROGRAMS, CODEX } from "./known-programs.ts";
-import { importOwn } from "./own-module.ts";
 
 /** An agent that the operator configured. */
 export interface AgentSpec {

@@ -9,14 +9,14 @@ import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { Operations } from "../operations.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
-import { type Conversation, OpenConversations } from "./conversation.ts";
-import { EventLog } from "./event-log.ts";
-import { readTask } from "./read-task.ts";
-import type { RecordedMessages } from "./recorded-messages.ts";
-import { SharedTick } from "./shared-tick.ts";
-import type { TaskFeed } from "./task-feed.ts";
-import { TaskOperations } from "./task-operations.ts";
-import { TaskSession } from "./task-session.ts";
+import { type Conversation, OpenConversations } from "../task/conversation.ts";
+import { EventLog } from "../task/event-log.ts";
+import { readTask } from "../task/read-task.ts";
+import type { RecordedMessages } from "../task/recorded-messages.ts";
+import { SharedTick } from "../task/shared-tick.ts";
+import type { TaskFeed } from "../task/task-feed.ts";
+import { TaskOperations } from "../task/task-operations.ts";
+import { TaskSession } from "../task/task-session.ts";
 import type { WorkspaceReach } from "./workspace-reach.ts";
 
 /** Dependencies of `SessionOpener`. */

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { ReadinessSchema, type ServerInfo } from "@devtool/schema";
 import { PROOF_BYTES, serverProof } from "@devtool/server/operator";
-import { errorCode, errorMessage } from "./errors.ts";
+import { errorCode, errorMessage } from "../errors.ts";
 import { pinnedTls } from "./pinned-tls.ts";
 
 /**

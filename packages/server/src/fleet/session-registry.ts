@@ -1,17 +1,17 @@
 import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
 import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
+import { listTaskIds, readTask } from "../task/read-task.ts";
+import { TaskFeed } from "../task/task-feed.ts";
+import { HeldSession } from "../task/task-handle.ts";
+import type { TaskSession } from "../task/task-session.ts";
+import { stopping } from "../task/turn-entries.ts";
 import { FollowedTask } from "./followed-task.ts";
-import { listTaskIds, readTask } from "./read-task.ts";
 import {
   SessionOpener,
   type SessionOpenerOptions,
   type TaskPlace,
 } from "./session-opener.ts";
-import { TaskFeed } from "./task-feed.ts";
-import { HeldSession } from "./task-handle.ts";
-import type { TaskSession } from "./task-session.ts";
-import { stopping } from "./turn-entries.ts";
 import { WorkspaceReach } from "./workspace-reach.ts";
 
 /**

@@ -8,9 +8,9 @@ import {
   textMessage,
 } from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../test/fake-terminal.ts";
-import type { Io } from "./io.ts";
-import { runProgram } from "./program.ts";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import type { Io } from "../io.ts";
+import { runProgram } from "../program.ts";
 
 /** A module whose agent says a text. */
 const saying = (text: string): string => `

@@ -15,13 +15,13 @@ import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
-import { askOwner } from "./ask-owner.ts";
-import { LogNews } from "./log-news.ts";
 import {
   assertNotEnded,
   type Incoming,
   type TaskHandle,
-} from "./task-handle.ts";
+} from "../task/task-handle.ts";
+import { askOwner } from "./ask-owner.ts";
+import { LogNews } from "./log-news.ts";
 
 /** Dependencies of `FollowedTask`. */
 export interface FollowedTaskOptions {

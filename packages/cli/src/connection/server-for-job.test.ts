@@ -15,8 +15,8 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand } from "../testing/run-command.ts";
 import { writeDiscovery } from "./discovery.ts";
-import { runCommand } from "./testing/run-command.ts";
 
 describe("a command that finds a server by its data directory", () => {
   let base: string;

@@ -1,9 +1,9 @@
 import { assertJsonEncodable, MessageSchema, TaskState } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { InboxEntry, InboxReply, TaskInbox } from "../store/task-inbox.ts";
+import type { TaskSession } from "../task/task-session.ts";
 import { refusalOf } from "./ask-owner.ts";
 import type { SessionRegistry } from "./session-registry.ts";
-import type { TaskSession } from "./task-session.ts";
 
 /** Dependencies of `InboxWorker`. */
 export interface InboxWorkerOptions {

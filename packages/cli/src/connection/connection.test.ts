@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chat } from "./command/chat.ts";
-import { run } from "./command/run.ts";
-import { tasks } from "./command/tasks.ts";
+import { chat } from "../command/chat.ts";
+import { run } from "../command/run.ts";
+import { tasks } from "../command/tasks.ts";
+import { pipedIo } from "../testing/run-command.ts";
 import { createClient } from "./connection.ts";
-import { pipedIo } from "./testing/run-command.ts";
 
 describe("the command with --protocol a2a", () => {
   let server: DevtoolServer;

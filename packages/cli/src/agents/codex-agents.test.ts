@@ -18,8 +18,8 @@ import {
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { AuditAction, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../test/fake-terminal.ts";
-import { runProgram } from "./program.ts";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { runProgram } from "../program.ts";
 
 const RULES = `
 [[rule]]

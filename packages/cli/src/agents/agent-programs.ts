@@ -9,7 +9,7 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { HostPrograms, sortSearchPath, whyUntrusted } from "@devtool/sandbox";
 import type { ApprovalMode } from "@devtool/schema";
 import type { PermissionPolicy } from "@devtool/server/agent";
-import type { Io } from "./io.ts";
+import type { Io } from "../io.ts";
 
 /** Where programs are looked up. */
 export interface ProgramPlace {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { failpoint } from "@devtool/server/operator";
-import { errorCode } from "./errors.ts";
-import { readPrivateFile, writePrivateFile } from "./private-file.ts";
+import { errorCode } from "../errors.ts";
+import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
 /**
  * Returns the data directory that is used without `--data`: `$DEVTOOL_DATA` or

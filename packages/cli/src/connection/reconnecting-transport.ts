@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { errorMessage } from "../errors.ts";
 import type { Address } from "./address.ts";
-import { errorMessage } from "./errors.ts";
 import { UnprovenServerError } from "./server-identity.ts";
 
 /**
