@@ -160,8 +160,8 @@ function problems(
 
 /** The second cells of the tables of a section, by the names in the first. */
 function rowsOf(page: string, section: string): ReadonlyMap<string, string> {
-  const [, rest = ""] = page.split(`\n## ${section}\n`);
-  const [text = ""] = rest.split("\n## ");
+  const [, rest = ""] = page.split(`\n### ${section}\n`);
+  const [text = ""] = rest.split("\n### ");
   return new Map(
     [...text.matchAll(/^\| `([^`]+)` +\| ([^|]*)/gm)].map(
       ([, name = "", cell = ""]) => [name, cell],

@@ -70,8 +70,8 @@ function missingIn(
  * row.
  */
 function rowsOf(page: string): (readonly [name: string, row: string])[] {
-  const [, rest = ""] = page.split("\n## Variants\n");
-  const [section = ""] = rest.split("\n## ");
+  const [, rest = ""] = page.split(/\n###? Variants\n/);
+  const [section = ""] = rest.split(/\n###? /);
   return [...section.matchAll(/^\| `(\w+)`.*$/gm)].map(([row, name = ""]) => [
     name,
     row,
