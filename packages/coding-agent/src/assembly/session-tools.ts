@@ -48,6 +48,9 @@ export async function sessionToolsEvents(
   const { allowedTools = [], mcpServers = [] } = task.sessionSettings ?? {};
   const session = mcpSessionOf(task);
   const statuses = (await host.mcp?.currentStatus(session, signal)) ?? [];
+  if (statuses.length + allowedTools.length + mcpServers.length === 0) {
+    return [];
+  }
   const brought = new Set(mcpServers.map(({ name }) => name));
   const leftOut = Map.groupBy(statuses.flatMap(leftOutText), ({ name }) =>
     brought.has(name) ? "client" : "operator",

@@ -157,6 +157,7 @@ export class SqliteAppends {
       return false;
     }
     const { taskId } = first;
+    let messages = grown?.messages ?? 0;
     failpoint("devtool:store.events.before");
     for (const { sequence, data } of rows) {
       this.#statements.putEvents.run(taskId, sequence, data);
@@ -172,6 +173,7 @@ export class SqliteAppends {
         );
       }
       const label = labelAfter(NO_LABEL, event);
+      messages += label.messageCount;
       if (event.payload.case === "created") {
         this.#statements.putLabel.run(...labelRow(taskId, label));
       }
@@ -187,8 +189,6 @@ export class SqliteAppends {
     // Moves the task to the end: of the tasks of one context, the last one here
     // is the latest.
     heads.delete(taskId);
-    const { messageCount } = events.reduce(labelAfter, NO_LABEL);
-    const messages = (grown?.messages ?? 0) + messageCount;
     heads.set(taskId, { ...head, sequence: last.sequence, last, messages });
     return true;
   }
@@ -234,8 +234,9 @@ export class SqliteAppends {
     }
     // The latest task of each context, unless the file has it already. Most
     // appends write nothing here.
-    const latest = new Map(heads.map((head) => [contextOf(head), head]));
-    for (const { principal, last, isLatest } of latest.values()) {
+    const byContext = new Map(heads.map((head) => [contextOf(head), head]));
+    const latest = new Set(byContext.values());
+    for (const { principal, last, isLatest } of latest) {
       if (!isLatest) {
         this.#statements.putLatest.run(principal, last.contextId, last.taskId);
       }
@@ -244,7 +245,7 @@ export class SqliteAppends {
     return new Map(
       heads.map((head) => {
         const { principal, sequence, last } = head;
-        const isLatest = latest.get(contextOf(head)) === head;
+        const isLatest = latest.has(head);
         return [
           last.taskId,
           { principal, sequence, state: last.state, isLatest },
