@@ -2,7 +2,12 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { DatabaseSync } from "node:sqlite";
+import {
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -18,6 +23,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   ApprovalMode,
   AuditAction,
+  EventRowSchema,
   emptyTask,
   type Part,
   reduceTask,
@@ -133,6 +139,31 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     await expectOnly("one.txt");
     await say("write four.txt 4");
     await expectOnly("one.txt", "four.txt");
+  });
+
+  it("F-H1: is at most the default where the log of a task does not say its limit", async () => {
+    await serve(DEFAULT);
+    const { task } = await say("text One.");
+    await server.close();
+    forgetLimits();
+    await serve(YOLO);
+    const { contextId } = task;
+    for (const to of [
+      { task },
+      { task: await read(task), mode: YOLO },
+      { contextId },
+      { contextId, mode: YOLO },
+    ]) {
+      const later = await say("write one.txt 1", to);
+      expect(pendingToolCalls(later.task)).toHaveLength(1);
+      await answer(later.task, [
+        confirmationPart(
+          pendingToolCalls(later.task)[0] ?? expect.fail(),
+          "cancel",
+        ),
+      ]);
+    }
+    await expectOnly();
   });
 
   it("is in the log with each event, and in the audit", async () => {
@@ -324,6 +355,25 @@ describe("the approval mode of a later message (SESSION-4)", () => {
       approvalMode,
       sandbox: "none",
     });
+  }
+
+  /** Leaves the logs as versions did that did not record the limit. */
+  function forgetLimits(): void {
+    const database = new DatabaseSync(join(dataDirectory, "tasks.db"));
+    const rows = database
+      .prepare("SELECT task_id, data FROM event WHERE sequence = 1")
+      .all();
+    for (const { task_id = null, data } of rows) {
+      if (!(data instanceof Uint8Array)) expect.fail("no event");
+      const row = fromBinary(EventRowSchema, data);
+      const payload = row.events[0]?.payload;
+      if (payload?.case !== "created") expect.fail("no first event");
+      payload.value.approvalLimit = ApprovalMode.UNSPECIFIED;
+      database
+        .prepare("UPDATE event SET data = ? WHERE task_id = ? AND sequence = 1")
+        .run(toBinary(EventRowSchema, row), task_id);
+    }
+    database.close();
   }
 
   function a2a(protocolVersion: string): DevtoolClient {

@@ -1,11 +1,17 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   createDevtoolClient,
   textMessage,
 } from "@devtool/client";
+import { createMcp } from "@devtool/mcp";
+import { TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "./sandbox/ground.ts";
+import { Victim } from "./workspace-attacks/victim.ts";
 
 const SETTINGS = "https://devtool.dev/a2a/session-settings/v1alpha";
 const BROUGHT = ["docs", "tickets"].map((name) => ({
@@ -19,6 +25,52 @@ const agents = {
   plain: agent({ follows: [] }),
   host: agent({ follows: ["mcp_servers"] }),
 };
+
+describe("a program that a client brought as an MCP server", () => {
+  it.each(["http", "none"] as const)(
+    "F-H1: starts no more once client_mcp_servers is %s",
+    async (clientMcpServers) => {
+      await using victim = new Victim();
+      const options = { sandbox: "none", mcp: createMcp() } as const;
+      const before = await victim.serve({
+        ...options,
+        clientMcpServers: "all",
+      });
+      const started = join(victim.loot, "started");
+      const stdio = { command: "touch", args: [started] };
+      const { task } = await clientOf(before).tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "text One."),
+        sessionSettings: { mcpServers: [mcpServer(stdio)] },
+      });
+      expect(existsSync(started)).toBe(true);
+      rmSync(started);
+      await before.close();
+      const server = await victim.serve({ ...options, clientMcpServers });
+      const { tasks, commands, workspaces } = clientOf(server);
+      const { id: taskId = "", contextId = "" } = task ?? {};
+      const message = textMessage(crypto.randomUUID(), "text Two.");
+      const refusal = 'mcp_servers "brought" is not allowed, since clients';
+      await tasks.sendMessage({ message, taskId });
+      expect((await tasks.getTask({ taskId })).task).toMatchObject({
+        state: TaskState.FAILED,
+        error: expect.stringContaining(refusal),
+      });
+      const another = textMessage(crypto.randomUUID(), "text Three.");
+      for (const asked of [
+        tasks.sendMessage({ message: another, contextId }),
+        commands.getAllSlashCommands({ contextId }),
+      ]) {
+        await expect(asked).rejects.toThrow(refusal);
+      }
+      await workspaces.getWorkspaceSettings({ taskId });
+      expect(existsSync(started)).toBe(false);
+    },
+  );
+});
+
+function mcpServer(value: { command: string; args: string[] }) {
+  return { name: "brought", transport: { case: "stdio" as const, value } };
+}
 
 describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   let server: DevtoolServer;

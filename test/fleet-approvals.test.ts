@@ -214,6 +214,8 @@ describe.skipIf(bin === undefined)(
       await copyFile(file, join(root, "copy.toml"));
       await serve({ policyFiles: [join(root, "copy.toml")], onNotice });
       expect(another()).toEqual([]);
+      await serve({ policyFiles: [file], sandbox: "none", onNotice });
+      expect(another()).toHaveLength(1);
       await serve({ onNotice });
       expect(another()).toHaveLength(1);
     });

@@ -1,10 +1,19 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
+import type { CodingServerOptions } from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
 import {
@@ -14,6 +23,7 @@ import {
   TaskSchema,
   TaskState,
 } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "./depth.ts";
 import { clientOf } from "./sandbox/ground.ts";
@@ -106,6 +116,95 @@ describe("a root that lies in another one", () => {
       expect(victim.read("x-old/id")).toBe("inside");
     },
   );
+});
+
+describe("a session whose workspace was replaced", () => {
+  /** A session in a directory of the root, whose id is "inside". */
+  async function begin(victim: Victim, options: CodingServerOptions = {}) {
+    const inner = join(victim.workspace, "x/sub");
+    victim.file("x/sub/id", "inside");
+    for (const path of ["sub", "copy"]) mkdirSync(join(victim.loot, path));
+    writeFileSync(join(victim.loot, "sub/id"), "secret");
+    const settings = {
+      approvalMode: ApprovalMode.YOLO,
+      sandbox: "none",
+      ...options,
+    } as const;
+    const server = await victim.serve(settings);
+    const { task } = await clientOf(server).tasks.sendMessage({
+      message: textMessage(randomUUID(), "read id"),
+      settings: { workspacePath: inner },
+    });
+    const { id: taskId = "", contextId = "" } = task ?? {};
+    const read = async (at: DevtoolServer): Promise<string> => {
+      const { tasks } = clientOf(at);
+      const message = textMessage(randomUUID(), "read id");
+      const sent = await tasks.sendMessage({ message, contextId });
+      const { task: made = create(TaskSchema) } = await tasks.getTask({
+        taskId: sent.task?.id ?? "",
+      });
+      return `${made.error}${outputs(made)}`;
+    };
+    return { inner, settings, server, taskId, contextId, read };
+  }
+
+  it("S2: is refused also when other requests name the directory there now", async () => {
+    await using victim = new Victim();
+    const { inner, server, contextId, read } = await begin(victim);
+    renameSync(inner, `${inner}-old`);
+    cpSync(join(victim.loot, "sub"), inner, { recursive: true });
+    const { commands, tasks } = clientOf(server);
+    const settings = { workspacePath: inner };
+    const message = textMessage(randomUUID(), "read id");
+    const sessionSettings = { model: "no such model", agent: "none" };
+    for (const ask of [
+      () => commands.getAllSlashCommands({ settings }),
+      () => commands.getAllSlashCommands({ contextId, settings }),
+      () =>
+        commands.runSlashCommand({
+          command: { commandPath: ["no"] },
+          settings,
+        }),
+      () => tasks.sendMessage({ message, settings, sessionSettings }),
+    ]) {
+      await ask().catch(() => undefined);
+      expect(await read(server)).toContain("is not where it was");
+    }
+    // A session that begins means the directory that is there.
+    await tasks.sendMessage({ message, settings });
+    expect(await read(server)).toBe("secret");
+  });
+
+  it("S2: starts no MCP server in the place where it leads", async () => {
+    await using victim = new Victim();
+    const value = {
+      command: "sh",
+      args: ["-c", `cat id >> ${victim.loot}/copy/id`],
+    };
+    const transport = { case: "stdio", value } as const;
+    const mcp = createMcp({ servers: [{ name: "notes", transport }] });
+    const { inner, settings, taskId, contextId, server } = await begin(victim, {
+      mcp,
+    });
+    const started = join(victim.loot, "copy/id");
+    expect(readFileSync(started, "utf8")).toContain("inside");
+    await server.close();
+    renameSync(dirname(inner), `${dirname(inner)}-old`);
+    symlinkSync(victim.loot, dirname(inner));
+    const { workspaces, commands } = clientOf(await victim.serve(settings));
+    await workspaces.getWorkspaceSettings({ taskId });
+    await commands.getAllSlashCommands({ contextId });
+    expect(readFileSync(started, "utf8")).not.toContain("secret");
+  });
+
+  it("S2: says that the workspace is gone", async () => {
+    await using victim = new Victim();
+    const { inner, server, read } = await begin(victim);
+    renameSync(inner, `${inner}-old`);
+    expect(await read(server)).toBe(`path "${inner}" cannot be opened: ENOENT`);
+    renameSync(`${inner}-old`, inner);
+    expect(await read(server)).toBe("inside");
+  });
 });
 
 describe("a workspace with programs in the way of PATH (C1)", () => {

@@ -7,6 +7,7 @@ import {
 } from "@devtool/schema";
 import { defined, plainJson } from "@devtool/schema/json";
 import {
+  assertWorkspaceInPlace,
   inheritedEnvironment,
   invalid,
   type JsonLine,
@@ -89,7 +90,8 @@ export interface McpTransport {
 
 /**
  * Creates the transport of a server, whose messages `reader` reads. Throws for a
- * server without a transport in its settings.
+ * server without a transport in its settings, and for a process in a workspace
+ * that is not where it was.
  */
 export async function createTransport(
   server: McpServer,
@@ -131,6 +133,7 @@ async function createStdioTransport(
   reader: MessageReader,
 ): Promise<McpTransport> {
   const { parseJSONRPCMessage } = await loadSdk();
+  assertWorkspaceInPlace(workspacePath);
   const lines = new JsonLines(parseMessage);
   const transport = new StdioTransport(
     {

@@ -18,6 +18,7 @@ import {
 } from "@devtool/schema/json";
 import {
   abortable,
+  assertWorkspaceInPlace,
   Code,
   DevtoolError,
   JsonLines,
@@ -156,13 +157,14 @@ export class AppServer implements AsyncDisposable {
 
   /**
    * Starts a process and initializes the connection. Throws a `DevtoolError`
-   * when that fails.
+   * when that fails, or the directory is not where it was.
    */
   static async start(
     command: StdioCommand,
     limits: AppServerLimits,
     signal: AbortSignal,
   ): Promise<AppServer> {
+    assertWorkspaceInPlace(command.workingDirectory);
     const server = new AppServer(command, limits);
     try {
       const clientInfo = {

@@ -232,8 +232,13 @@ export class AgentHost implements AsyncDisposable {
 
   /** What decides how far tasks go without asking. */
   get approvals(): ApprovalBasis {
+    const { sandbox = "auto" } = this.dependencies.options;
     const rules = this.#rules.map(({ compiled }) => compiled);
-    return { approvalMode: this.#approvalMode, rules: digestRules(rules) };
+    return {
+      approvalMode: this.#approvalMode,
+      // Without a sandbox, what runs unasked goes further, and other calls ask.
+      rules: `${sandbox} ${digestRules(rules)}`,
+    };
   }
 
   /**

@@ -52,7 +52,12 @@ export class Descriptor implements Disposable {
 
   /** Opens a directory by its path. */
   static openDirectory(path: string): Descriptor {
-    return new Descriptor(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    try {
+      const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+      return new Descriptor(openSync(path, flags));
+    } catch (reason) {
+      throw openError(path, reason);
+    }
   }
 
   private constructor(fd: number, ownership: "owned" | "lent" = "owned") {

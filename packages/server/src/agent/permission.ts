@@ -26,8 +26,9 @@ export interface ApprovalBasis {
   readonly approvalMode: ApprovalMode;
 
   /**
-   * A digest of the rules that decide about calls; empty without rules. Servers
-   * that share a store compare it at the start.
+   * What decides about calls beside the mode, such as a digest of rules and the
+   * kind of sandbox; empty for nothing. Servers that share a store compare it at
+   * the start.
    */
   readonly rules: string;
 }

@@ -22,6 +22,7 @@ import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
 import type { ApprovalBasis } from "../agent/permission.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
+import { forbiddenServer } from "../handler/session-settings.ts";
 import type { ServerOptions } from "../server-options.ts";
 import { VERSION } from "../version.ts";
 
@@ -41,6 +42,7 @@ export class ServedAgents implements AsyncDisposable {
   /** The names of all agents, for error messages. */
   readonly #names: string;
   readonly #opened = new Map<string, OpenAgent>();
+  #clientMcpServers: AgentServices["clientMcpServers"] = "none";
 
   /**
    * Throws `Code.InvalidArgument` when there is no agent, a name is invalid, or
@@ -83,6 +85,7 @@ export class ServedAgents implements AsyncDisposable {
    * throws the error.
    */
   async open(services: AgentServices): Promise<void> {
+    this.#clientMcpServers = services.clientMcpServers;
     try {
       for (const [name, agent] of this.#agents) {
         this.#opened.set(name, await agent.open(services));
@@ -94,26 +97,34 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Creates the executor of a task. When its agent is no longer served, or does
-   * not follow the settings of the session, the executor fails each turn.
+   * Creates the executor of a task. When its agent is no longer served, does not
+   * follow the settings of the session, or clients may no longer add its MCP
+   * servers, the executor fails each turn.
    */
   createExecutor(task: Task): AgentExecutor {
-    const name = task.sessionSettings?.agent || this.defaultName;
+    const found = this.#find(task);
+    return found instanceof DevtoolError
+      ? failingExecutor(found)
+      : found.createExecutor(task);
+  }
+
+  /** Returns the agent of a task, or why it has none here. */
+  #find({ sessionSettings }: Task): OpenAgent | DevtoolError {
+    const name = sessionSettings?.agent || this.defaultName;
     const agent = this.#opened.get(name);
     if (!agent) {
+      const problem = `agent ${quoted(name)} is not served here`;
       const remedy = `choose ${this.#names}`;
-      return failingExecutor(
-        new DevtoolError(
-          `agent ${quoted(name)} is not served here`,
-          Code.NotFound,
-          { remedy },
-        ),
-      );
+      return new DevtoolError(problem, Code.NotFound, { remedy });
     }
-    // Another agent may have had the name when the session began.
-    const ignored =
-      task.sessionSettings && this.#findIgnored(task.sessionSettings);
-    return ignored ? failingExecutor(ignored) : agent.createExecutor(task);
+    // Another agent may have had the name when the session began, and the
+    // operator may have allowed more.
+    return (
+      (sessionSettings &&
+        (this.#findIgnored(sessionSettings) ??
+          forbiddenServer(sessionSettings, this.#clientMcpServers))) ||
+      agent
+    );
   }
 
   /**
@@ -144,9 +155,10 @@ export class ServedAgents implements AsyncDisposable {
     }
   }
 
-  /** Returns the agent of a task; undefined when it is no longer served. */
+  /** Returns the agent of a task; undefined when each turn of it would fail. */
   agentOf(task: Task): OpenAgent | undefined {
-    return this.#opened.get(task.sessionSettings?.agent || this.defaultName);
+    const found = this.#find(task);
+    return found instanceof DevtoolError ? undefined : found;
   }
 
   /**

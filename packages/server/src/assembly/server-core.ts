@@ -161,7 +161,7 @@ export async function openCore(
 }
 
 const OTHER_APPROVALS =
-  "another server of this store has another approval mode, other rules or another release, so it depends on the server that begins a conversation how far its tasks go without asking: give all the same approval_mode and policy_files";
+  "another server of this store has another approval mode, other rules, another sandbox or another release, so it depends on the server that begins a conversation how far its tasks go without asking: give all the same approval_mode, policy_files and sandbox";
 
 /** Creates the parts of a server around its open store. Nothing runs yet. */
 function createParts(
@@ -179,12 +179,15 @@ function createParts(
     new Operations(options.observer, agents.defaultName, onError);
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
   const roots = rootsOf(options);
+  const operatorMode = (name: string): ApprovalMode =>
+    agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   const registry = new SessionRegistry({
     store,
     createExecutor: (task) => agents.createExecutor(task),
     modelNameOf: (task) => agents.modelNameOf(task),
     onError,
     operations,
+    operatorMode,
     now,
     messages: shared && messages,
     shared,
@@ -217,6 +220,7 @@ function createParts(
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, {
     roots,
+    operatorMode,
     registry,
     store,
     messages,
@@ -243,6 +247,7 @@ function rootsOf({
 /** The parts of a server that its handlers use. */
 interface HandlerParts {
   readonly roots: WorkspaceRoots;
+  readonly operatorMode: (agent: string) => ApprovalMode;
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
   readonly notifications: Notifications;
@@ -264,6 +269,7 @@ function createHandlers(
   }: ServerSettings,
   {
     roots,
+    operatorMode,
     registry,
     store,
     messages,
@@ -288,8 +294,7 @@ function createHandlers(
     assertFollowed: (settings, turn, conversation) =>
       agents.assertFollowed(settings, turn, conversation),
     assertCapable: (settings, place) => agents.assertCapable(settings, place),
-    operatorMode: (name) =>
-      agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+    operatorMode,
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   const handler = guardedHandler({

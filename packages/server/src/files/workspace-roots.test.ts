@@ -81,6 +81,50 @@ describe("the roots of workspaces", () => {
     expect(roots.contains(join(base, "outer"))).toBe(true);
   });
 
+  it.each([
+    ["a link in place of the directory above it", swaps[0]?.[1]],
+    ["a link in its place", swaps[1]?.[1]],
+    [
+      "a link behind a link of the operator's",
+      () => {
+        renameSync(sub, join(base, "outer/y"));
+        symlinkSync(join(base, "hop"), sub);
+        symlinkSync("outside/sub", join(base, "hop"));
+      },
+    ],
+  ])("S2: are no way out at the next start either: %s", (_name, swap) => {
+    const alias = join(base, "alias");
+    symlinkSync("outer/x/sub", alias);
+    const named = [sub, alias, join(alias, "deep")];
+    const outer = join(base, "outer");
+    for (const path of named) {
+      expect(() => new WorkspaceRoots([path, outer])).not.toThrow();
+    }
+    swap?.();
+    for (const path of named) {
+      expect(() => new WorkspaceRoots([outer, path])).toThrow(
+        `root "${path}" leads out of root "${outer}" by the link`,
+      );
+    }
+    expect(
+      new WorkspaceRoots([outer, join(outside, "sub")]).contains(
+        join(outside, "sub"),
+      ),
+    ).toBe(true);
+  });
+
+  it("S2: may lie behind a link that stays in another one, and missing or in a circle", () => {
+    symlinkSync("x", join(base, "outer/same"));
+    symlinkSync("circle", join(base, "outer/circle"));
+    const outer = join(base, "outer");
+    const names = ["same/sub", "circle", "missing/root"];
+    const roots = new WorkspaceRoots([
+      outer,
+      ...names.map((name) => join(outer, name)),
+    ]);
+    expect(roots.contains(sub)).toBe(true);
+  });
+
   it("S2: count again when they are put back", () => {
     const roots = new WorkspaceRoots([sub]);
     renameSync(sub, join(base, "outer/y"));

@@ -1,5 +1,5 @@
-import { statSync } from "node:fs";
-import { normalize } from "node:path";
+import { lstatSync, readlinkSync, statSync } from "node:fs";
+import { isAbsolute, join, normalize, sep } from "node:path";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { isInside, realPath, realPathOrMissing } from "./real-path.ts";
 
@@ -13,12 +13,26 @@ export class WorkspaceRoots {
   readonly paths: readonly string[];
   readonly #roots: readonly Root[];
 
-  /** @param paths absolute paths; a directory may still be missing */
+  /**
+   * Throws `Code.FailedPrecondition` for a root that leads out of another one by
+   * a link that lies there: a session may have made it while an earlier server
+   * ran.
+   *
+   * @param paths absolute paths; a directory may still be missing
+   */
   constructor(paths: readonly string[]) {
     this.paths = paths;
     this.#roots = paths
       .filter((path) => path !== "")
       .map((path) => new Root(path));
+    for (const root of this.#roots) {
+      const links = linksOn(root.path);
+      for (const other of this.#roots) {
+        if (isInside(other.realPath, root.realPath)) continue;
+        const link = links.find((each) => isInside(other.realPath, each));
+        if (link !== undefined) throw leadsOutError(root, other, link);
+      }
+    }
   }
 
   /** Whether a real path is in a root that is where it was. */
@@ -107,9 +121,45 @@ class Root {
   }
 }
 
+/** Returns the real paths of the links that are followed on the way to a path. */
+function linksOn(path: string): string[] {
+  // A circle of links leads nowhere.
+  if (realPath(path) === undefined) return [];
+  const links: string[] = [];
+  const names = path.split(sep);
+  let real: string = sep;
+  for (let name = names.shift(); name !== undefined; name = names.shift()) {
+    const next = join(real, name);
+    if (!lstatSync(next).isSymbolicLink()) {
+      real = next;
+      continue;
+    }
+    links.push(next);
+    const target = readlinkSync(next);
+    if (isAbsolute(target)) real = sep;
+    names.unshift(...target.split(sep));
+  }
+  return links;
+}
+
+function leadsOutError(root: Root, other: Root, link: string): DevtoolError {
+  return new DevtoolError(
+    `root ${quoted(root.path)} leads out of root ${quoted(other.path)} by the link ${quoted(link)}, which a session there may have made`,
+    Code.FailedPrecondition,
+    {
+      remedy: `remove the link, or name ${quoted(root.realPath)} if that is meant`,
+      details: { field: "workspace_roots", value: root.path },
+    },
+  );
+}
+
 function identityAt(path: string): string | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats && `${stats.dev}:${stats.ino}`;
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
 }
 
 function movedError(path: string): DevtoolError {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  type ApprovalMode,
+  ApprovalMode,
   type Task,
   type TaskCreated,
   TaskSchema,
@@ -11,6 +11,7 @@ import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { type Conversation, OpenConversations } from "../task/conversation.ts";
 import { EventLog } from "../task/event-log.ts";
+import { keptLimit } from "../task/kept-limit.ts";
 import { readTask } from "../task/read-task.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import { SharedTick } from "../task/shared-tick.ts";
@@ -31,6 +32,11 @@ export interface SessionOpenerOptions {
   /** What the server's observer hears. Default: there is none. */
   readonly operations?: Operations | undefined;
   readonly now: () => Date;
+  /**
+   * Returns the operator's approval mode for an agent; unspecified for one that
+   * has no such modes. Default: none has.
+   */
+  readonly operatorMode?: (agent: string) => ApprovalMode;
   /**
    * The leases and the changes of a store that other servers use as well.
    * Default: none do.
@@ -137,8 +143,16 @@ export class SessionOpener {
     if (shared && !lease) return undefined;
     try {
       // Read after the lease was acquired: no other server appends any more.
-      const task = await readTask(store, taskId);
-      if (!task) return undefined;
+      const recorded = await readTask(store, taskId);
+      if (!recorded) return undefined;
+      const { approvalLimit, sessionSettings } = recorded;
+      const mode =
+        this.#options.operatorMode?.(sessionSettings?.agent ?? "") ??
+        ApprovalMode.UNSPECIFIED;
+      const task = {
+        ...recorded,
+        approvalLimit: keptLimit(approvalLimit, mode),
+      };
       return await this.#openInConversation(task, async (conversation) => {
         // Another task of the conversation may have activated the extension, or
         // have a newer session of the agent.

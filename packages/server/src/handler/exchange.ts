@@ -18,6 +18,7 @@ import {
 import { defined } from "@devtool/schema/json";
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
+import { beginInWorkspace } from "../files/workspace-roots.ts";
 import type { SessionRegistry } from "../fleet/session-registry.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
@@ -297,6 +298,7 @@ export class Exchanges {
       conversation,
       this.#options,
     );
+    if (!session) beginInWorkspace(resolved.settings?.workspacePath ?? "");
     await this.#assertCapable(origin.settings, resolved, conversation);
     const { message, command } = opening;
     if (message) assertTurn(message, resolved, conversation, this.#options);

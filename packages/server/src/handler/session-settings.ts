@@ -2,7 +2,6 @@ import { create, equals } from "@bufbuild/protobuf";
 import {
   AgentSettingsSchema,
   ApprovalMode,
-  type McpServer,
   type SessionSettings,
   SessionSettingsSchema,
   stricterMode,
@@ -11,9 +10,10 @@ import {
   type TurnSettings,
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
-import { invalid, quoted } from "../errors.ts";
+import { type DevtoolError, invalid, quoted } from "../errors.ts";
 import { directoryAt, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { keptLimit } from "../task/kept-limit.ts";
 import { assertKnown, assertName, assertNames } from "./name-limit.ts";
 import {
   resolveWorkspace,
@@ -136,6 +136,9 @@ export function resolveSettings(
   conversation: ConversationKey,
   options: SessionOptions,
 ): Settings {
+  const { sessionSettings: chosen } = earlier ?? requested;
+  const forbidden = chosen && forbiddenServer(chosen, options.clientMcpServers);
+  if (forbidden) throw forbidden;
   if (earlier) {
     const approvalMode = changedApprovalMode(
       requested,
@@ -170,7 +173,6 @@ export function resolveSettings(
   assertName("model", sessionSettings.model);
   assertKnownMode(sessionSettings);
   const agent = options.resolveAgent(sessionSettings.agent);
-  assertServersPermitted(sessionSettings.mcpServers, options);
   const resolved = { ...sessionSettings, agent };
   assertNames("agent_options", Object.entries(resolved.agentOptions).flat());
   options.assertFollowed(resolved, undefined, conversation);
@@ -189,32 +191,31 @@ export function approvalLimitOf(
   session: Session | undefined,
   { operatorMode }: Pick<SessionOptions, "operatorMode">,
 ): ApprovalMode {
-  const { approvalLimit = ApprovalMode.UNSPECIFIED } = session ?? {};
   const mode = operatorMode(sessionSettings?.agent ?? "");
+  const limit = session && keptLimit(session.approvalLimit, mode);
   return mode === ApprovalMode.UNSPECIFIED
-    ? approvalLimit
-    : stricterMode(mode, approvalLimit);
+    ? (limit ?? mode)
+    : stricterMode(mode, limit ?? mode);
 }
 
 /**
- * Throws for MCP servers that clients may not add. One with a stdio transport
- * would start a command on this machine.
+ * Returns the error for an MCP server that clients may not add, or may not any
+ * more. One with a stdio transport would start a command on this machine.
  */
-function assertServersPermitted(
-  servers: readonly McpServer[],
-  { clientMcpServers }: SessionOptions,
-): void {
-  const forbidden = servers.find(
+export function forbiddenServer(
+  { mcpServers }: Pick<SessionSettings, "mcpServers">,
+  allowed: SessionOptions["clientMcpServers"],
+): DevtoolError | undefined {
+  const forbidden = mcpServers.find(
     ({ transport }) =>
-      clientMcpServers === "none" ||
-      (clientMcpServers === "http" && transport.case === "stdio"),
+      allowed === "none" || (allowed === "http" && transport.case === "stdio"),
   );
-  if (!forbidden) return;
+  if (!forbidden) return undefined;
   const problem =
-    clientMcpServers === "none"
+    allowed === "none"
       ? "clients may not add MCP servers"
       : "clients may not add servers that run a command";
-  throw invalid(
+  return invalid(
     "mcp_servers",
     forbidden.name,
     `is not allowed, since ${problem}`,

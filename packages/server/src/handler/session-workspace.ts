@@ -1,10 +1,7 @@
 import { isAbsolute } from "node:path";
 import { invalid } from "../errors.ts";
 import { directoryAt, isInside, realPath } from "../files/real-path.ts";
-import {
-  beginInWorkspace,
-  type WorkspaceRoots,
-} from "../files/workspace-roots.ts";
+import type { WorkspaceRoots } from "../files/workspace-roots.ts";
 
 /** The directories in which sessions may work. */
 export interface WorkspaceOptions {
@@ -70,6 +67,5 @@ export function resolveWorkspace(
       `choose a directory beside ${data}`,
     );
   }
-  beginInWorkspace(path);
   return path;
 }

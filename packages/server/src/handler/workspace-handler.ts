@@ -7,8 +7,8 @@ import type { Exchanges } from "./exchange.ts";
 /**
  * Creates the handler of `WorkspaceService`.
  *
- * @param agentOf returns the agent of a task; undefined when it is no longer
- * served
+ * @param agentOf returns the agent of a task; undefined when each turn of it
+ * would fail
  */
 export function createWorkspaceHandler(
   exchanges: Exchanges,
