@@ -230,6 +230,15 @@ describe.skipIf(LEFT_TO_CI !== "")(
         ).toMatch(/^ok$/m);
       });
 
+      it("own-program, which is an adapter of at most 250 lines", async () => {
+        const file = join(project.directory, "examples/own-program/agent.ts");
+        const lines = (await readFile(file, "utf8")).trim().split("\n");
+        expect(lines.length).toBeLessThanOrEqual(250);
+        expect(await runExample(project, ["own-program/main.ts"])).toMatch(
+          /^ok$/m,
+        );
+      });
+
       it("own-dialect, which is a file of at most 80 lines", async () => {
         const file = join(project.directory, "examples/own-dialect/hooks.ts");
         const lines = (await readFile(file, "utf8")).trim().split("\n");
@@ -505,6 +514,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
         ...[
           "talk-to-an-agent/client.ts",
           "host-your-agent/client.ts",
+          "own-program/main.ts",
           "own-dialect/main.ts",
           "observer/main.ts",
           "webhook/client.ts",
