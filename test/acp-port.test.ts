@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,6 +124,21 @@ describe("the port as an ACP agent", () => {
         _meta: { "devtool.dev/status": "CANCELLED" },
       }),
     );
+  });
+
+  it.each([
+    '{"outcome":{"outcome":"declined","optionId":"proceed_once"}}',
+    '{"outcome":{"optionId":"proceed_once"}}',
+    '{"outcome":{"outcome":"selected","optionId":["proceed_once"]}}',
+    '{"outcome":"proceed_once"}',
+    "null",
+  ])("does not run a call where the client answers %s", async (answer) => {
+    const editor = start({ onPermission: async () => JSON.parse(answer) });
+    const session = await editor.open(workspace);
+    expect(
+      await editor.prompt(session, "write odd.txt no\ntext Not written."),
+    ).toBe("end_turn");
+    expect(existsSync(join(workspace, "odd.txt"))).toBe(false);
   });
 
   it("offers every option but the one that needs content, with its kind", async () => {

@@ -40,7 +40,10 @@ export function mutantOf(
   return { json: isObject(changed) ? changed : {}, path, value };
 }
 
-function pathsOf(
+/**
+ * Returns the paths of all elements within JSON.
+ */
+export function pathsOf(
   json: JsonValue,
   path: readonly string[] = [],
 ): (readonly string[])[] {
@@ -52,7 +55,10 @@ function pathsOf(
   return path.length === 0 ? inner : [path, ...inner];
 }
 
-function replaced(
+/**
+ * Returns JSON with another value at a path; undefined removes it.
+ */
+export function replaced(
   json: JsonValue,
   [key = "", ...rest]: readonly string[],
   value: JsonValue | undefined,

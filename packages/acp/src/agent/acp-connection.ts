@@ -15,6 +15,7 @@ import {
   quoted,
   VERSION,
 } from "@devtool/server/agent";
+import { withPlainError } from "../plain-error.ts";
 import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
 import { readMessages } from "./message-reader.ts";
 
@@ -95,7 +96,8 @@ export class AcpConnection implements AsyncDisposable {
         if ("method" in message && "id" in message) {
           this.#pending.add(message.id);
         }
-        if (!pipe.write(`${unmarkLongIds(JSON.stringify(message))}\n`)) {
+        const text = JSON.stringify(withPlainError(message));
+        if (!pipe.write(`${unmarkLongIds(text)}\n`)) {
           throw new Error("the agent accepts no more input");
         }
         if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES) {

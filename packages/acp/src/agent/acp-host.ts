@@ -1,4 +1,3 @@
-import type { SessionConfigOption } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
@@ -27,6 +26,7 @@ import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
 import { missingModels } from "./agent-config.ts";
 import { optionProblem } from "./client-options.ts";
+import type { AgentOption } from "./session-state.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
 /**
@@ -45,7 +45,7 @@ interface Abilities {
   readonly plans: boolean;
   /** Undefined where there is no choice. */
   readonly models: readonly OfferedModel[] | undefined;
-  readonly options: readonly SessionConfigOption[];
+  readonly options: readonly AgentOption[];
 }
 
 /**

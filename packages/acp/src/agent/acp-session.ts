@@ -3,6 +3,7 @@ import type {
   ContentBlock,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { oneLine } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   abortable,
@@ -25,18 +26,19 @@ import { AgentMode } from "./agent-mode.ts";
 import { ClientFiles } from "./client-files.ts";
 import {
   type EnteredSession,
-  type EnterOptions,
   enterSession,
+  type SessionOptions,
 } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
+import type { OnOdd } from "./session-state.ts";
 import { Terminals } from "./terminals.ts";
 
-/** The maximum number of notices about other sessions of an agent. */
+/** The maximum number of notices about what an agent sends or offers. */
 const MAX_TOLD = 16;
 
 /** The options of `AcpSession.open`. */
-export interface AcpSessionOptions extends EnterOptions {
+export interface AcpSessionOptions extends SessionOptions {
   readonly limits: AcpLimits;
   /** Called when the agent lists its slash commands. */
   readonly onCommands: (update: JsonObject) => void;
@@ -65,6 +67,7 @@ export class AcpSession implements AsyncDisposable {
   readonly told: Set<string> = new Set<string>();
   readonly #options: AcpSessionOptions;
   readonly #inbox: Inbox;
+  readonly #onOdd: OnOdd;
   #id = "";
   #isContinued = false;
   #turn: Promise<void> = Promise.resolve();
@@ -73,12 +76,19 @@ export class AcpSession implements AsyncDisposable {
     connection: AcpConnection,
     inbox: Inbox,
     terminals: Terminals,
+    tell: (text: string) => void,
     options: AcpSessionOptions,
   ) {
+    this.#onOdd = (odd) => {
+      const said = oneLine(JSON.stringify(odd), 80);
+      tell(
+        `offers a mode, a model or an option that cannot be used, which is left out: ${said}`,
+      );
+    };
     this.connection = connection;
     this.terminals = terminals;
     this.mode = new AgentMode(connection);
-    this.config = new AgentConfig(connection, options.agent.name);
+    this.config = new AgentConfig(connection, options.agent.name, this.#onOdd);
     this.#inbox = inbox;
     this.#options = options;
   }
@@ -97,8 +107,13 @@ export class AcpSession implements AsyncDisposable {
     try {
       const session = await AcpSession.#connect(options, starting);
       try {
+        const onOdd = session.#onOdd;
         session.#enter(
-          await enterSession(session.connection, options, starting),
+          await enterSession(
+            session.connection,
+            { ...options, onOdd },
+            starting,
+          ),
         );
       } catch (reason) {
         await session[Symbol.asyncDispose]();
@@ -128,6 +143,12 @@ export class AcpSession implements AsyncDisposable {
       ),
     );
     const told = new Set<string>();
+    const tell = (text: string): void => {
+      if (told.has(text) || told.size >= MAX_TOLD) return;
+      told.add(text);
+      onNotice(`agent ${quoted(agent.name)} ${text}`);
+      inbox.put({ case: "notice", value: `The agent ${text}.` });
+    };
     const terminals = new Terminals({
       workspacePath,
       gate: inbox,
@@ -150,20 +171,17 @@ export class AcpSession implements AsyncDisposable {
           if (clientMethods.terminal === true) terminals.register(app);
           files.register(app, clientMethods);
         },
-        onForeignSession: (method, sessionId) => {
-          const text = `uses ${method} in session ${quoted(sessionId)}, which is not that of its conversation: it is left out`;
-          if (told.has(text) || told.size >= MAX_TOLD) return;
-          told.add(text);
-          onNotice(`agent ${quoted(agent.name)} ${text}`);
-          inbox.put({ case: "notice", value: `The agent ${text}.` });
-        },
+        onForeignSession: (method, sessionId) =>
+          tell(
+            `uses ${method} in session ${quoted(sessionId)}, which is not that of its conversation: it is left out`,
+          ),
         room: () => inbox.room(),
         onNotice,
         nowMs,
       },
       signal,
     );
-    return new AcpSession(connection, inbox, terminals, options);
+    return new AcpSession(connection, inbox, terminals, tell, options);
   }
 
   #enter(entered: EnteredSession): void {

@@ -1,9 +1,5 @@
-import type {
-  SessionConfigOption,
-  SetSessionConfigOptionResponse,
-} from "@agentclientprotocol/sdk";
-import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { SetSessionConfigOptionResponse } from "@agentclientprotocol/sdk";
+import { stringOrEmpty } from "@devtool/schema/json";
 import {
   Code,
   DevtoolError,
@@ -11,7 +7,8 @@ import {
   quoted,
 } from "@devtool/server/agent";
 import type { AcpConnection } from "./acp-connection.ts";
-import { type EnteredSession, isConfigOption } from "./enter-session.ts";
+import type { EnteredSession } from "./enter-session.ts";
+import { type AgentOption, agentOptions, type OnOdd } from "./session-state.ts";
 
 /** The models between which a session of an agent chooses. */
 interface ModelChoice {
@@ -30,25 +27,29 @@ export class AgentConfig {
   readonly #connection: AcpConnection;
   readonly #agentName: string;
   #sessionId = "";
-  #options: readonly SessionConfigOption[] = [];
+  readonly #onOdd: OnOdd;
+  #options: readonly AgentOption[] = [];
   /** The models of an agent that has no option for them. */
-  #models: JsonObject = {};
+  #models: readonly OfferedModel[] = [];
+  #currentModelId = "";
   /**
    * The model that the session had before a turn chose one; empty while none
    * has.
    */
   #modelBefore = "";
 
-  constructor(connection: AcpConnection, agentName: string) {
+  constructor(connection: AcpConnection, agentName: string, onOdd: OnOdd) {
     this.#connection = connection;
     this.#agentName = agentName;
+    this.#onOdd = onOdd;
   }
 
   /** Takes what the agent lists when it opens a session. */
-  enter({ id, configOptions, models }: EnteredSession): void {
+  enter({ id, state }: EnteredSession): void {
     this.#sessionId = id;
-    this.#options = configOptions;
-    this.#models = models;
+    this.#options = state.options;
+    this.#models = state.models;
+    this.#currentModelId = state.currentModelId;
   }
 
   /**
@@ -56,11 +57,12 @@ export class AgentConfig {
    * model may have others. Ignores anything but a list.
    */
   note(options: unknown): void {
-    if (Array.isArray(options)) this.#options = options.filter(isConfigOption);
+    if (!Array.isArray(options)) return;
+    this.#options = agentOptions(options, this.#onOdd);
   }
 
   /** The options with their present values. */
-  get options(): readonly SessionConfigOption[] {
+  get options(): readonly AgentOption[] {
     return this.#options;
   }
 
@@ -69,7 +71,20 @@ export class AgentConfig {
    * offers no choice.
    */
   get models(): ModelChoice | undefined {
-    return modelChoice(this.#options, this.#models);
+    const option = this.#options.find(
+      ({ category, isBoolean }) => category === "model" && !isBoolean,
+    );
+    if (option) {
+      const current = stringOrEmpty(option.currentValue);
+      return { optionId: option.id, current, offered: option.values };
+    }
+    return this.#models.length === 0
+      ? undefined
+      : {
+          optionId: undefined,
+          current: this.#currentModelId,
+          offered: this.#models,
+        };
   }
 
   /**
@@ -98,7 +113,7 @@ export class AgentConfig {
     await this.#connection.request("session/set_model", signal, (agent) =>
       agent.request("session/set_model", params),
     );
-    this.#models = { ...this.#models, currentModelId: modelId };
+    this.#currentModelId = modelId;
   }
 
   /**
@@ -141,48 +156,4 @@ export function missingModels(name: string): DevtoolError {
     Code.InvalidArgument,
     { remedy: "leave it out" },
   );
-}
-
-/**
- * Returns the choice of models of a session. Undefined if the agent offers
- * none.
- *
- * @param configOptions the options of the session, one of which may have the
- * category `model`
- * @param models the field `models` of the answer that opened the session:
- *   agents that have no such option may list their models in it
- */
-function modelChoice(
-  configOptions: readonly SessionConfigOption[],
-  models: JsonObject,
-): ModelChoice | undefined {
-  const option = configOptions.find(
-    ({ category, type }) => category === "model" && type === "select",
-  );
-  if (option?.type === "select") {
-    const choices = option.options.flatMap((each) =>
-      "value" in each ? [each] : each.options,
-    );
-    const offered = choices.map(({ value, name }) => offeredModel(value, name));
-    return {
-      optionId: option.id,
-      current: stringOrEmpty(option.currentValue),
-      offered,
-    };
-  }
-  const listed = listOrEmpty(models.availableModels).filter(isObject);
-  if (listed.length === 0) return undefined;
-  const offered = listed.map(({ modelId, name }) =>
-    offeredModel(modelId, name),
-  );
-  return {
-    optionId: undefined,
-    current: stringOrEmpty(models.currentModelId),
-    offered,
-  };
-}
-
-/** The agent's program may send anything. */
-function offeredModel(name: unknown, displayName: unknown): OfferedModel {
-  return { name: stringOrEmpty(name), displayName: stringOrEmpty(displayName) };
 }

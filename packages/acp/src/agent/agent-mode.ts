@@ -1,6 +1,6 @@
-import type { SessionModeState } from "@agentclientprotocol/sdk";
 import type { AcpConnection } from "./acp-connection.ts";
 import type { EnteredSession } from "./enter-session.ts";
+import type { SessionState } from "./session-state.ts";
 
 /**
  * The mode in which an agent works in a session, such as `plan`; how it comes
@@ -9,7 +9,7 @@ import type { EnteredSession } from "./enter-session.ts";
 export class AgentMode {
   readonly #connection: AcpConnection;
   #sessionId = "";
-  #state: SessionModeState | undefined;
+  #state: SessionState["modes"];
   /**
    * The mode in which the agent was before plan mode; empty when it is not
    * known.
@@ -26,9 +26,9 @@ export class AgentMode {
   }
 
   /** Takes the modes that the agent lists when it opens a session. */
-  enter({ id, modes, isContinued }: EnteredSession): void {
+  enter({ id, state, isContinued }: EnteredSession): void {
     this.#sessionId = id;
-    this.#state = modes;
+    this.#state = state.modes;
     if (isContinued) this.#continuedIn = this.current;
   }
 
@@ -39,7 +39,7 @@ export class AgentMode {
 
   /** Whether the agent has a mode. */
   has(id: string): boolean {
-    return this.#state?.availableModes.some((mode) => mode.id === id) ?? false;
+    return this.#state?.ids.includes(id) ?? false;
   }
 
   /** Takes the mode to which the agent says that it has changed. */
@@ -71,11 +71,9 @@ export class AgentMode {
    * list. Does nothing when the agent entered the mode by itself.
    */
   async leavePlan(planMode: string, signal: AbortSignal): Promise<void> {
-    const others =
-      this.#state?.availableModes.filter(({ id }) => id !== planMode) ?? [];
+    const other = this.#state?.ids.find((id) => id !== planMode) ?? "";
     const before =
-      this.#beforePlan ||
-      (this.#continuedIn === planMode ? (others[0]?.id ?? "") : "");
+      this.#beforePlan || (this.#continuedIn === planMode ? other : "");
     if (this.current === planMode) await this.set(before, signal);
     this.#beforePlan = "";
     this.#continuedIn = "";

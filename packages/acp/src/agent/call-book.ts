@@ -148,9 +148,14 @@ export class CallBook {
   }
 }
 
-/** Returns an id of the agent, or its hash when it is too long for our task. */
+/**
+ * Returns an id of the agent, or its hash when it is too long for our task, or
+ * would be another one there.
+ */
 function shortId(agentId: string): string {
-  return agentId.length > MAX_ID_LENGTH
-    ? createHash("sha256").update(agentId).digest("hex")
+  const isWhole = agentId.isWellFormed();
+  const hashed = isWhole ? agentId : JSON.stringify(agentId);
+  return agentId.length > MAX_ID_LENGTH || !isWhole
+    ? createHash("sha256").update(hashed).digest("hex")
     : agentId;
 }

@@ -1,4 +1,3 @@
-import type { PermissionOption } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { defined } from "@devtool/schema/json";
 
@@ -52,7 +51,7 @@ export interface ClientGate {
 export const ALLOW = "allow";
 
 /** The options of a question about an action. */
-export const ACTION_OPTIONS: readonly PermissionOption[] = [
+export const ACTION_OPTIONS: JsonObject[] = [
   { optionId: ALLOW, name: "Allow once", kind: "allow_once" },
   { optionId: "decline", name: "Decline", kind: "reject_once" },
 ];

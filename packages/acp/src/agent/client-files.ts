@@ -105,6 +105,14 @@ export class ClientFiles {
     signal: AbortSignal,
   ): Promise<void> {
     const { workspacePath, maxBytes, writing, gate } = this.#options;
+    // It would be written as other characters than those that were shown.
+    if (!content.isWellFormed()) {
+      throw new DevtoolError(
+        `the content for ${quoted(path)} has a surrogate without a partner`,
+        Code.InvalidArgument,
+        { remedy: "send whole characters" },
+      );
+    }
     const { shownPath, oldContent, isHidden } = await this.#look(path);
     // An agent that was started again repeats what it had done.
     if (oldContent === content) return;

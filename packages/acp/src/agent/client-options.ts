@@ -1,7 +1,7 @@
-import type { SessionConfigOption } from "@agentclientprotocol/sdk";
 import type { Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
+import type { AgentOption } from "./session-state.ts";
 
 /**
  * The category of options that clients may set where the operator names none:
@@ -32,7 +32,7 @@ export function requestedOptions({
  */
 export function optionProblem(
   agent: AcpAgentOptions,
-  known: readonly SessionConfigOption[],
+  known: readonly AgentOption[],
   [id, value]: readonly [id: string, value: string],
 ): DevtoolError | undefined {
   const { clientOptions, configOptions = {} } = agent;
@@ -52,12 +52,9 @@ export function optionProblem(
       permitted.map((one) => one.id),
     );
   }
-  const values =
-    option.type === "boolean"
-      ? ["true", "false"]
-      : option.options
-          .flatMap((each) => ("value" in each ? each : each.options))
-          .map((choice) => choice.value);
+  const values = option.isBoolean
+    ? ["true", "false"]
+    : option.values.map(({ name }) => name);
   return values.includes(value)
     ? undefined
     : refused(`agent_options ${quoted(id)} cannot be ${quoted(value)}`, values);
@@ -71,15 +68,13 @@ export function optionProblem(
  */
 export function clientOption(
   agent: AcpAgentOptions,
-  known: readonly SessionConfigOption[],
+  known: readonly AgentOption[],
   option: readonly [id: string, value: string],
 ): string | boolean {
   const problem = optionProblem(agent, known, option);
   if (problem) throw problem;
   const [id, value] = option;
-  const isBoolean = known.some(
-    (one) => one.id === id && one.type === "boolean",
-  );
+  const isBoolean = known.some((one) => one.id === id && one.isBoolean);
   return isBoolean ? value === "true" : value;
 }
 

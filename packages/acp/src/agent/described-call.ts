@@ -22,7 +22,8 @@ import {
   stringOrEmpty,
 } from "@devtool/schema/json";
 import { pathText, unifiedDiff } from "./change-text.ts";
-import { textOfBlock } from "./content.ts";
+import { blockOf, isUsableBlock, textOfBlock } from "./content.ts";
+import { wordsOf } from "./form-field.ts";
 
 /**
  * The maximum length of a call's live content and output, in characters; the
@@ -68,12 +69,12 @@ export class DescribedCall {
 
   /** Takes what a piece of the call says; what it leaves out stays. */
   take(piece: JsonObject): void {
-    this.#title = stringOrEmpty(piece.title) || this.#title;
-    this.#name = stringOrEmpty(piece.name) || this.#name;
+    this.#title = wordsOf(piece.title) || this.#title;
+    this.#name = wordsOf(piece.name) || this.#name;
     this.#kind = stringOrEmpty(piece.kind) || this.#kind;
     this.#input = piece.rawInput ?? this.#input;
     this.#output = piece.rawOutput ?? this.#output;
-    if (Array.isArray(piece.content)) this.#content = piece.content;
+    if (piece.content) this.#content = [piece.content].flat();
     if (Array.isArray(piece.locations)) {
       this.#locations = piece.locations.flatMap(
         (location) => stringOrEmpty(objectOrEmpty(location).path) || [],
@@ -166,14 +167,15 @@ export class DescribedCall {
    * a terminal of the agent's own printed.
    */
   get text(): string {
-    const texts = this.#content.filter(isObject).map((item) => {
-      if (item.type === "content") {
-        return textOfBlock(objectOrEmpty(item.content));
-      }
+    const texts = this.#content.map((each) => {
+      const item = objectOrEmpty(each);
       if (item.type === "terminal") {
         return this.#terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
       }
-      return isDiff(item) ? "" : `[${stringOrEmpty(item.type)}]`;
+      if (isDiff(item)) return "";
+      const block = blockOf(item.type === "content" ? item.content : each);
+      // What cannot be shown as a block is shown as it is.
+      return isUsableBlock(block) ? textOfBlock(block) : wordsOf(each);
     });
     return (
       tail(texts.filter((text) => text !== "").join("\n")) || this.#streamed
@@ -223,7 +225,8 @@ export class DescribedCall {
   get details(): ConfirmationRequest["details"] {
     const [diff, ...further] = this.diffs;
     const places = this.#otherPlaces;
-    const isOne = further.length === 0 && places.length === 0;
+    const isOne =
+      further.length === 0 && places.length === 0 && this.text === "";
     const runs = this.#kind === "execute" || this.#commands.length > 0;
     if (diff && isOne && !runs) {
       return { case: "fileEditDetails", value: diff };
@@ -233,6 +236,7 @@ export class DescribedCall {
         ...(runs ? [`Runs: ${this.#command}`, this.#argumentsText] : []),
         ...places,
         [diff, ...further].map(unifiedDiff).join(""),
+        this.text,
       ]);
     }
     const [, serverName, toolName] =
@@ -308,7 +312,7 @@ export class DescribedCall {
 
   /** The files that the call changes and shows no change of, a line each. */
   get #otherPlaces(): string[] {
-    if (!CHANGES.has(this.#kind)) return [];
+    if (!CHANGES.has(this.kind)) return [];
     const shown = this.diffs.map(({ filePath }) => filePath);
     return this.#locations
       .filter(

@@ -40,6 +40,54 @@ describe("the question for a form", () => {
   });
 });
 
+describe("a form with an odd element", () => {
+  const ask = (properties: JsonObject, more: JsonObject = {}) => {
+    const requestedSchema = { type: "object", properties, ...more };
+    const params = { mode: "form", message: "Why?", requestedSchema };
+    return elicitationCall("q", params)?.call.confirmationRequest;
+  };
+
+  it("offers the other choices, and names the odd one", () => {
+    const asked = ask({ what: { type: "string", enum: ["a", 5, "b"] } });
+    expect(asked?.options.map(({ id }) => id)).toEqual([
+      "value:a",
+      "value:b",
+      "cancel",
+    ]);
+    expect(asked?.details.value).toMatchObject({
+      description: expect.stringContaining("without 5, which is no choice"),
+    });
+  });
+
+  it("offers a value once, with all that it is called", () => {
+    const oneOf = [
+      { const: "rm", title: "Delete" },
+      { const: "rm", title: "Keep" },
+    ];
+    const asked = ask({ what: { type: "string", oneOf } });
+    expect(asked?.options.map(({ name }) => name)).toEqual([
+      "Delete / Keep",
+      "Decline",
+    ]);
+  });
+
+  it.each(["toString", true, "missing"])(
+    "can be sent without the required field %j, which it does not have",
+    (name) => {
+      const requestedSchema = {
+        properties: { note: { type: "string", default: "none" } },
+        required: [name],
+      };
+      const params = { mode: "form", message: "Why?", requestedSchema };
+      const task = create(TaskSchema, {});
+      expect(elicitationResponse(params, ANSWER, task)).toEqual({
+        action: "accept",
+        content: { note: "none" },
+      });
+    },
+  );
+});
+
 describe("the user's answer to a form", () => {
   it("is the text of the message that holds the confirmation", () => {
     expect(answerWith(text("two"), CONFIRMATION, text("words"))).toEqual({

@@ -22,7 +22,7 @@ import {
   stringOrEmpty,
 } from "@devtool/schema/json";
 import { type CallUpdate, pageAddress } from "@devtool/server/agent";
-import { choicesOf, describeField, fieldValue } from "./form-field.ts";
+import { choicesOf, describeField, fieldValue, wordsOf } from "./form-field.ts";
 
 /**
  * The id of an option that stands for a value is this, followed by the value,
@@ -71,7 +71,7 @@ export function elicitationCall(
     toolCallId,
     toolName: "elicitation",
     status: ToolCallStatus.PENDING,
-    description: stringOrEmpty(params.message).split("\n")[0] ?? "",
+    description: wordsOf(params.message).split("\n")[0] ?? "",
     confirmationRequest: create(ConfirmationRequestSchema, {
       options,
       details,
@@ -117,25 +117,34 @@ export function elicitationResponse(
   const content: Record<string, string | number | boolean | string[]> = {};
   for (const [name, field] of Object.entries({ ...defaults, ...given })) {
     if (Array.isArray(field)) {
-      content[name] = field.map(String);
+      content[name] = field.map((item) => wordsOf(item).toWellFormed());
     } else if (typeof field !== "object") {
-      content[name] = field;
+      content[name] = typeof field === "string" ? field.toWellFormed() : field;
     }
   }
-  const isComplete = listOrEmpty(
-    objectOrEmpty(params.requestedSchema).required,
-  ).every((name) => String(name) in content);
+  const isComplete = requiredOf(params).every((name) =>
+    Object.hasOwn(content, name),
+  );
   return isComplete ? { action: "accept", content } : { action: "cancel" };
 }
 
 function describe(params: JsonObject): string | undefined {
-  const message = stringOrEmpty(params.message);
+  const message = wordsOf(params.message);
   if (params.mode === "url") {
     const address = pageAddress(stringOrEmpty(params.url));
     return address && `The agent asks to open ${address}\n${message}`;
   }
   if (params.mode !== "form") return undefined;
-  const required = listOrEmpty(objectOrEmpty(params.requestedSchema).required);
+  const schema = params.requestedSchema ?? {};
+  const { properties, type, title, description, ...others } =
+    objectOrEmpty(schema);
+  const isForm =
+    isObject(schema) &&
+    isObject(properties ?? {}) &&
+    (isObject(properties) || Object.keys(others).length === 0) &&
+    fieldsOf(params).every(([name]) => name.isWellFormed());
+  if (!isForm) return undefined;
+  const required = requiredOf(params);
   const lines = fieldsOf(params).map(
     ([name, field]) =>
       `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
@@ -152,7 +161,16 @@ function fieldsOf({
 }: JsonObject): (readonly [string, JsonObject])[] {
   return Object.entries(
     objectOrEmpty(objectOrEmpty(requestedSchema).properties),
-  ).flatMap(([name, schema]) =>
-    isObject(schema) ? [[name, schema] as const] : [],
-  );
+  ).map(([name, schema]) => [
+    name,
+    isObject(schema) ? schema : { title: wordsOf(schema) || "any value" },
+  ]);
+}
+
+/** Returns the names of the fields of a form that need a value. */
+function requiredOf(params: JsonObject): string[] {
+  const { required } = objectOrEmpty(params.requestedSchema);
+  return fieldsOf(params)
+    .map(([name]) => name)
+    .filter((name) => listOrEmpty(required).includes(name));
 }

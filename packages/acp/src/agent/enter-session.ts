@@ -3,15 +3,17 @@ import type {
   LoadSessionResponse,
   McpCapabilities,
   NewSessionResponse,
-  SessionConfigOption,
-  SessionModeState,
 } from "@agentclientprotocol/sdk";
-import type { JsonObject } from "@bufbuild/protobuf";
-import type { McpServer } from "@devtool/schema";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { type McpServer, oneLine } from "@devtool/schema";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpConnection } from "./acp-connection.ts";
+import {
+  type OnOdd,
+  type SessionState,
+  sessionState,
+} from "./session-state.ts";
 
 /**
  * The maximum length of an agent's id of a session, in characters. It is in the
@@ -20,7 +22,7 @@ import type { AcpConnection } from "./acp-connection.ts";
 const MAX_ID_LENGTH = 1024;
 
 /** Which session of an agent to enter. */
-export interface EnterOptions {
+export interface SessionOptions {
   readonly agent: AcpAgentOptions;
   readonly workspacePath: string;
   /** The MCP servers that the session brings to the agent. */
@@ -30,18 +32,17 @@ export interface EnterOptions {
   readonly onNotice: (text: string) => void;
 }
 
+/** Which session to enter, and who is told of what it cannot offer. */
+export interface EnterOptions extends SessionOptions {
+  readonly onOdd: OnOdd;
+}
+
 /** A session of an agent that was begun or continued. */
 export interface EnteredSession {
   readonly id: string;
   /** Whether the agent continued the requested session. */
   readonly isContinued: boolean;
-  readonly modes: SessionModeState | undefined;
-  readonly configOptions: readonly SessionConfigOption[];
-  /**
-   * The field `models`, which version 1 of ACP no longer has; empty if the
-   * agent does not send it.
-   */
-  readonly models: JsonObject;
+  readonly state: SessionState;
 }
 
 /**
@@ -64,9 +65,8 @@ export async function enterSession(
       throw reason;
     }
     if (authMethod === undefined) {
-      const methods = (connection.initialized.authMethods ?? []).map(
-        (method) => `${method.name} (${method.id})`,
-      );
+      const { authMethods } = objectOrEmpty(connection.initialized);
+      const methods = [authMethods ?? []].flat().map(methodName);
       const offered =
         methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
       throw new DevtoolError(
@@ -84,6 +84,15 @@ export async function enterSession(
     );
     return enterOnce(connection, options, signal);
   }
+}
+
+/** Returns what an agent calls a way to log in, which may be anything. */
+function methodName(method: unknown): string {
+  const { id, name } = objectOrEmpty(method);
+  const said = [stringOrEmpty(name), stringOrEmpty(id) && `(${id})`]
+    .filter((word) => word !== "")
+    .join(" ");
+  return oneLine(said || JSON.stringify(method), 80);
 }
 
 async function enterOnce(
@@ -107,8 +116,14 @@ async function enterOnce(
     (to): Promise<NewSessionResponse> => to.request("session/new", place),
   );
   const id = objectOrEmpty(opened).sessionId;
-  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) {
-    return { id, isContinued: false, ...stateOf(opened) };
+  if (
+    typeof id === "string" &&
+    id !== "" &&
+    id.length <= MAX_ID_LENGTH &&
+    id.isWellFormed()
+  ) {
+    const state = sessionState(opened, options.onOdd);
+    return { id, isContinued: false, state };
   }
   const problem = `agent ${quoted(agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
   throw new DevtoolError(problem, Code.Unavailable);
@@ -150,7 +165,7 @@ function pairs(
 /** Continues an earlier session. Undefined when the agent cannot. */
 async function continueSession(
   connection: AcpConnection,
-  { sessionId, onNotice }: EnterOptions,
+  { sessionId, onNotice, onOdd }: EnterOptions,
   place: { readonly cwd: string; readonly mcpServers: AcpMcpServer[] },
   signal: AbortSignal,
 ): Promise<EnteredSession | undefined> {
@@ -168,7 +183,8 @@ async function continueSession(
       signal,
       (agent): Promise<LoadSessionResponse> => agent.request(method, params),
     );
-    return { id: sessionId, isContinued: true, ...stateOf(opened) };
+    const state = sessionState(opened, onOdd);
+    return { id: sessionId, isContinued: true, state };
   } catch (reason) {
     signal.throwIfAborted();
     connection.ended.throwIfAborted();
@@ -183,46 +199,4 @@ async function continueSession(
     );
     return undefined;
   }
-}
-
-/**
- * Returns the modes and options of an answer that are valid. The agent's
- * program may send anything.
- */
-function stateOf(
-  state: LoadSessionResponse | null,
-): Pick<EnteredSession, "modes" | "configOptions" | "models"> {
-  const { modes, configOptions } = state ?? {};
-  const isList = Array.isArray(modes?.availableModes);
-  return {
-    modes:
-      modes && isList
-        ? { ...modes, availableModes: modes.availableModes.filter(isObject) }
-        : undefined,
-    configOptions: Array.isArray(configOptions)
-      ? configOptions.filter(isConfigOption)
-      : [],
-    models: objectOrEmpty(objectOrEmpty(state).models),
-  };
-}
-
-/**
- * Returns whether a value is an option of a session. The agent's program may
- * send anything.
- */
-export function isConfigOption(option: unknown): option is SessionConfigOption {
-  if (!isObject(option) || typeof option.id !== "string") return false;
-  return (
-    option.type === "boolean" ||
-    (Array.isArray(option.options) && option.options.every(isChoice))
-  );
-}
-
-/** Whether a choice of an option is a value or a group of values. */
-function isChoice(choice: unknown): boolean {
-  return (
-    isObject(choice) &&
-    ("value" in choice ||
-      (Array.isArray(choice.options) && choice.options.every(isObject)))
-  );
 }

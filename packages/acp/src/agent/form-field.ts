@@ -1,10 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import {
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/schema/json";
 
 /** A value that a field of a form offers. */
 export interface Choice {
@@ -18,19 +13,33 @@ export interface Choice {
  * Empty for a field that takes any value.
  */
 export function choicesOf(field: JsonObject): Choice[] {
-  const owner = field.type === "array" ? objectOrEmpty(field.items) : field;
-  const plain = listOrEmpty(owner.enum).flatMap((value) =>
-    typeof value === "string" ? [{ value, title: value }] : [],
+  const choices = offersOf(field).flatMap((offer) => choiceFrom(offer) ?? []);
+  // An answer is a value: one with several titles has all of them.
+  return [...Map.groupBy(choices, ({ value }) => value)].map(
+    ([value, same]) => {
+      const titles = new Set(same.map(({ title }) => title));
+      titles.delete(value);
+      return { value, title: [...titles].join(" / ") || value };
+    },
   );
-  const titled = [...listOrEmpty(owner.oneOf), ...listOrEmpty(owner.anyOf)]
-    .filter(isObject)
-    .flatMap((option) => {
-      const value = option.const;
-      return typeof value === "string"
-        ? [{ value, title: stringOrEmpty(option.title) || value }]
-        : [];
-    });
-  return [...plain, ...titled];
+}
+
+/** Returns what a field says that it offers, which may be anything. */
+function offersOf(field: JsonObject): JsonValue[] {
+  const owner = field.type === "array" ? objectOrEmpty(field.items) : field;
+  return [owner.enum ?? [], owner.oneOf ?? [], owner.anyOf ?? []].flat();
+}
+
+function choiceFrom(offer: JsonValue): Choice | undefined {
+  const value = isObject(offer) ? offer.const : offer;
+  if (typeof value !== "string" || !value.isWellFormed()) return undefined;
+  return { value, title: wordsOf(objectOrEmpty(offer).title) || value };
+}
+
+/** Returns what an agent calls something, which may be anything. */
+export function wordsOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return (value ?? null) === null ? "" : JSON.stringify(value);
 }
 
 /**
@@ -38,27 +47,31 @@ export function choicesOf(field: JsonObject): Choice[] {
  * it offers, its limits and its default.
  */
 export function describeField(field: JsonObject): string {
-  const { title, description, type, format, pattern, default: preset } = field;
+  const { title, description, type, format, items, pattern } = field;
   const words = [title, description, type, format]
-    .map(stringOrEmpty)
+    .map(wordsOf)
     .filter((word) => word !== "");
   const choices = choicesOf(field).map(({ value, title: name }) =>
     name === value ? value : `${value} (${name})`,
   );
+  const each = wordsOf(items);
+  if (each !== "" && choices.length === 0) words.push(`each ${each}`);
   if (choices.length > 0) {
     words.push(`${type === "array" ? "any" : "one"} of ${choices.join(" | ")}`);
   }
-  for (const [limit, name] of LIMITS) {
-    const value = field[limit];
-    if (typeof value === "number") words.push(`${name} ${value}`);
+  const odd = offersOf(field).filter((offer) => !choiceFrom(offer));
+  if (odd.length > 0) {
+    words.push(`without ${odd.map(wordsOf).join(" | ")}, which is no choice`);
   }
-  if (typeof pattern === "string") words.push(`matching ${pattern}`);
-  if (preset !== undefined && preset !== null) {
-    words.push(
-      `default ${typeof preset === "string" ? preset : JSON.stringify(preset)}`,
-    );
+  for (const [name, value] of [
+    ...LIMITS.map(([limit, name]) => [name, field[limit]] as const),
+    ["matching", pattern] as const,
+    ["default", field.default] as const,
+  ]) {
+    const said = wordsOf(value);
+    if (said !== "") words.push(`${name} ${said}`);
   }
-  return words.join(", ");
+  return words.join(", ") || wordsOf(field);
 }
 
 /**

@@ -1,17 +1,11 @@
 import type {
   ClientApp,
   CreateElicitationResponse,
-  PermissionOption,
   RequestPermissionOutcome,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { keepStart, oneLine, type ToolCallConfirmation } from "@devtool/schema";
-import {
-  listOrEmpty,
-  objectOrEmpty,
-  plainJson,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { keepStart, type ToolCallConfirmation } from "@devtool/schema";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { UPDATE } from "./acp-connection.ts";
 import {
@@ -33,17 +27,6 @@ const MAX_QUESTIONS = 128;
 
 /** The maximum length of what is kept of a late text, in characters. */
 const MAX_LATE_LENGTH = 4000;
-
-const OPTION_KINDS: readonly PermissionOption["kind"][] = [
-  "allow_once",
-  "allow_always",
-  "reject_once",
-  "reject_always",
-];
-
-function isOptionKind(kind: unknown): kind is PermissionOption["kind"] {
-  return OPTION_KINDS.some((known) => known === kind);
-}
 
 /** One thing that happens in a turn, in the order in which it arrived. */
 export type SessionItem =
@@ -86,8 +69,6 @@ export type SessionItem =
 /** A request of the agent that waits for an answer. */
 export interface OpenQuestion<Answer> {
   readonly params: JsonObject;
-  /** The options of a question about a call; none for other questions. */
-  readonly options: readonly PermissionOption[];
   /**
    * The action of the client that the answer allows. Undefined for a question
    * of the agent itself.
@@ -106,6 +87,8 @@ export class Inbox implements ClientGate {
   #queue: ItemQueue<SessionItem> | undefined;
   /** Whether the agent has answered the last prompt. */
   #isAnswered = false;
+  /** The notices that came outside of a turn. */
+  readonly #early: SessionItem[] = [];
   /** What the agent said since then, for the next turn. */
   #late = "";
 
@@ -125,6 +108,7 @@ export class Inbox implements ClientGate {
   open(): ItemQueue<SessionItem> {
     this.#queue = new ItemQueue();
     this.#isAnswered = false;
+    for (const item of this.#early.splice(0)) this.#queue.put(item);
     if (this.#late !== "") {
       const value = `After its last turn had ended, the agent said: ${this.#late}`;
       this.#queue.put({ case: "notice", value });
@@ -154,8 +138,10 @@ export class Inbox implements ClientGate {
     await this.#queue?.room();
   }
 
+  /** Takes an item of the turn. Outside of one, notices wait for the next. */
   put(item: SessionItem): void {
-    this.#queue?.put(item);
+    if (this.#queue) this.#queue.put(item);
+    else if (item.case === "notice") this.#early.push(item);
   }
 
   register(app: ClientApp): void {
@@ -181,18 +167,18 @@ export class Inbox implements ClientGate {
           { outcome: "cancelled" },
           (answer) => ({
             case: "permission",
-            value: { params, options: this.#optionsOf(params), answer },
+            value: { params, answer },
           }),
         ),
       }),
     );
-    app.onRequest("elicitation/create", ({ params, signal }) =>
+    app.onRequest("elicitation/create", objectOrEmpty, ({ params, signal }) =>
       this.#ask<CreateElicitationResponse>(
         signal,
         { action: "cancel" },
         (answer) => ({
           case: "elicitation",
-          value: { params: plainJson(params), options: [], answer },
+          value: { params, answer },
         }),
       ),
     );
@@ -214,22 +200,6 @@ export class Inbox implements ClientGate {
     this.#late = keepStart(this.#late + said, MAX_LATE_LENGTH);
   }
 
-  /**
-   * Returns the options of a question that have an id and a kind of ACP; the
-   * turn is told of the others.
-   */
-  #optionsOf({ options }: JsonObject): PermissionOption[] {
-    return listOrEmpty(options).flatMap((option) => {
-      const { optionId, kind, name } = objectOrEmpty(option);
-      if (typeof optionId === "string" && isOptionKind(kind)) {
-        return [{ optionId, kind, name: stringOrEmpty(name) }];
-      }
-      const value = `The agent offers an answer that cannot be used, which is left out: ${oneLine(JSON.stringify(option), 80)}`;
-      this.put({ case: "notice", value });
-      return [];
-    });
-  }
-
   async run<Result>(
     action: ClientAction,
     perform: () => Promise<Result>,
@@ -242,13 +212,13 @@ export class Inbox implements ClientGate {
         Code.FailedPrecondition,
       );
     }
-    const params = { toolCall: actionCall(action) };
+    const params = { toolCall: actionCall(action), options: ACTION_OPTIONS };
     const outcome = await this.#ask<RequestPermissionOutcome>(
       signal,
       { outcome: "cancelled" },
       (answer) => ({
         case: "permission",
-        value: { params, options: ACTION_OPTIONS, action, answer },
+        value: { params, action, answer },
       }),
     );
     if (outcome.outcome === "cancelled" || signal.aborted) {

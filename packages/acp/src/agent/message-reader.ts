@@ -23,7 +23,11 @@ const WINDOW_MS = 1000;
 const MESSAGES_PER_TURN = 50;
 
 /** The fields with data of tools, which keeps the digits of its numbers. */
-export const DATA: ReadonlySet<string> = new Set(["rawInput", "rawOutput"]);
+export const DATA: ReadonlySet<string> = new Set([
+  "rawInput",
+  "rawOutput",
+  "requestedSchema",
+]);
 
 /** JSON-RPC's code for a message that is not valid. */
 const INVALID_ANSWER = -32600;

@@ -184,6 +184,24 @@ describe("the options of a permission request", () => {
     ).toBe("go");
   });
 
+  it("that repeat an id but go differently far are none, and what is left out is known", () => {
+    const wider = option("yes", "allow_once", "Yes, always");
+    expect([
+      shown([ONCE, wider, NO]),
+      chosen([ONCE, wider, NO], "cancel"),
+    ]).toEqual([['cancel Decline ("No")'], "no"]);
+    const odd = [null, { ...NO, optionId: 5 }, { ...NO, optionId: "\ud800" }];
+    expect(new PermissionOptions([ONCE, wider, NO, ONCE]).leftOut).toEqual([
+      ONCE,
+      wider,
+      ONCE,
+    ]);
+    expect(new PermissionOptions([...odd, ONCE, NO, ONCE]).leftOut).toEqual(
+      odd,
+    );
+    expect(new PermissionOptions({ 0: NO }).leftOut).toEqual([{ 0: NO }]);
+  });
+
   it("without a name are named for what they do", () => {
     expect(
       shown([

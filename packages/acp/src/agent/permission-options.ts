@@ -13,7 +13,8 @@ import {
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { wordsOf } from "./form-field.ts";
 
 /**
  * The maximum number of options that are offered besides the one that declines.
@@ -64,14 +65,25 @@ interface Choice {
 export class PermissionOptions {
   readonly #choices: readonly Choice[];
   readonly #reject: PermissionOption | undefined;
+  /** The options of the agent that cannot be used, or are too many. */
+  readonly leftOut: readonly unknown[];
 
-  constructor(options: readonly PermissionOption[]) {
+  /** @param offered what the agent sends as options, which may be anything */
+  constructor(offered: unknown) {
+    const sent: unknown[] = [offered ?? []].flat();
+    const options = sent.flatMap((each) => optionFrom(each) ?? []);
     // Of options with the same id the first is kept, and none if they differ in
-    // kind: an answer with that id would be ambiguous.
+    // kind or go differently far: an answer with that id would be ambiguous.
     const usable = [
       ...Map.groupBy(options, ({ optionId }) => optionId).values(),
     ].flatMap(([first, ...others]) =>
-      first && others.every(({ kind }) => kind === first.kind) ? [first] : [],
+      first &&
+      others.every(
+        (other) =>
+          other.kind === first.kind && reachOf(other) === reachOf(first),
+      )
+        ? [first]
+        : [],
     );
     this.#reject =
       usable.find(({ kind }) => kind === "reject_once") ??
@@ -92,6 +104,15 @@ export class PermissionOptions {
         optionId: option.optionId,
       }));
     }).slice(0, MAX_OPTIONS);
+    const kept = usable.filter(
+      (option) =>
+        reachOf(option) === undefined ||
+        this.#choices.some(({ optionId }) => optionId === option.optionId),
+    );
+    const keptKeys = new Set(kept.map((option) => JSON.stringify(option)));
+    this.leftOut = sent.filter(
+      (each) => !keptKeys.has(JSON.stringify(optionFrom(each))),
+    );
   }
 
   /**
@@ -175,6 +196,22 @@ const AGENT_DECIDES = "the agent decides which later calls it covers";
 
 /** What the answer that declines says where it is the only one. */
 const NO_WAY = "the agent offers no way to approve it";
+
+const KINDS: readonly PermissionOption["kind"][] = [
+  "allow_once",
+  "allow_always",
+  "reject_once",
+  "reject_always",
+];
+
+/** Returns an option with an id and a kind of ACP; undefined for any other. */
+function optionFrom(sent: unknown): PermissionOption | undefined {
+  const { optionId, kind: given, name } = objectOrEmpty(sent);
+  const kind = KINDS.find((known) => known === given);
+  return kind && typeof optionId === "string" && optionId.isWellFormed()
+    ? { optionId, kind, name: wordsOf(name) }
+    : undefined;
+}
 
 /** Returns the label of an option that goes further than its id says. */
 function labelOf(label: string, kind: PermissionOption["kind"]): string {

@@ -4,6 +4,7 @@ import {
   type ConfirmationOption,
   findToolCallDetail,
   OPTION_CANCEL,
+  oneLine,
   ToolCallStage,
 } from "@devtool/schema";
 import { objectOrEmpty } from "@devtool/schema/json";
@@ -29,6 +30,8 @@ import type { UserQuestion, UserQuestions } from "./user-questions.ts";
  * milliseconds.
  */
 const GATHER_MS = 20;
+/** The maximum number of options of a question that are named as left out. */
+const MAX_TOLD = 20;
 /** What an answer that always allows covers, for a call that was shown so. */
 const FILES =
   "later changes of files in this conversation, unless a rule asks about them";
@@ -129,7 +132,14 @@ export class PermissionQuestions {
     let question = first;
     for (;;) {
       gathered.add(keyOf(question));
-      const { updates, answer } = await this.#decide(question, queue, signal);
+      const options = new PermissionOptions(question.params.options);
+      yield* unusable(options);
+      const { updates, answer } = await this.#decide(
+        question,
+        options,
+        queue,
+        signal,
+      );
       if (answer) {
         yield* calls(updates);
         yield* answer();
@@ -156,11 +166,11 @@ export class PermissionQuestions {
    */
   async #decide(
     question: OpenQuestion<RequestPermissionOutcome>,
+    options: PermissionOptions,
     queue: ItemQueue<SessionItem>,
     signal: AbortSignal,
   ): Promise<PermissionResult> {
     const { action, params } = question;
-    const options = new PermissionOptions(question.options);
     const call = objectOrEmpty(params.toolCall);
     const { allowed = CANCELLED, rejected } = options;
     if (action && this.#approvals.use(action)) {
@@ -315,6 +325,18 @@ export class PermissionQuestions {
         : call.failed("execution_failed", error),
     );
   }
+}
+
+/** Tells the user of the options that are left out. */
+function* unusable({ leftOut }: PermissionOptions): Generator<AgentEvent> {
+  const odd = leftOut.slice(0, MAX_TOLD);
+  for (const option of odd) {
+    yield notice(
+      `The agent offers an answer that cannot be used, which is left out: ${oneLine(JSON.stringify(option), 80)}`,
+    );
+  }
+  const more = leftOut.length - odd.length;
+  if (more > 0) yield notice(`${more} more of its answers are left out.`);
 }
 
 function answered<Answer>(

@@ -125,7 +125,7 @@ export class Terminals implements AsyncDisposable {
     const { workspacePath, gate } = this.#options;
     const { command, args = [], env = [] } = request;
     const unusable = [command, ...args, ...env.map(({ value }) => value)].find(
-      (word) => word.includes("\0"),
+      (word) => word.includes("\0") || !word.isWellFormed(),
     );
     if (command === "" || unusable !== undefined) {
       throw new DevtoolError(

@@ -52,7 +52,7 @@ export class WorkspacePlace implements AsyncDisposable {
     workspacePath: string,
     path: string,
   ): Promise<WorkspacePlace> {
-    if (!isAbsolute(path) || path.includes("\0")) {
+    if (!isUsable(path)) {
       throw new DevtoolError(
         `path ${quoted(path)} is not absolute`,
         Code.InvalidArgument,
@@ -89,7 +89,7 @@ export async function workspaceDirectoryOf(
   workspacePath: string,
   path: string,
 ): Promise<string> {
-  if (!isAbsolute(path) || path.includes("\0")) {
+  if (!isUsable(path)) {
     throw new DevtoolError(
       `directory ${quoted(path)} is not absolute`,
       Code.InvalidArgument,
@@ -105,6 +105,11 @@ export async function workspaceDirectoryOf(
   );
   await directory.close();
   return shownPath;
+}
+
+/** Whether a path is absolute, and the system would take it as it is. */
+function isUsable(path: string): boolean {
+  return isAbsolute(path) && !path.includes("\0") && path.isWellFormed();
 }
 
 /** @param named the path of the agent, for errors */

@@ -7,21 +7,18 @@ import type {
   InitializeResponse,
   ListSessionsRequest,
   ListSessionsResponse,
-  LoadSessionRequest,
   LoadSessionResponse,
-  NewSessionRequest,
   NewSessionResponse,
-  PromptRequest,
   PromptResponse,
-  ResumeSessionRequest,
   SessionConfigOption,
   SetSessionConfigOptionRequest,
   SetSessionConfigOptionResponse,
   SetSessionModeRequest,
 } from "@agentclientprotocol/sdk";
 import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { ApprovalMode, oneLine, type Task } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined, stringOrEmpty } from "@devtool/schema/json";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import { isFollowed, type Port } from "./port.ts";
@@ -97,7 +94,7 @@ export class AcpAgent {
   }
 
   async newSession(
-    request: NewSessionRequest,
+    request: JsonObject,
     acp: AgentContext,
   ): Promise<NewSessionResponse> {
     const opened = await this.#open(request);
@@ -111,7 +108,7 @@ export class AcpAgent {
   }
 
   async loadSession(
-    request: LoadSessionRequest,
+    request: JsonObject,
     acp: AgentContext,
   ): Promise<LoadSessionResponse> {
     const continued = await this.#continue(request, acp);
@@ -120,7 +117,7 @@ export class AcpAgent {
   }
 
   async resumeSession(
-    request: ResumeSessionRequest,
+    request: JsonObject,
     acp: AgentContext,
   ): Promise<LoadSessionResponse> {
     return this.#goOn(await this.#continue(request, acp));
@@ -194,7 +191,7 @@ export class AcpAgent {
   }
 
   async prompt(
-    { sessionId, prompt }: PromptRequest,
+    { sessionId, prompt }: JsonObject,
     signal: AbortSignal,
   ): Promise<PromptResponse> {
     return asRpc(this.#find(sessionId).prompt(prompt, signal));
@@ -204,8 +201,8 @@ export class AcpAgent {
     await this.#sessions.get(sessionId)?.cancel();
   }
 
-  #find(sessionId: string): AcpSession {
-    const session = this.#sessions.get(sessionId);
+  #find(sessionId: unknown): AcpSession {
+    const session = this.#sessions.get(stringOrEmpty(sessionId));
     if (!session) throw sessionNotFound(sessionId);
     return session;
   }
@@ -218,7 +215,7 @@ export class AcpAgent {
     cwd,
     mcpServers,
     additionalDirectories,
-  }: NewSessionRequest): Promise<Opened> {
+  }: JsonObject): Promise<Opened> {
     assertAbsolute(cwd);
     assertNoMoreDirectories(additionalDirectories);
     const port = await asRpc(this.#host.connect(cwd, this.#signal));
@@ -261,13 +258,11 @@ export class AcpAgent {
     return session;
   }
 
-  async #continue(
-    request: LoadSessionRequest | ResumeSessionRequest,
-    acp: AgentContext,
-  ): Promise<Continued> {
-    const { sessionId, cwd, mcpServers = [] } = request;
-    const opened = await this.#open({ ...request, mcpServers });
-    const { port } = opened;
+  async #continue(request: JsonObject, acp: AgentContext): Promise<Continued> {
+    const sessionId = stringOrEmpty(request.sessionId);
+    if (sessionId === "") throw sessionNotFound(request.sessionId);
+    const opened = await this.#open(request);
+    const { port, choices } = opened;
     assertKeepsSessions(port, "session/load");
     const tasks = await asRpc(
       tasksOfSession(port.client, sessionId, this.#signal),
@@ -277,7 +272,7 @@ export class AcpAgent {
       !first && (this.#begun.has(sessionId) || SESSION_ID.test(sessionId));
     if (!first && !isEmpty) throw sessionNotFound(sessionId);
     if (first && port.workspace !== undefined) {
-      await assertWorksIn(sessionId, cwd, first);
+      await assertWorksIn(sessionId, choices.cwd, first);
     }
     this.#sessions.get(sessionId)?.leave();
     const session = this.#session(sessionId, { ...opened, acp });

@@ -1,13 +1,21 @@
 import { basename } from "node:path";
 import type {
   ContentBlock,
-  EmbeddedResource,
   PromptCapabilities,
-  ResourceLink,
 } from "@agentclientprotocol/sdk";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import {
+  dataText,
+  oneLine,
+  type Part,
+  PartSchema,
+  takesMode,
+} from "@devtool/schema";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { invalidParams } from "./errors.ts";
 
 /**
@@ -38,25 +46,23 @@ export function promptCapabilities(
 
 /**
  * Returns the blocks of a prompt as parts of a message. Throws for a block that
- * the agent does not accept.
+ * the agent does not accept, and for one that is not as ACP has it.
  */
 export async function partsFromPrompt(
-  prompt: readonly ContentBlock[],
+  prompt: unknown,
   inputModes: readonly string[],
   readBuffer: ReadBuffer,
 ): Promise<Part[]> {
-  if (prompt.length === 0) {
+  const blocks = [prompt ?? []].flat();
+  if (blocks.length === 0) {
     throw invalidParams("prompt is empty: send at least one block");
   }
   const parts: Part[] = [];
-  for (const [index, block] of prompt.entries()) {
-    parts.push(
-      ...(await partsFromBlock(block, {
-        place: `prompt[${index}]`,
-        inputModes,
-        readBuffer,
-      })),
-    );
+  for (const [index, sent] of blocks.entries()) {
+    const block = objectOrEmpty(sent);
+    const place = `prompt[${index}]`;
+    const context = { place, inputModes, readBuffer };
+    parts.push(...(await partsFromBlock(block, context)));
   }
   return parts;
 }
@@ -69,36 +75,45 @@ interface BlockContext {
 }
 
 async function partsFromBlock(
-  block: ContentBlock,
+  block: JsonObject,
   context: BlockContext,
 ): Promise<Part[]> {
+  const { place } = context;
   switch (block.type) {
     case "text":
-      return [part({ content: { case: "text", value: block.text } })];
-    case "image":
-    case "audio": {
-      assertTaken(block.mimeType, context);
       return [
-        filePart(block.data, {
-          name: "",
-          mediaType: block.mimeType,
-          place: context.place,
+        part({
+          content: { case: "text", value: textIn(block, "text", place) },
         }),
       ];
+    case "image":
+    case "audio": {
+      const mediaType = textIn(block, "mimeType", place);
+      assertTaken(mediaType, context);
+      const data = textIn(block, "data", place);
+      return [filePart(data, { name: "", mediaType, place })];
     }
     case "resource_link":
-      return partsFromLink(block, context.readBuffer);
+      return partsFromLink(block, context);
     case "resource":
-      return partsFromResource(block, context);
-    default: {
-      // A block of a later version of ACP, which the SDK let through.
-      const { type }: { readonly type?: unknown } = block satisfies never;
-      const problem = `${context.place} has type ${JSON.stringify(type)}`;
+      return partsFromResource(objectOrEmpty(block.resource), context);
+    default:
       throw invalidParams(
-        `${problem}: send text, image, audio, resource_link or resource`,
+        `${place} has type ${oneLine(JSON.stringify(block.type ?? null), 80)}: send text, image, audio, resource_link or resource`,
       );
-    }
   }
+}
+
+/**
+ * Returns a text of a block, with U+FFFD for each surrogate without a partner.
+ * Throws for anything but a text.
+ */
+function textIn(block: JsonObject, field: string, place: string): string {
+  const { [field]: value = null } = block;
+  if (typeof value === "string") return value.toWellFormed();
+  throw invalidParams(
+    `${place} has ${field} ${oneLine(JSON.stringify(value), 80)}: send text`,
+  );
 }
 
 /**
@@ -106,11 +121,15 @@ async function partsFromBlock(
  * open.
  */
 async function partsFromLink(
-  { uri, name, title, mimeType }: ResourceLink,
-  readBuffer: ReadBuffer,
+  link: JsonObject,
+  { place, readBuffer }: BlockContext,
 ): Promise<Part[]> {
+  const uri = textIn(link, "uri", place);
+  const [title, name] = ["title", "name"].map((field) =>
+    (link[field] ?? null) === null ? "" : textIn(link, field, place),
+  );
   const mention = part({
-    content: { case: "text", value: `[${title || name}](${uri})` },
+    content: { case: "text", value: `[${title || name || uri}](${uri})` },
   });
   // A file that the editor has open may not be saved yet. The fragment of its
   // URI is a line range and does not belong to the path.
@@ -118,10 +137,8 @@ async function partsFromLink(
   const text = path === undefined ? undefined : await readBuffer(path);
   if (text === undefined) return [mention];
   const content = { case: "text", value: text } as const;
-  return [
-    mention,
-    part({ content, fileName: name, mediaType: mimeType ?? "" }),
-  ];
+  const mediaType = stringOrEmpty(link.mimeType).toWellFormed();
+  return [mention, part({ content, fileName: name || uri, mediaType })];
 }
 
 /**
@@ -140,23 +157,25 @@ function filePathOf(uri: string): string | undefined {
 
 /** Returns a mention of an embedded resource, and its text or its bytes. */
 function partsFromResource(
-  { resource }: EmbeddedResource,
+  resource: JsonObject,
   context: BlockContext,
 ): Part[] {
-  const name = basename(URL.parse(resource.uri)?.pathname ?? resource.uri);
-  const mediaType = resource.mimeType ?? "";
+  const place = `${context.place}.resource`;
+  const uri = textIn(resource, "uri", place);
+  const name = basename(URL.parse(uri)?.pathname ?? uri);
+  const mediaType = stringOrEmpty(resource.mimeType).toWellFormed();
   const mention = part({
-    content: { case: "text", value: `[${name}](${resource.uri})` },
+    content: { case: "text", value: `[${name}](${uri})` },
   });
-  if ("text" in resource) {
-    const content = { case: "text", value: resource.text } as const;
+  const hasBytes = typeof resource.text !== "string" && "blob" in resource;
+  if (!hasBytes) {
+    const value = textIn(resource, "text", place);
+    const content = { case: "text", value } as const;
     return [mention, part({ content, fileName: name, mediaType })];
   }
   assertTaken(mediaType || "application/octet-stream", context);
-  return [
-    mention,
-    filePart(resource.blob, { name, mediaType, place: context.place }),
-  ];
+  const data = textIn(resource, "blob", place);
+  return [mention, filePart(data, { name, mediaType, place: context.place })];
 }
 
 function assertTaken(

@@ -14,16 +14,24 @@ export const RPC_CODE = {
 
 /**
  * Creates the error for a parameter that cannot be used. The message names the
- * value and the remedy.
+ * value and the remedy; `data` what is wrong with the parameter, by its name.
  */
-export function invalidParams(message: string): RequestError {
-  return new RequestError(RPC_CODE.INVALID_PARAMS, message);
+export function invalidParams(
+  message: string,
+  data?: Readonly<Record<string, string>>,
+): RequestError {
+  return new RequestError(RPC_CODE.INVALID_PARAMS, message, data);
 }
 
 /** Creates the error for a session that the server does not have. */
-export function sessionNotFound(sessionId: string): RequestError {
+export function sessionNotFound(sessionId: unknown): RequestError {
   const message = `session ${JSON.stringify(sessionId)} does not exist: choose one of session/list, or start one with session/new`;
-  return new RequestError(RPC_CODE.NOT_FOUND, message, { sessionId });
+  const known = typeof sessionId === "string" && sessionId.isWellFormed();
+  return new RequestError(
+    RPC_CODE.NOT_FOUND,
+    message,
+    known ? { sessionId } : undefined,
+  );
 }
 
 /**

@@ -6,7 +6,9 @@ import {
   ndJsonStream,
   type Stream,
 } from "@agentclientprotocol/sdk";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { isRounded, LONG_ID_REFUSAL } from "../long-id.ts";
+import { withPlainError } from "../plain-error.ts";
 import { AcpAgent } from "./acp-agent.ts";
 import { withExactIds } from "./exact-ids.ts";
 import type { Port } from "./port.ts";
@@ -84,13 +86,14 @@ export async function serveAcp(
     .onRequest("initialize", ({ params, signal: limit }) =>
       acp.initialize(params, limit),
     )
-    .onRequest("session/new", (context) =>
+    // The SDK would refuse a list as a whole for one odd element.
+    .onRequest("session/new", objectOrEmpty, (context) =>
       acp.newSession(context.params, context.client),
     )
-    .onRequest("session/load", (context) =>
+    .onRequest("session/load", objectOrEmpty, (context) =>
       acp.loadSession(context.params, context.client),
     )
-    .onRequest("session/resume", (context) =>
+    .onRequest("session/resume", objectOrEmpty, (context) =>
       acp.resumeSession(context.params, context.client),
     )
     .onRequest("session/list", ({ params, signal: limit }) =>
@@ -101,11 +104,11 @@ export async function serveAcp(
     .onRequest("session/set_config_option", ({ params }) =>
       acp.setConfigOption(params),
     )
-    .onRequest("session/prompt", ({ params, signal: limit }) =>
+    .onRequest("session/prompt", objectOrEmpty, ({ params, signal: limit }) =>
       acp.prompt(params, limit),
     )
     .onNotification("session/cancel", ({ params }) => acp.cancel(params))
-    .connect(withoutRoundedIds(stream));
+    .connect(readableStream(stream));
   acp.closing(connection.signal);
   const close = (): void => connection.close();
   signal.addEventListener("abort", close, { once: true });
@@ -119,13 +122,16 @@ export async function serveAcp(
 
 /**
  * Returns a stream without the requests whose ids were rounded, which it
- * refuses. Those of `stdioStream` keep their digits.
+ * refuses: those of `stdioStream` keep their digits. It says in words what is
+ * wrong with the parameters of others.
  */
-function withoutRoundedIds({ readable, writable }: Stream): Stream {
+function readableStream({ readable, writable }: Stream): Stream {
   const outgoing =
     Promise.withResolvers<TransformStreamDefaultController<AnyMessage>>();
   const answers = new TransformStream<AnyMessage, AnyMessage>({
     start: outgoing.resolve,
+    transform: (message, controller) =>
+      controller.enqueue(withPlainError(message)),
   });
   const requests = new TransformStream<AnyMessage, AnyMessage>({
     async transform(message, controller) {

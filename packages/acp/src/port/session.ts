@@ -1,7 +1,6 @@
 import {
   type AgentContext,
   type ClientCapabilities,
-  type ContentBlock,
   type PromptResponse,
   RequestError,
   type SessionUpdate,
@@ -21,6 +20,7 @@ import {
   type SlashCommand,
   type Task,
 } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { availableCommands, readCommandLine } from "./commands.ts";
 import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";
@@ -230,10 +230,7 @@ export class AcpSession {
    * Sends a prompt, or runs the slash command that it is, and returns how the
    * turn ended.
    */
-  async prompt(
-    blocks: readonly ContentBlock[],
-    signal: AbortSignal,
-  ): Promise<PromptResponse> {
+  async prompt(blocks: unknown, signal: AbortSignal): Promise<PromptResponse> {
     if (this.#prompting) {
       const problem = `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`;
       throw new RequestError(RPC_CODE.INVALID_REQUEST, problem);
@@ -262,7 +259,7 @@ export class AcpSession {
   }
 
   async #answer(
-    blocks: readonly ContentBlock[],
+    blocks: unknown,
     canceled: AbortSignal,
   ): Promise<PromptResponse> {
     const parts = await this.#read(blocks);
@@ -346,17 +343,20 @@ export class AcpSession {
     if (this.#turn === turn) this.#turn = undefined;
   }
 
-  async #read(blocks: readonly ContentBlock[]): Promise<Part[]> {
+  async #read(blocks: unknown): Promise<Part[]> {
     const { acp, capabilities, log } = this.#host;
     const canRead = capabilities.fs?.readTextFile === true;
     const readBuffer = async (path: string): Promise<string | undefined> => {
       if (!canRead) return undefined;
       try {
-        const { content } = await acp.request("fs/read_text_file", {
+        const answer = await acp.request("fs/read_text_file", {
           sessionId: this.id,
           path,
         });
-        return content;
+        // An editor may answer with anything.
+        const { content } = objectOrEmpty(answer);
+        if (typeof content === "string") return content.toWellFormed();
+        throw new Error("the answer has no content");
       } catch (reason) {
         log(
           `the client does not give ${JSON.stringify(path)}: ${String(reason)}`,

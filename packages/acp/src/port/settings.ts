@@ -1,17 +1,16 @@
 import { isAbsolute } from "node:path";
 import type {
-  McpServer as AcpMcpServer,
-  HttpHeader,
   SessionConfigOption,
   SessionModeState,
 } from "@agentclientprotocol/sdk";
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
   type McpServer,
   McpServerSchema,
   oneLine,
 } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { invalidParams } from "./errors.ts";
 import { isFollowed, type Port, type PortAgent } from "./port.ts";
 import type { SessionChoices } from "./session-choices.ts";
@@ -161,10 +160,11 @@ export function agentOf(value: unknown, agents: Port["agents"]): string {
 }
 
 /** Throws for a working directory that is not an absolute path. */
-export function assertAbsolute(cwd: string): void {
-  if (isAbsolute(cwd)) return;
+export function assertAbsolute(cwd: unknown): asserts cwd is string {
+  if (isText(cwd) && isAbsolute(cwd)) return;
   throw invalidParams(
-    `cwd ${JSON.stringify(cwd)} is not an absolute path: send the full path of the directory`,
+    `cwd ${JSON.stringify(cwd ?? null)} is not an absolute path: send the full path of the directory`,
+    { cwd: "not an absolute path" },
   );
 }
 
@@ -172,10 +172,8 @@ export function assertAbsolute(cwd: string): void {
  * Throws if a client names directories besides `cwd`: a session of the port
  * works in one.
  */
-export function assertNoMoreDirectories(
-  directories: readonly string[] | undefined,
-): void {
-  const [first] = directories ?? [];
+export function assertNoMoreDirectories(directories: unknown): void {
+  const [first] = [directories ?? []].flat();
   if (first === undefined) return;
   throw invalidParams(
     `additionalDirectories ${JSON.stringify(first)} is not supported: leave it out, or choose a cwd that holds it`,
@@ -192,59 +190,85 @@ export interface BroughtServers {
 /**
  * Returns the MCP servers that a client brings. One that cannot be used is left
  * out: editors bring their user's servers to every agent.
+ *
+ * @param brought what the client sends as a list, which may hold anything
  */
 export function mcpServersFrom(
-  brought: readonly AcpMcpServer[],
+  brought: unknown,
   agent: PortAgent,
 ): BroughtServers {
   const servers = new Map<string, McpServer>();
   const problems: string[] = [];
-  for (const server of brought) {
-    const problem = servers.has(server.name)
-      ? "its name is used twice"
-      : serverProblem(server, agent);
-    if (problem === "") {
-      servers.set(server.name, mcpServerFrom(server));
-    } else {
-      problems.push(
-        `MCP server ${JSON.stringify(oneLine(server.name, 80))} cannot be used: ${problem}. The session goes on without it.`,
-      );
+  for (const sent of [brought ?? []].flat()) {
+    const { name = sent } = objectOrEmpty(sent);
+    const read =
+      isText(name) && servers.has(name)
+        ? "its name is used twice"
+        : mcpServerFrom(objectOrEmpty(sent), agent);
+    if (typeof read !== "string") {
+      servers.set(read.name, read);
+      continue;
     }
+    const named = JSON.stringify(
+      oneLine(typeof name === "string" ? name : JSON.stringify(name), 80),
+    );
+    problems.push(
+      `MCP server ${named} cannot be used: ${read}. The session goes on without it.`,
+    );
   }
   return { servers: [...servers.values()], problems };
 }
 
-/** Returns why a server cannot be used by any agent; empty if it can. */
-function serverProblem(server: AcpMcpServer, agent: PortAgent): string {
+/** Returns a server, or why no agent can use it. */
+function mcpServerFrom(
+  { name, type = null, command, args, env, url, headers }: JsonObject,
+  agent: PortAgent,
+): McpServer | string {
   if (!isFollowed(agent, "mcp_servers")) {
     return `the agent ${JSON.stringify(agent.name)} does not take MCP servers of its clients`;
   }
-  if (server.name === "") return "it has no name";
-  if (!("type" in server)) {
-    return server.command === "" ? "it has no command" : "";
-  }
-  return /^https?:$/.test(URL.parse(server.url)?.protocol ?? "")
-    ? ""
-    : `its URL ${JSON.stringify(oneLine(server.url, 80))} does not begin with http:// or https://`;
-}
-
-function mcpServerFrom(server: AcpMcpServer): McpServer {
-  const { name } = server;
-  if (!("type" in server)) {
-    const { command, args, env } = server;
-    const value = { command, args, env: recordOf(env) };
+  if (!isText(name) || name === "") return "it has no name";
+  if (type === null || type === "stdio") {
+    const words = [args ?? []].flat();
+    const variables = recordFrom(env);
+    if (!isText(command) || command === "") return "it has no command";
+    if (!words.every(isText)) return "one of its args is not text";
+    if (!variables) return "its env is not a list of names and values";
+    const value = { command, args: words, env: variables };
     return create(McpServerSchema, {
       name,
       transport: { case: "stdio", value },
     });
   }
-  const { url, headers, type } = server;
-  const value = { url, headers: recordOf(headers) };
+  if (type !== "http" && type !== "sse") {
+    return `its type ${oneLine(JSON.stringify(type), 80)} is not stdio, http or sse`;
+  }
+  const fields = recordFrom(headers);
+  const address = isText(url) ? url : "";
+  if (!/^https?:$/.test(URL.parse(address)?.protocol ?? "")) {
+    return `its URL ${oneLine(JSON.stringify(url ?? ""), 80)} does not begin with http:// or https://`;
+  }
+  if (!fields) return "its headers are not a list of names and values";
+  const value = { url: address, headers: fields };
   return create(McpServerSchema, { name, transport: { case: type, value } });
 }
 
-function recordOf(pairs: readonly Pick<HttpHeader, "name" | "value">[]): {
-  [name: string]: string;
-} {
-  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
+/**
+ * Returns a list of names and values as a record. Undefined for anything else,
+ * and for a name with two values: only one of them would count.
+ */
+function recordFrom(list: unknown): { [name: string]: string } | undefined {
+  const record = new Map<string, string>();
+  for (const pair of [list ?? []].flat()) {
+    const { name, value } = objectOrEmpty(pair);
+    if (!isText(name) || !isText(value)) return undefined;
+    if ((record.get(name) ?? value) !== value) return undefined;
+    record.set(name, value);
+  }
+  return Object.fromEntries(record);
+}
+
+/** Whether a value is a text without unpaired surrogates. */
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.isWellFormed();
 }

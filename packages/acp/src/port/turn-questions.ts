@@ -10,11 +10,13 @@ import {
   type Message,
   MessageSchema,
   OPTION_CANCEL,
+  oneLine,
   Role,
   type Task,
   TaskState,
   ToolCallSchema,
 } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { permissionOptions } from "./permission.ts";
 import type { SessionUpdates } from "./updates.ts";
 
@@ -119,13 +121,14 @@ export class TurnQuestions {
       { cancellationSignal: signal, stopWaitingOnCancel: true },
     );
     try {
-      const { outcome } = await request;
-      if (outcome.outcome === "cancelled") return undefined;
-      if (options.some(({ optionId }) => optionId === outcome.optionId)) {
-        return outcome.optionId;
-      }
+      // A client may answer with anything.
+      const { outcome } = objectOrEmpty(await request);
+      const { outcome: kind, optionId } = objectOrEmpty(outcome);
+      if (kind === "cancelled") return undefined;
+      const chosen = options.find((option) => option.optionId === optionId);
+      if (kind === "selected" && chosen) return chosen.optionId;
       log(
-        `tool call ${toolCallId} is declined: the client chose ${JSON.stringify(outcome.optionId)}, which was not offered`,
+        `tool call ${toolCallId} is declined: the client answered ${oneLine(JSON.stringify(outcome ?? null), 200)}, which selects no option that was offered`,
       );
     } catch (reason) {
       if (signal.aborted || following.aborted) throw reason;
