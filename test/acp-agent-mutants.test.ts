@@ -313,6 +313,7 @@ interface Played {
   readonly agents: readonly MutantAgent[];
   /** The names of the answers that the user gave, by the call. */
   readonly chosen: ReadonlyMap<string, string>;
+  /** The models that are listed, by their names and titles. */
   readonly models: readonly string[];
 }
 
@@ -436,7 +437,7 @@ async function play(
     refused,
     agents,
     chosen,
-    models: models.map(({ name }) => name),
+    models: models.flatMap(({ name, displayName }) => [name, displayName]),
   };
 }
 
