@@ -26,6 +26,7 @@ import {
 } from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { expect, it } from "vitest";
+import { generator } from "../packages/client/test/mutants.ts";
 import {
   type AgentScript,
   MutantAgent,
@@ -33,7 +34,6 @@ import {
 } from "./acp-agent/mutant-agent.ts";
 import { AcpWorld } from "./acp-agent/world.ts";
 import { roundsOf, seedOf } from "./depth.ts";
-import { generator } from "../packages/client/test/mutants.ts";
 import { mutantOf } from "./mutants.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_ACP_AGENT_MUTANTS", {
@@ -143,7 +143,7 @@ const RUN: readonly [string, JsonObject] = [
     sessionId: "s",
     toolCall: {
       toolCallId: "c2",
-      title: "runword",
+      title: "run it",
       kind: "execute",
       rawInput: { command: "lsword -la", cwd: "/" },
     },
