@@ -149,7 +149,10 @@ async function sendRequestFor(
     activateExtension: call.activates,
   };
   if (pushConfig) request.pushConfig = withFormat(call, pushConfig);
-  if (request.taskId === "" || !request.message) return request;
+  // A client that asks for the extension's view never answers by a text.
+  if (call.view === "extension" || request.taskId === "" || !request.message) {
+    return request;
+  }
   const task = await findTask(handler, call, request.taskId);
   const view = viewOf(call.view, task);
   return { ...request, message: withPlainAnswer(request.message, task, view) };

@@ -84,7 +84,7 @@ export async function readSending(
     return { request, before: emptyTask(), historyLength };
   }
   const before = await findTask(options.handler, call, request.taskId);
-  if (request.message) {
+  if (request.message && call.view !== "extension") {
     const view = viewOf(call.view, before);
     request.message = withPlainAnswer(request.message, before, view);
   }
