@@ -3,9 +3,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { roundsOf, seedOf } from "./depth.ts";
 import {
   errorOf,
   nodeServer,
@@ -826,97 +824,3 @@ describe("a server over HTTP", () => {
     },
   );
 });
-
-/** Values that may stand anywhere in a message. */
-const ODD_VALUES: readonly unknown[] = [
-  null,
-  5,
-  "x",
-  true,
-  [],
-  {},
-  [{}],
-  "\ud800",
-];
-
-it("loses no more of a list or of content than the element that is odd", async () => {
-  const rounds = roundsOf("DEVTOOL_MCP_ROUNDS", {
-    quick: 4,
-    ci: 12,
-    deep: 200,
-  });
-  const tool = {
-    name: "bad",
-    title: "t",
-    description: "d",
-    inputSchema: {
-      type: "object",
-      properties: { a: { type: "string" } },
-      required: ["a"],
-    },
-    annotations: { readOnlyHint: true },
-  };
-  const block = { type: "image", data: "aGk=", mimeType: "image/png" };
-  const mutant = (base: object) =>
-    fc
-      .tuple(
-        fc.constantFrom(...Object.keys(base)),
-        fc.constantFrom(...ODD_VALUES),
-      )
-      .map(([key, value]) => ({ ...base, [key]: value }));
-  // 25 mutants of each kind in each server: a process is what costs time.
-  const many = <T>(one: fc.Arbitrary<T>) =>
-    fc.array(one, { minLength: 25, maxLength: 25 });
-  await fc.assert(
-    fc.asyncProperty(
-      many(mutant(tool)),
-      many(mutant(block)),
-      async (tools, blocks) => {
-        const texts = blocks.map((_block, at) => ({
-          type: "text",
-          text: `text ${at}`,
-        }));
-        const server = odd({
-          "tools/list": {
-            result: {
-              tools: [
-                GOOD,
-                ...tools.map((one, at) =>
-                  one.name === "bad" ? { ...one, name: `bad${at}` } : one,
-                ),
-                { ...GOOD, name: "last" },
-              ],
-            },
-          },
-          "tools/call": {
-            result: { content: blocks.flatMap((one, at) => [one, texts[at]]) },
-          },
-        });
-        const { servers } = serversOf([server]);
-        await using _servers = servers;
-        const offered = await servers.tools(signal);
-        const names = offered.map(({ declaration }) => declaration.name);
-        const [status] = servers.status();
-        const told = status?.leftOut?.join("\n") ?? "";
-        expect(names).toContain("mcp__odd__last");
-        for (const [at, one] of tools.entries()) {
-          if (one.name !== "bad") continue;
-          const name = `bad${at}`;
-          expect(
-            names.includes(`mcp__odd__${name}`) ||
-              told.includes(`tool "${name}" is left out: `),
-          ).toBe(true);
-        }
-        const text =
-          textOf(await play(toolNamed(offered, "good"), {}, signal)) ?? "";
-        for (const [at] of blocks.entries()) {
-          expect(text).toContain(`text ${at}`);
-        }
-        expect(text.split("\n")).toHaveLength(2 * blocks.length);
-        expect(`${text}${told}`.isWellFormed()).toBe(true);
-        expect(told).not.toMatch(/invalid_|"code"/);
-      },
-    ),
-    { numRuns: rounds, seed: seedOf() },
-  );
-}, 600_000);

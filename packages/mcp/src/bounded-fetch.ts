@@ -31,12 +31,19 @@ export function boundedFetch(
   };
 }
 
-/** Returns a copy of a response with another body. */
+/**
+ * Returns a copy of a response with another body. With a `type` it is that of a
+ * success: the SDK ignores what has another status, such as 202.
+ */
 export function withBody(
   response: Response,
   body: ReadableStream | string,
+  type?: string,
 ): Response {
-  const { status, statusText, headers } = response;
+  const headers = new Headers(response.headers);
+  if (type !== undefined) headers.set("content-type", type);
+  const { statusText } = response;
+  const status = type === undefined ? response.status : 200;
   const copy = new Response(body, { status, statusText, headers });
   // The SDK checks redirects by these, which a response that is constructed
   // does not have.

@@ -1,20 +1,20 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject, plainJson } from "@devtool/schema/json";
+import { defined, isObject, plainJson } from "@devtool/schema/json";
 import {
   findProblem,
   type SpecSchemas,
   showJson,
+  TOO_DEEP,
   withoutNulls,
 } from "./message-problem.ts";
 
 /** The lists that servers have. */
-export type ListKind = "tools" | "prompts" | "resources";
+export const LIST_KINDS = ["tools", "prompts", "resources"] as const;
+export type ListKind = (typeof LIST_KINDS)[number];
 
-const LISTS: ReadonlyMap<string, ListKind> = new Map([
-  ["tools/list", "tools"],
-  ["prompts/list", "prompts"],
-  ["resources/list", "resources"],
-]);
+const LISTS: ReadonlyMap<string, ListKind> = new Map(
+  LIST_KINDS.map((list) => [`${list}/list`, list]),
+);
 
 /** Returns the list that a method asks for; undefined for other methods. */
 export function listOf(method: string): ListKind | undefined {
@@ -45,25 +45,22 @@ export function readItems(
   }
   const { type, noun } = ITEMS[list];
   return items.flatMap((each, at) => {
-    try {
-      const item = isObject(each) ? readItem(list, each) : undefined;
-      const isTwice = list !== "resources" && names.has(item?.name);
-      const problem = item
-        ? (findProblem(schemas, type, item) ??
-          (isTwice ? "another one has its name" : undefined))
-        : `it is ${showJson(each)}`;
-      if (item && problem === undefined) {
-        names.add(item.name);
-        return [item];
-      }
-      const name = item?.name ?? item?.uri;
-      const label = typeof name === "string" ? showJson(name) : String(at + 1);
-      leaveOut(`${noun} ${label} is left out: ${problem}`);
-    } catch (reason) {
-      // The item nests deeper than the stack.
-      if (!(reason instanceof RangeError)) throw reason;
-      leaveOut(`${noun} ${at + 1} is left out: it nests too deep`);
+    const item = isObject(each) ? readItem(list, each) : undefined;
+    const isTwice = list !== "resources" && names.has(item?.name);
+    const isDeep = JSON.stringify(item)?.includes(TOO_DEEP);
+    const problem = item
+      ? (findProblem(schemas, type, item) ??
+        (isTwice ? "another one has its name" : undefined) ??
+        (isDeep ? "it nests too deep" : undefined))
+      : `it is ${showJson(each)}`;
+    if (item && problem === undefined) {
+      names.add(item.name);
+      return [item];
     }
+    const name = [item?.uri, item?.name].find((one) => typeof one === "string");
+    leaveOut(
+      `${noun} ${name ? showJson(name) : at + 1} is left out: ${problem}`,
+    );
     return [];
   });
 }
@@ -79,6 +76,10 @@ function readItem(list: ListKind, value: JsonObject): JsonObject {
     outputSchema: _output,
     ...item
   } = withoutNulls(plainJson(value));
+  if (list === "resources") {
+    const { uri, name, title } = item;
+    return defined({ uri, name, title });
+  }
   if (!isObject(item._meta)) delete item._meta;
   const nested = list === "tools" ? ["inputSchema", "execution"] : [];
   for (const name of ["annotations", ...nested]) {

@@ -160,7 +160,7 @@ export class McpConnection implements AsyncDisposable {
       );
       return tools
         .filter(({ execution }) => execution?.taskSupport !== "required")
-        .flatMap((tool) => this.#readTool(tool));
+        .map((tool) => this.#readTool(tool));
     });
   }
 
@@ -267,20 +267,13 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** Reads a tool, and notes what of it is left out. */
-  #readTool(tool: Tool): ToolDefinition[] {
-    const name = `tool ${showJson(tool.name)}`;
-    try {
-      const definition = readToolDefinition(tool);
-      for (const text of definition.ignored) {
-        this.leftOut.add("tools", `${name}: ${text}: ignored`);
-      }
-      return [definition];
-    } catch (reason) {
-      // The schema nests deeper than the stack.
-      if (!(reason instanceof RangeError)) throw reason;
-      this.leftOut.add("tools", `${name} is left out: it nests too deep`);
-      return [];
+  #readTool(tool: Tool): ToolDefinition {
+    const definition = readToolDefinition(tool);
+    for (const text of definition.ignored) {
+      const name = `tool ${showJson(tool.name)}`;
+      this.leftOut.add("tools", `${name}: ${text}: ignored`);
     }
+    return definition;
   }
 
   #requestOptions(signal: AbortSignal): RequestOptions {

@@ -107,6 +107,7 @@ export async function createTransport(
       const fetch = readingFetch(
         boundedFetch(options.fetchFor?.(server) ?? globalThis.fetch),
         reader,
+        protocol,
       );
       return createHttpTransport(
         protocol,
@@ -167,21 +168,10 @@ function readLine(
 ): JSONRPCMessage[] {
   const read = [
     ...values.flatMap((value) => reader.read(value)),
-    ...[...broken, cut].flatMap((text) => reader.failText(text) ?? []),
+    ...[...broken, cut].flatMap((text) => reader.failText(text)),
   ];
-  const messages: JSONRPCMessage[] = [];
-  let problem: unknown;
-  for (const each of read) {
-    try {
-      messages.push(parse(each));
-    } catch (reason) {
-      problem = reason;
-    }
-  }
-  if (messages.length === 0) {
-    throw new SyntaxError("it holds no message", { cause: problem });
-  }
-  return messages;
+  if (read.length === 0) throw new SyntaxError("it holds no message");
+  return read.map(parse);
 }
 
 /**

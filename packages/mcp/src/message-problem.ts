@@ -6,6 +6,9 @@ import type { specTypeSchemas } from "@modelcontextprotocol/client";
 /** The schemas of the SDK, by the names of the specification's types. */
 export type SpecSchemas = typeof specTypeSchemas;
 
+/** Stands for what nests too deep. */
+export const TOO_DEEP = "[nests too deep]";
+
 /** The maximum length of a value in a sentence, in characters. */
 const MAX_SHOWN_LENGTH = 60;
 

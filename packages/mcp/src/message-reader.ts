@@ -3,21 +3,22 @@ import { markLongIds, quoteInexactNumbers } from "@devtool/schema";
 import {
   defined,
   isObject,
-  listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
 } from "@devtool/schema/json";
 import { shortMessage } from "./describe-error.ts";
-import { type ListKind, listOf, readItems } from "./list-items.ts";
+import { LIST_KINDS, type ListKind, listOf, readItems } from "./list-items.ts";
 import {
   findProblem,
   type SpecSchemas,
   showJson,
+  TOO_DEEP,
   withoutNulls,
   withoutNullsBelow,
 } from "./message-problem.ts";
 import { readBlocks, readContents, readMessages } from "./readable-content.ts";
+import { readParams } from "./readable-params.ts";
 
 /** What is used of the SDK to read messages. */
 export interface ReaderSdk {
@@ -44,8 +45,15 @@ const BYTE_ORDER_MARK = /^\ufeff/;
  * protocol's own numbers stay numbers.
  */
 const DATA: ReadonlySet<string> = new Set(["structuredContent"]);
-/** `input` holds data only in prompts: elsewhere it may be part of a schema. */
+/**
+ * `input` holds data only in prompts, and the others only in forms: elsewhere
+ * they may be part of a schema.
+ */
 const PROMPT_DATA: ReadonlySet<string> = new Set([...DATA, "input"]);
+const FORM_DATA: ReadonlySet<string> = new Set(["default", "enum"]);
+
+/** The deepest nesting of a message: what is deeper becomes a text. */
+const MAX_DEPTH = 64;
 
 /** What servers write for false, in JSON. */
 const NO = /^("?(false|0|no|null)"?|"")$/i;
@@ -100,68 +108,77 @@ export class MessageReader {
     return { ...message, error: { ...error, message: text } };
   }
 
-  /**
-   * Reads a message as text. Undefined for what is not JSON and answers no
-   * request.
-   */
-  readText(text: string): JsonValue | undefined {
+  /** Reads a message, or a list of messages, as text. */
+  readText(text: string): JsonObject[] {
     const value = parseMessage(text.replace(BYTE_ORDER_MARK, ""));
     return value === undefined ? this.failText(text) : this.read(value);
   }
 
   /**
    * Returns the error that ends the request that a text answers in broken JSON;
-   * undefined when it answers none.
+   * none when it answers none.
    */
-  failText(text: string): JsonObject | undefined {
+  failText(text: string): JsonObject[] {
     const id = text.includes('"method"')
       ? undefined
       : /"id"\s*:\s*"?([\w-]+)/.exec(text)?.[1];
     return this.fail(id, `it is not JSON: ${showJson(text.slice(0, 80))}`);
   }
 
-  /** Reads a message, or a list of messages. */
-  read(value: JsonValue): JsonValue {
-    if (Array.isArray(value)) return value.map((each) => this.read(each));
-    if (!isObject(value)) return value;
-    const { id, method, params, result, error } = value;
+  /** Reads a message, or a list of messages, without what is not one. */
+  read(value: JsonValue): JsonObject[] {
+    if (Array.isArray(value)) return value.flatMap((each) => this.read(each));
+    if (!isObject(value)) return [];
+    const { id = null, method = null, params, result, error } = value;
     if (typeof method === "string") {
-      if (!isObject(params)) return withoutNulls(value);
-      return { ...value, params: this.#readParams(method, params) };
+      const read = readParams(this.#sdk.specTypeSchemas, method, params);
+      const asked = { jsonrpc: "2.0", method, params: read };
+      if (id === null) return [asked];
+      // Nobody can be answered by another id.
+      const isId = typeof id === "string" || Number.isSafeInteger(id);
+      return isId ? [{ ...asked, id }] : [];
     }
-    const open = this.#open.get(String(id ?? this.#onlyId(error)));
-    if (!open) return value;
+    const isAnswer = result !== undefined || error !== undefined;
+    const isEmpty = method === null && params === undefined;
+    const open = isAnswer
+      ? this.#openRequest(id)
+      : isEmpty && this.#open.get(String(id));
+    if (!open) return [];
     this.#open.delete(String(open.id));
     if (error !== undefined && error !== null) {
-      return this.#readError(open, error);
+      return [this.#readError(open, error)];
     }
     if (!isObject(result)) {
       const message = `invalid answer: its result is ${showJson(result)}`;
-      return this.#readError(open, { message });
+      return [this.#readError(open, { message })];
     }
     const problem = this.#handshakeProblem(open.method, result);
-    return problem === undefined
-      ? this.#answer(open, this.#readResult(open, withoutNulls(result)))
-      : this.#invalid(open, problem);
+    return [
+      problem === undefined
+        ? this.#answer(open, this.#readResult(open, withoutNulls(result)))
+        : this.#invalid(open, problem),
+    ];
   }
 
   /**
-   * Returns the error that ends a request whose answer cannot be read;
-   * undefined when it has ended.
+   * Returns the error that ends a request whose answer cannot be read; none
+   * when it has ended.
    */
-  fail(id: JsonValue | undefined, problem: string): JsonObject | undefined {
+  fail(id: JsonValue | undefined, problem: string): JsonObject[] {
     const open = this.#open.get(String(id));
     this.#open.delete(String(id));
-    return open && this.#invalid(open, problem);
+    return open ? [this.#invalid(open, problem)] : [];
   }
 
   /**
-   * Returns the id of the only open request: an error without an id, of a
-   * server that could not read it, is its answer.
+   * Returns the request that an id belongs to. No id of this client is that of
+   * the only open request: its server could not read it.
    */
-  #onlyId(error: JsonValue | undefined): JsonValue | undefined {
-    const [id, ...others] = this.#open.keys();
-    return error && others.length === 0 ? id : undefined;
+  #openRequest(id: JsonValue): OpenRequest | undefined {
+    const open = this.#open.get(String(id));
+    const [only, ...others] = this.#open.values();
+    const isOwn = /^\d+$/.test(String(id));
+    return open ?? (isOwn || others.length > 0 ? undefined : only);
   }
 
   #answer({ id, method, params }: OpenRequest, result: JsonObject): JsonObject {
@@ -232,8 +249,15 @@ export class MessageReader {
         return readHandshake(result);
       case "tools/call":
         return readCallResult(schemas, result);
-      case "prompts/get":
-        return { ...result, messages: readMessages(schemas, result.messages) };
+      case "prompts/get": {
+        const { description: _unused, ...rest } = result;
+        const messages = readMessages(schemas, result.messages);
+        // A message of a prompt has one block.
+        const single = messages.flatMap(({ role, content }) =>
+          content.map((block) => ({ role, content: block })),
+        );
+        return { ...rest, messages: single };
+      }
       case "resources/read":
         return {
           ...result,
@@ -269,43 +293,49 @@ export class MessageReader {
     leaveOut(`further pages are left out: only ${MAX_PAGES} are read`);
     return page;
   }
-
-  /** Reads what a server asks for or reports. */
-  #readParams(method: string, params: JsonObject): JsonObject {
-    const read = withoutNulls(params);
-    if (method !== "sampling/createMessage") return read;
-    const { specTypeSchemas: schemas } = this.#sdk;
-    const messages = listOrEmpty(read.messages).map((message) => {
-      const { role = "user", content } = objectOrEmpty(message);
-      return { role, content: readBlocks(schemas, content) };
-    });
-    return { ...read, messages };
-  }
-}
-
-/** Parses the text of a message; undefined for text that is not JSON. */
-export function parseMessage(text: string): JsonValue | undefined {
-  const isPrompt = text.includes('"sampling/createMessage"');
-  const exact = quoteInexactNumbers(text, isPrompt ? PROMPT_DATA : DATA);
-  return parseJsonOrUndefined(markLongIds(exact));
 }
 
 /**
- * Reads what a server says first, without the fields that may be absent and are
- * not valid: they must not cost the server.
+ * Parses the text of a message; undefined for text that is not JSON. No text in
+ * it has half a surrogate pair.
  */
+export function parseMessage(text: string): JsonValue | undefined {
+  const isPrompt = text.includes('"sampling/createMessage"');
+  const isForm = text.includes('"elicitation/create"');
+  const data = isPrompt ? PROMPT_DATA : isForm ? FORM_DATA : DATA;
+  const exact = quoteInexactNumbers(text, data);
+  const value = parseJsonOrUndefined(markLongIds(exact));
+  return value === undefined ? undefined : readable(value, MAX_DEPTH);
+}
+
+function readable(value: JsonValue, maxDepth: number): JsonValue {
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value !== "object" || value === null) return value;
+  if (maxDepth === 0) return TOO_DEEP;
+  if (Array.isArray(value)) {
+    return value.map((each) => readable(each, maxDepth - 1));
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      name.toWellFormed(),
+      readable(field, maxDepth - 1),
+    ]),
+  );
+}
+
+/** Reads what a server says first: only what is used may cost the server. */
 function readHandshake(result: JsonObject): JsonObject {
   const whole = objectOrEmpty(withoutNullsBelow(result));
-  const { instructions, capabilities, serverInfo, _meta, ...rest } = whole;
-  const read: JsonObject = rest;
-  if (typeof instructions === "string") read.instructions = instructions;
+  const { protocolVersion, capabilities, serverInfo } = whole;
+  const read: JsonObject = defined({ protocolVersion });
   if (isObject(capabilities)) {
-    const valid = Object.entries(capabilities).flatMap(([name, value]) =>
-      isObject(value) || value === true
-        ? [[name, objectOrEmpty(value)] as const]
-        : [],
+    // A server that says something has the lists, and may say that they change.
+    const lists = LIST_KINDS.filter(
+      (list) => (capabilities[list] ?? false) !== false,
     );
-    read.capabilities = Object.fromEntries(valid);
+    read.capabilities = Object.fromEntries(
+      lists.map((list) => [list, { listChanged: true }]),
+    );
   }
   if (isObject(serverInfo)) {
     const { name, version } = serverInfo;

@@ -8,13 +8,21 @@ import {
   withoutNulls,
 } from "./message-problem.ts";
 
-/** The types of the blocks of content, as the specification names them. */
-const BLOCK_TYPES: ReadonlyMap<string, keyof SpecSchemas> = new Map([
+/** The types of blocks of content, as the specification names them. */
+type BlockTypes = ReadonlyMap<string, keyof SpecSchemas>;
+const COMMON_TYPES = [
   ["text", "TextContent"],
   ["image", "ImageContent"],
   ["audio", "AudioContent"],
+] as const;
+const BLOCK_TYPES: BlockTypes = new Map([
+  ...COMMON_TYPES,
   ["resource", "EmbeddedResource"],
   ["resource_link", "ResourceLink"],
+]);
+/** Those of messages to the model. */
+export const SAMPLING_TYPES: BlockTypes = new Map([
+  ...COMMON_TYPES,
   ["tool_use", "ToolUseContent"],
   ["tool_result", "ToolResultContent"],
 ]);
@@ -29,19 +37,30 @@ const UNUSED: ReadonlySet<string> = new Set(["_meta", "annotations", "icons"]);
 export function readBlocks(
   schemas: SpecSchemas,
   content: JsonValue | undefined,
+  types: BlockTypes = BLOCK_TYPES,
 ): JsonObject[] {
   if (content === undefined || content === null) return [];
-  return [content].flat().map((block) => readBlock(schemas, block));
+  return [content].flat().map((block) => readBlock(schemas, block, types));
 }
 
-function readBlock(schemas: SpecSchemas, value: JsonValue): JsonObject {
+function readBlock(
+  schemas: SpecSchemas,
+  value: JsonValue,
+  types: BlockTypes,
+): JsonObject {
   if (typeof value === "string") return textBlock(value);
   if (!isObject(value)) return textBlock(`[${showJson(value)}]`);
   const block = withoutUnused(value);
   if (isObject(block.resource)) block.resource = readResource(block.resource);
-  if (block.type === "resource_link") block.name ??= block.uri ?? null;
+  if (block.type === "resource_link") {
+    // Only the URI has to be there.
+    for (const name of ["title", "description", "mimeType", "size"]) {
+      delete block[name];
+    }
+    block.name = stringOrEmpty(block.name) || (block.uri ?? null);
+  }
   const kind = stringOrEmpty(block.type);
-  const type = BLOCK_TYPES.get(kind);
+  const type = types.get(kind);
   if (!type) {
     // Text is text, whatever its block is called.
     const text = stringOrEmpty(block.text);
@@ -60,23 +79,33 @@ function readResource(value: JsonObject): JsonObject {
   return read;
 }
 
+/** A message of a prompt. */
+interface ReadableMessage extends JsonObject {
+  readonly role: "assistant" | "user";
+  readonly content: JsonObject[];
+}
+
 /**
  * Returns messages with roles and content that are valid. Any other role than
- * the model's is the user's.
+ * the model's is the user's. In place of one without content is a text that
+ * says so.
  */
 export function readMessages(
   schemas: SpecSchemas,
   messages: JsonValue | undefined,
-): JsonObject[] {
+  types?: BlockTypes,
+): ReadableMessage[] {
   if (messages === undefined || messages === null) return [];
-  return [messages].flat().flatMap((message) => {
+  return [messages].flat().map((message) => {
     const { role, content } = isObject(message)
       ? message
       : { content: message };
-    return readBlocks(schemas, content).map((block) => ({
+    const blocks = readBlocks(schemas, content, types);
+    return {
       role: role === "assistant" ? "assistant" : "user",
-      content: block,
-    }));
+      content:
+        blocks.length > 0 ? blocks : [textBlock(`[${showJson(message)}]`)],
+    };
   });
 }
 
@@ -96,9 +125,12 @@ export function readContents(
       const text = typeof value === "string" ? value : `[${showJson(value)}]`;
       return { ...fallback, text };
     }
-    const read = { ...fallback, ...withoutUnused(value) };
+    const read = readResource(value);
+    read.uri ||= fallback.uri;
     const type =
-      "blob" in read ? "BlobResourceContents" : "TextResourceContents";
+      "blob" in read && typeof read.text !== "string"
+        ? "BlobResourceContents"
+        : "TextResourceContents";
     const problem = findProblem(schemas, type, read);
     return problem === undefined ? read : { ...fallback, text: `[${problem}]` };
   });

@@ -4,18 +4,21 @@ import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { withBody } from "./bounded-fetch.ts";
+import { showJson } from "./message-problem.ts";
 import type { MessageReader } from "./message-reader.ts";
 
 /**
  * Returns a fetch that has every message read by `reader` before the SDK reads
  * it, in JSON and in event streams.
  *
- * A request whose answer is not JSON, or whose stream ends without an answer
- * and cannot be resumed, ends with an error.
+ * A request whose answer is not JSON, is the answer to none, or whose stream
+ * ends without an answer and cannot be resumed, ends with an error. Over `sse`,
+ * answers come in another stream.
  */
 export function readingFetch(
   fetch: FetchLike,
   reader: MessageReader,
+  protocol: "http" | "sse",
 ): FetchLike {
   return async (url, init) => {
     const body = init?.body;
@@ -28,17 +31,23 @@ export function readingFetch(
         ? { ...init, body: unmarkLongIds(JSON.stringify(message)) }
         : init,
     );
-    if (!response.ok || !response.body) return response;
+    if (!response.ok) return response;
     const type = response.headers.get("content-type") ?? "";
-    if (/^text\/event-stream\b/i.test(type)) {
+    if (response.body && /^\s*text\/event-stream\b/i.test(type)) {
       const events = readEvents(response.body, reader, message?.id);
-      return withBody(response, ReadableStream.from(events));
+      return withBody(response, ReadableStream.from(events), type);
     }
-    if (!message || !/^application\/json\b/i.test(type)) return response;
+    const isRequest = message?.id !== undefined && message.method !== undefined;
+    if (!isRequest || protocol === "sse") return response;
+    // Whatever it is called, it is the answer.
     const text = await response.text();
-    const read =
-      reader.readText(text) ?? reader.fail(message.id, "it is not JSON");
-    return withBody(response, read ? JSON.stringify(read) : text);
+    const isJson = parseJsonOrUndefined(text) !== undefined;
+    const problem = isJson ? "it has another id" : "it is not JSON";
+    const read = [
+      ...reader.readText(text),
+      ...reader.fail(message.id, `${problem}: ${showJson(text.slice(0, 80))}`),
+    ];
+    return withBody(response, JSON.stringify(read), "application/json");
   };
 }
 
@@ -69,9 +78,8 @@ async function* readEvents(
   } catch (reason) {
     if (isResumable || id === undefined) throw reason;
   }
-  const ended = isResumable
-    ? undefined
-    : reader.fail(id, "its stream ended without it");
+  if (isResumable) return;
+  const [ended] = reader.fail(id, "its stream ended without it");
   if (ended) yield encoder.encode(`data: ${JSON.stringify(ended)}\n\n`);
 }
 
@@ -80,16 +88,19 @@ function encodeEvent(
   reader: MessageReader,
 ): string {
   const isMessage = event === undefined || event === "message";
-  const read = isMessage && data !== "" ? reader.readText(data) : undefined;
   // A message at a time: the SDK takes no lists from events.
-  if (Array.isArray(read)) {
-    return read.map((each) => `data: ${JSON.stringify(each)}\n\n`).join("");
-  }
-  const text = read === undefined ? data : JSON.stringify(read);
-  return [
+  const texts =
+    isMessage && data !== ""
+      ? reader.readText(data).map((each) => JSON.stringify(each))
+      : [data];
+  const head = [
     ...(id === undefined ? [] : [`id: ${id}`]),
     ...(event === undefined ? [] : [`event: ${event}`]),
-    ...text.split("\n").map((line) => `data: ${line}`),
-    "\n",
-  ].join("\n");
+  ];
+  return (texts.length > 0 ? texts : [""])
+    .map((text) => {
+      const lines = text.split("\n").map((line) => `data: ${line}`);
+      return [...head, ...lines, "\n"].join("\n");
+    })
+    .join("");
 }

@@ -45,8 +45,12 @@ export async function sampleForServer(
     messages,
     maxTokens: params.maxTokens,
   };
+  const limit =
+    request.maxTokens > 0
+      ? `. It asks for at most ${request.maxTokens} tokens, but the answer may be longer`
+      : "";
   const description = [
-    `${serverTitle(server)} wants to ask the model. It asks for at most ${request.maxTokens} tokens, but the answer may be longer:`,
+    `${serverTitle(server)} wants to ask the model${limit}:`,
     ...(request.systemPrompt === "" ? [] : [`system: ${request.systemPrompt}`]),
     ...messages.map(({ role, text }) => `${role}: ${text}`),
   ].join("\n");
