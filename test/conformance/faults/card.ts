@@ -10,19 +10,44 @@ import {
   optOut,
 } from "./fault.ts";
 
+/** The settings that the kit sends to an agent that does not follow them. */
+const UNFOLLOWED = {
+  agent_options: '{"agentOptions":{"conformance":"unfollowed"}}',
+  allowed_tools: '{"allowedTools":["conformance"]}',
+  approval_mode: '{"approvalMode":"APPROVAL_MODE_PLAN"}',
+  mcp_servers: /\{"mcpServers":\[\{"name":"conformance".*?\]\}/,
+  model: '{"model":"conformance"}',
+  turn: '{"turn":{"approvalPolicy":"APPROVAL_POLICY_ON_REQUEST"}}',
+};
+
 /** Faults of the card, of activating the extension, and of JSON. */
 export const CARD: readonly Fault[] = [
   fault("CARD-1", "the card is not at its old path", {
     head: (_head, { path }) =>
       path === "/.well-known/agent.json" ? { status: 404 } : undefined,
   }),
-  fault(
-    "CARD-1",
-    "a setting that the card does not list is ignored",
-    changeRequests((body) =>
-      body.replace('{"agentOptions":{"conformance":"unfollowed"}}', "{}"),
-    ),
+  ...Object.entries(UNFOLLOWED).map(([name, sent]) =>
+    fault("CARD-1", `${name}, which the card does not list, is ignored`, {
+      ...changeCard((text) => text.replace(`"${name}"`, '"other"')),
+      ...changeRequests((body) => body.replace(sent, "{}")),
+    }),
   ),
+  {
+    ...fault("CARD-1", "a message that is refused is stored", {
+      request: ({ body }) => ({
+        body: body.replace(UNFOLLOWED.agent_options, "{}"),
+      }),
+      body: (text, { body }) =>
+        body.includes(UNFOLLOWED.agent_options)
+          ? JSON.stringify({
+              jsonrpc: "2.0",
+              id: JSON.parse(text).id,
+              error: { code: -32602, message: "refused" },
+            })
+          : text,
+    }),
+    protocolVersion: "1.0",
+  },
   fault(
     "CARD-2",
     "the card has another version of the extension",

@@ -2,12 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Case, Step } from "@devtool/schema/conformance";
 import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
-import type {
-  BindingName,
-  Breach,
-  Call,
-  Exchange,
-} from "../binding/binding.ts";
+import type { Breach, Call, Exchange } from "../binding/binding.ts";
 import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
 import type { Recording } from "../binding/recording.ts";
 import type { Variables } from "../match/variables.ts";
@@ -27,18 +22,32 @@ export interface CaseContext {
 }
 
 /**
- * Returns the steps of a case that are played over a binding. Empty if the case
- * is not for it.
+ * Returns the steps of a case that are played against a server. Empty if the
+ * case is not for its binding.
  */
 export function stepsFor(
   { bindings, steps }: Case,
-  name: BindingName,
+  { binding, claims }: Subject,
 ): readonly Step[] {
   const includesBinding = (names: readonly string[]): boolean =>
-    names.length === 0 || names.includes(name);
+    names.length === 0 || names.includes(binding.name);
   return includesBinding(bindings)
-    ? steps.filter((step) => includesBinding(step.bindings))
+    ? steps.filter(
+        (step) =>
+          includesBinding(step.bindings) &&
+          unmetNeed(step.needs, claims) === undefined,
+      )
     : [];
+}
+
+/** Returns the first need of a case or a step that a card does not meet. */
+export function unmetNeed(
+  needs: readonly string[],
+  claims: Subject["claims"],
+): string | undefined {
+  return needs.find(
+    (need) => claims.has(need.replace("!", "")) === need.startsWith("!"),
+  );
 }
 
 /**
@@ -53,7 +62,7 @@ export async function playCase(
   const { subject, variables, recording } = context;
   const failures: CaseFailure[] = [];
   const knownIds = new Set<string>();
-  for (const [index, step] of stepsFor(one, subject.binding.name).entries()) {
+  for (const [index, step] of stepsFor(one, subject).entries()) {
     const number = index + 1;
     const { method, http } = step;
     const title =

@@ -1,6 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type Case, StepSchema } from "@devtool/schema/conformance";
-import { type CaseContext, stepsFor } from "./play-case.ts";
+import { type CaseContext, stepsFor, unmetNeed } from "./play-case.ts";
 
 /**
  * Returns why a case cannot be played against a server in its binding. Returns
@@ -11,7 +11,7 @@ export function skipReason(
   { subject, variables }: Pick<CaseContext, "subject" | "variables">,
 ): string | undefined {
   const { binding, claims } = subject;
-  const steps = stepsFor(one, binding.name);
+  const steps = stepsFor(one, subject);
   if (steps.length === 0) return `is about ${one.bindings.join(" and ")}`;
   const missing = steps.find(
     ({ method }) => method !== "" && !binding.has(method),
@@ -19,12 +19,10 @@ export function skipReason(
   if (missing) {
     return `A2A ${binding.protocolVersion} has no ${missing.method} over ${binding.name}`;
   }
-  for (const need of one.needs) {
-    const claim = need.replace("!", "");
-    const isUnwanted = need.startsWith("!");
-    if (claims.has(claim) === isUnwanted) {
-      return `the card ${isUnwanted ? "claims" : "does not claim"} ${claim}`;
-    }
+  const need = unmetNeed(one.needs, claims);
+  if (need !== undefined) {
+    const verb = need.startsWith("!") ? "claims" : "does not claim";
+    return `the card ${verb} ${need.replace("!", "")}`;
   }
   const text = JSON.stringify(steps.map((step) => toJson(StepSchema, step)));
   const prompts = [...text.matchAll(/\$\{(prompt:[\w-]+)\}/g)].map(

@@ -27,8 +27,10 @@ const KINDS: ReadonlyMap<string, string> = new Map([
  * in place of its details.
  */
 export function caseV03(one: JsonObject): JsonObject {
-  const steps = Array.isArray(one.steps) ? one.steps : [];
-  return { ...one, steps: steps.map((step) => stepV03(objectOrEmpty(step))) };
+  const steps = (Array.isArray(one.steps) ? one.steps : []).map(objectOrEmpty);
+  // A2A 0.3 has no list of tasks.
+  const known = steps.filter(({ method }) => method !== "ListTasks");
+  return { ...one, steps: known.map(stepV03) };
 }
 
 function stepV03(step: JsonObject): JsonObject {
