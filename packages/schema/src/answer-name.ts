@@ -1,6 +1,8 @@
-import type {
-  ConfirmationOption,
-  ToolCall,
+import { create } from "@bufbuild/protobuf";
+import {
+  type ConfirmationOption,
+  ConfirmationOptionSchema,
+  type ToolCall,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   OPTION_CANCEL,
@@ -88,6 +90,11 @@ export function idEnding(word: string, index: number): string {
   return /^"?[\w.-]{1,40}"?$/.test(word) ? word : `#${index + 1}`;
 }
 
+const DECLINE = create(ConfirmationOptionSchema, {
+  id: OPTION_CANCEL,
+  name: "Decline",
+});
+
 /** What the choice of a value is called. */
 const ANSWER = "Answer";
 /** The maximum length of an agent's words in the name of an answer. */
@@ -153,13 +160,16 @@ export function answerName(label: string, words: string): string {
  * Returns options as a person is shown them. An agent or a server may call its
  * answers anything: a name that says more than what the answer does stands
  * behind our label for it, and equal names are told apart by the ids. Of options
- * with the same id, whose effect is the same, the first is shown.
+ * with the same id, whose effect is the same, the first is shown. An agent can
+ * leave out the answer that declines, and nobody the right to it (TOOL-10).
  */
 export function namedAnswers(
   options: readonly ConfirmationOption[],
 ): ConfirmationOption[] {
-  const shown = options.filter(
-    ({ id }, index) => options.findIndex((other) => other.id === id) === index,
+  const declines = options.some(({ id }) => reachOfAnswer(id) === "decline");
+  const all = declines ? options : [...options, DECLINE];
+  const shown = all.filter(
+    ({ id }, index) => all.findIndex((other) => other.id === id) === index,
   );
   const named = shown.map((option) => {
     const reach = reachOfAnswer(option.id);

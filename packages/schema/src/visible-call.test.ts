@@ -10,6 +10,7 @@ import { visibleCall } from "./visible-call.ts";
 
 const FORGED = "Run ls\u001b[2K\u202e\n? forged";
 const VISIBLE = "Run ls\\u{1b}[2K\\u{202e} [1 more line]";
+const DECLINE = { id: "cancel", name: "Decline" };
 
 describe("a call for a person", () => {
   it("has no deceiving characters and no further lines in its tool, description and options", () => {
@@ -29,6 +30,7 @@ describe("a call for a person", () => {
             name: `Answer "${VISIBLE}"`,
             description: VISIBLE,
           },
+          DECLINE,
         ],
       },
     });
@@ -68,8 +70,12 @@ describe("a call for a person", () => {
         value: { fileName: FORGED, newContent: FORGED },
       },
     ]) {
+      const options = [DECLINE];
       const call = create(ToolCallSchema, {
-        confirmationRequest: create(ConfirmationRequestSchema, { details }),
+        confirmationRequest: create(ConfirmationRequestSchema, {
+          options,
+          details,
+        }),
       });
       expect(visibleCall(call)).toEqual(call);
     }
@@ -163,7 +169,7 @@ describe("a call for a person", () => {
       } else {
         expect(named).toBe(shown);
       }
-      expect(namesOf({ id, name: named })).toEqual([named]);
+      expect(namesOf({ id, name: named })[0]).toBe(named);
     },
   );
 
@@ -171,7 +177,16 @@ describe("a call for a person", () => {
     const options = ["Run the tests", "Delete everything"];
     expect(
       namesOf(...options.map((name) => ({ id: "proceed_once", name }))),
-    ).toEqual(['Allow once ("Run the tests")']);
+    ).toEqual(['Allow once ("Run the tests")', "Decline"]);
+  });
+
+  it("S1: can be declined, also where its agent offers no way", () => {
+    expect(namesOf()).toEqual(["Decline"]);
+    expect(namesOf({ id: "proceed_once", name: "OK" })).toEqual([
+      'Allow once ("OK")',
+      "Decline",
+    ]);
+    expect(namesOf({ id: "deny", name: "OK" })).toEqual(['Decline ("OK")']);
   });
 
   it("S1: tells options apart whose names are the same, also a second time", () => {
@@ -209,6 +224,7 @@ function asking(inputParameters: JsonObject): ToolCall {
     toolName: "shell",
     inputParameters,
     confirmationRequest: create(ConfirmationRequestSchema, {
+      options: [DECLINE],
       details: { case: "executeDetails", value },
     }),
   });

@@ -55,6 +55,7 @@ describe("the words of a hostile server, for an editor", () => {
         optionId: "proceed_once",
         name: `Allow once ("${VISIBLE}"): ${VISIBLE}`,
       },
+      { optionId: "cancel", name: "Decline" },
     ]);
   });
 
