@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { markdownTable } from "../markdown-table.ts";
 
 /** The words of a table, by the capability that was tested. */
 export type Cells = Readonly<Record<string, string>>;
@@ -75,7 +76,7 @@ export function agentsTable(recorded: Recorded): string {
         .flatMap((cells) => Object.keys(cells)),
     ),
   ];
-  const rows = [
+  return markdownTable([
     ["", ...agents.map(([name, { version }]) => `\`${name}\` ${version}`)],
     ...names(({ capabilities }) => [capabilities]).map((capability) => [
       capability,
@@ -90,16 +91,7 @@ export function agentsTable(recorded: Recorded): string {
       capability,
       ...agents.map(([, { kills }]) => overAll(kills, capability)),
     ]),
-  ];
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const lines = rows.map(
-    (row) =>
-      `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`,
-  );
-  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
-  return [lines[0], rule, ...lines.slice(1)].join("\n");
+  ]);
 }
 
 /** Returns the words that all bindings share, or the words of each. */
