@@ -317,6 +317,11 @@ decision = "deny"
           "tar --a=exec=./rmlink x",
         ],
         ...["scp -S ./rmlink a b:", "./shell < a", "./shell -c 'r\\m a'"],
+        ...["concurrently 'cat a | ./shell'", "npx x './shell < a'"],
+        ...["npx x 'cat a|nice ./shell'", 'newlang --run="x | ./shell"'],
+        ...['ln -sf "$PWD/rmlink" z; ./z', 'cp "$PWD/rmlink" z && ./z a'],
+        ...['ln -s "$D/rmlink" . ; sub/../rmlink', 'mv "$a" sub/z; sub/z'],
+        ...['install "$PWD/rmlink" bin/z; nice bin/z', 'ln "$PWD/rm" z'],
       ];
       const workspace = join(base, "w");
       const modes = [ApprovalMode.YOLO, ApprovalMode.AUTO_EDIT];
@@ -330,6 +335,7 @@ decision = "deny"
         return [`cat ${file}`, `newlang ${file}`];
       });
       lines.push("echo x > /dev/stderr", "cp a.txt .", "ln -s ../a sub/b");
+
       expect(
         await allowedOf(lines, rules, ApprovalMode.YOLO, join(base, "w")),
       ).toEqual(lines);

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { ApprovalMode } from "@devtool/schema";
 import {
   appliesInMode,
@@ -334,6 +335,9 @@ function findUnseen(
   const expands = doubts.some(({ kind }) => kind === "expansion")
     ? "some"
     : "none";
+  const called = pairs.map(({ command }) =>
+    posix.basename(command.words[0] ?? ""),
+  );
   for (const { command, verdict } of pairs) {
     const { compiled, rule } = verdict;
     const onlyReads = rule === READS_ONLY && subject.mode !== ApprovalMode.YOLO;
@@ -350,6 +354,7 @@ function findUnseen(
           findUnseenProgram(one, above.filter(isCommandRule), {
             expands,
             linked: about.linked.words,
+            called,
           }),
         )
         .find((reason) => reason !== undefined) ??

@@ -1,6 +1,7 @@
 import picomatch from "picomatch";
 import type { CompiledRule } from "./compiled-rule.ts";
 import { bareSpellings, commandText } from "./policy-subject.ts";
+import { readsCode } from "./shell/interpreters.ts";
 import type { SimpleCommand } from "./shell/reading.ts";
 import { wordUse } from "./shell/word-use.ts";
 
@@ -46,7 +47,8 @@ interface Restricted {
  *
  * `rules` are the rules about commands that ask or deny. `expands` says whether
  * the line has words that are expanded: elsewhere all characters are literal.
- * `linked` are the names of the files that words lead to by links.
+ * `linked` are the names of the files that words lead to by links, and `called`
+ * the names of the programs of the line.
  */
 export function findUnseenProgram(
   command: SimpleCommand,
@@ -54,9 +56,11 @@ export function findUnseenProgram(
   {
     expands,
     linked,
+    called,
   }: {
     readonly expands: "some" | "none";
     readonly linked: readonly string[];
+    readonly called: readonly string[];
   },
 ): string | undefined {
   if (rules.length === 0) return undefined;
@@ -74,10 +78,26 @@ export function findUnseenProgram(
   const use = wordUse(command, isExpanded);
   if (use === "data") return undefined;
   if (use === "code") return `gives ${quoted} code to run`;
+  // A shell behind a link, which the words feed.
+  if (linked.some(readsCode) && args.some((word) => /[|<]/.test(word))) {
+    return `gives ${quoted} code to run`;
+  }
   const isFixed = (word: string): boolean =>
     use === "any" || !isExpanded(word) || !EXPANDED_TO_ANYTHING.test(word);
+  const open = args.find((word) => !isFixed(word));
+  if (
+    open !== undefined &&
+    args.some((word) => called.includes(baseOf(word)))
+  ) {
+    return `gives ${quoted} ${JSON.stringify(open)}, which is expanded, and runs what it makes`;
+  }
   const written = args.flatMap((word) =>
-    isFixed(word) ? namesIn(word) : ANYTHING,
+    isFixed(word)
+      ? namesIn(word)
+      : [
+          ANYTHING,
+          ...namesIn(word).filter((name) => !/[$*]/.test(baseOf(name))),
+        ],
   );
   const names = [...written, ...linked];
   const patterns = names.filter((name) => PATTERN.test(name));

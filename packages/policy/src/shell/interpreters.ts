@@ -147,7 +147,7 @@ function hasCodeFlag(program: string, args: readonly string[]): boolean {
  * Whether a flag starts a shell or an interpreter, which then reads what the
  * program gives it: `split --filter=sh`, `tar -I bash`.
  */
-function hasProgramFlag(args: readonly string[]): boolean {
+export function hasProgramFlag(args: readonly string[]): boolean {
   return args.some((word, at) => {
     const [, flag = word, joined = ""] =
       /^(--[\w-]+)=(.*)$/s.exec(word) ?? /^(-\w)(\w+)$/.exec(word) ?? [];

@@ -30,7 +30,7 @@ const WRAPPERS: ReadonlySet<string> = new Set(
     "gdb perf valgrind watch parallel command builtin exec coproc busybox toybox unshare nsenter flock script " +
     "setarch linux32 linux64 i386 i686 x86_64 prlimit choom uclampset logsave sg ssh-agent run0 pkexec su-exec gosu setpriv " +
     "capsh newgrp numactl cpulimit dtach daemonize torsocks torify proxychains proxychains4 faketime rlwrap chpst softlimit " +
-    "envdir setlock setuidgid tini dumb-init catatonit cgexec aa-exec runcon sshpass hyperfine watchexec gtimeout genv gnice " +
+    "run-parts envdir setlock setuidgid tini dumb-init catatonit cgexec aa-exec runcon sshpass hyperfine watchexec gtimeout genv gnice " +
     "ssh systemd-run start-stop-daemon dbus-run-session xvfb-run proot fakeroot firejail bwrap expect entr at batch crontab " +
     "if then elif else while until do done fi { !"
   ).split(" "),

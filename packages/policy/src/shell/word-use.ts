@@ -2,6 +2,7 @@ import { readGitCommand } from "./git-options.ts";
 import { readsData } from "./input-readers.ts";
 import {
   BETWEEN_WORDS,
+  hasProgramFlag,
   isInterpreter,
   readsCode,
   startsInterpreter,
@@ -114,6 +115,7 @@ function hasFedProgram(word: string): boolean {
   return lines.some((line) => {
     const parts = line.split(/(?<!\|)\|(?!\|)/);
     return parts.some((part, at) => {
+      if (isLine && hasProgramFlag(part.split(BETWEEN_WORDS))) return true;
       if (at > 0 && isFed(part)) return true;
       if (!part.includes("<")) return false;
       if (part.split(INPUT_OR_SPACE).some(readsCode)) return true;
