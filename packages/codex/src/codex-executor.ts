@@ -24,7 +24,7 @@ import { type OpenThread, openThread, type ThreadHost } from "./open-thread.ts";
 import { modelOf, permissionMode, turnSettings } from "./thread-settings.ts";
 import type { AnsweredCall } from "./turn/answered-calls.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
-import { errorText } from "./turn/item-stream.ts";
+import { errorText, wordsOf } from "./turn/odd-value.ts";
 import { inputFromMessage, textInput } from "./turn/prompt.ts";
 
 /** The dependencies that all executors of an agent share. */
@@ -238,6 +238,8 @@ function turnEnd({ status, error }: JsonObject): TurnEnd | undefined {
   if (status === "completed") return undefined;
   if (status === "interrupted") return STOPPED;
   const isLogin = objectOrEmpty(error).codexErrorInfo === "unauthorized";
-  const text = errorText(error) || "Codex failed and gave no reason";
+  const text =
+    errorText(error) ||
+    `Codex ended its turn (${wordsOf(status) || "without a status"}) and gave no reason`;
   return { state: isLogin ? TaskState.AUTH_REQUIRED : TaskState.FAILED, text };
 }

@@ -29,10 +29,9 @@ export async function listCodexModels(
     for (const { model, displayName } of listOrEmpty(reply.data).filter(
       isObject,
     )) {
-      models.push({
-        name: stringOrEmpty(model),
-        displayName: stringOrEmpty(displayName),
-      });
+      const name = stringOrEmpty(model);
+      if (name === "") continue;
+      models.push({ name, displayName: stringOrEmpty(displayName) });
     }
     cursor = stringOrEmpty(reply.nextCursor);
     if (cursor === "") break;

@@ -9,6 +9,7 @@ import {
   markLongIds,
   oneLine,
   quoteInexactNumbers,
+  replaceLoneSurrogates,
   unmarkLongIds,
 } from "@devtool/schema";
 import {
@@ -279,7 +280,8 @@ export class AppServer implements AsyncDisposable {
   }
 
   #send(message: JsonObject): void {
-    this.#process.write(`${unmarkLongIds(JSON.stringify(message))}\n`);
+    const json = replaceLoneSurrogates(JSON.stringify(message));
+    this.#process.write(`${unmarkLongIds(json)}\n`);
     if (this.#process.unreadBytes > MAX_UNREAD_BYTES) {
       this.#end("it does not read its input");
     }
@@ -374,7 +376,15 @@ function parse(text: string): JsonValue | undefined {
     maxDepth: MAX_DEPTH,
     maxNodes: MAX_NODES,
   });
-  return parseJsonOrUndefined(markLongIds(quoteInexactNumbers(text, DATA)));
+  const json = markLongIds(quoteInexactNumbers(text, DATA));
+  const message = parseJsonOrUndefined(json);
+  if (message === undefined || !/\\ud[89a-f]/i.test(json)) return message;
+  // Half a character of a delta may be joined with that of the next one.
+  return JSON.parse(json, (name, value) =>
+    typeof value === "string" && name !== "delta"
+      ? value.toWellFormed()
+      : value,
+  );
 }
 
 /**

@@ -34,6 +34,8 @@ let lastThread = 0;
 writeFileSync(join(home, "pid"), String(process.pid));
 /** A file with the method at which a process is killed, once. */
 const killedAt = join(home, "killed-at");
+/** A file with a method and the result that it has, in place of its own. */
+const oddAnswer = join(home, "odd-answer.json");
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const message: Json = JSON.parse(line);
@@ -61,6 +63,10 @@ async function respond(
   const refuse = (message: string): void =>
     write({ id, error: { code: -32600, message } });
   const reply = (result: Json): void => write({ id, result });
+  if (existsSync(oddAnswer)) {
+    const odd: Json = JSON.parse(readFileSync(oddAnswer, "utf8"));
+    if (odd.method === method) return write({ id, result: odd.result });
+  }
   switch (method) {
     case "initialize":
       return reply({

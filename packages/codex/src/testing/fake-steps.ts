@@ -15,6 +15,7 @@ import {
   nextNumber,
   notify,
   objectOf,
+  pending,
   remember,
 } from "./fake-wire.ts";
 
@@ -326,6 +327,28 @@ export const STEPS: Readonly<
     }
   },
   long: () => void process.stdout.write("x".repeat(40 * 1024 * 1024)),
+  /**
+   * Writes a message as it is, but for the ids of the thread and the turn. Says
+   * what a request is answered with.
+   */
+  emit: async (current, rest) => {
+    const line = rest
+      .replaceAll("THREAD", current.threadId)
+      .replaceAll("TURN", current.turnId);
+    const { id, method } = objectOf(JSON.parse(line));
+    const answer = Promise.withResolvers<Json>();
+    const isRequest = typeof id === "string" || typeof id === "number";
+    if (isRequest) pending.set(Number(id), answer.resolve);
+    process.stdout.write(`${line}\n`);
+    if (method === "turn/completed") current.isOver = true;
+    if (!isRequest) return;
+    const { result, error } = await answer.promise;
+    notify("serverRequest/resolved", {
+      threadId: current.threadId,
+      requestId: id,
+    });
+    say(current, `answer: ${JSON.stringify(result ?? { refused: error })};;`);
+  },
   unknown: (current) => {
     current.note("some/new/notification", { x: 1 });
     current.start({ type: "someNewItem", id: "new" });

@@ -15,7 +15,7 @@ const asking = (decision: JsonValue, more: JsonObject = {}) =>
 
 describe("S1: a decision that Codex offers", () => {
   it("is answered with what its name says, and nothing else of it", () => {
-    const { request, results } = asking({
+    const approval = asking({
       acceptWithExecpolicyAmendment: {
         execpolicy_amendment: ["git", "status"],
         scope: "everything",
@@ -24,10 +24,11 @@ describe("S1: a decision that Codex offers", () => {
         network_policy_amendment: { host: "evil.example", action: "allow" },
       },
     });
-    expect(request.options.map(({ name }) => name)).toEqual([
+    expect(approval?.request.options.map(({ name }) => name)).toEqual([
       `Always allow commands that begin with "git status", in or outside of Codex's sandbox`,
+      "Cancel",
     ]);
-    expect([...results.values()]).toEqual([
+    expect([...(approval?.results.values() ?? [])]).toEqual([
       {
         decision: {
           acceptWithExecpolicyAmendment: {
@@ -35,6 +36,7 @@ describe("S1: a decision that Codex offers", () => {
           },
         },
       },
+      { decision: "cancel" },
     ]);
   });
 
@@ -51,7 +53,7 @@ describe("S1: a decision that Codex offers", () => {
     "acceptForever",
     null,
   ])("is not offered where it cannot be read: %j", (decision) => {
-    expect(asking(decision).request.options).toEqual([]);
+    expect(asking(decision)?.request.options).toMatchObject([{ id: "cancel" }]);
   });
 });
 
@@ -71,7 +73,14 @@ describe("S1: what else Codex's question approves", () => {
       }),
       "Connects to a.example",
     ],
-    [fileApproval([], undefined, { reason, grantRoot: "/w" }), "below /w."],
+    [
+      fileApproval(
+        [{ path: "/w/a", kind: "add", movePath: "", diff: "a\n" }],
+        undefined,
+        { reason, grantRoot: "/w" },
+      ),
+      "below /w.",
+    ],
     [
       permissionsApproval({
         reason,
@@ -79,8 +88,8 @@ describe("S1: what else Codex's question approves", () => {
       }),
       '"enabled": true',
     ],
-  ])("stands before its reason, however long", ({ request }, needle) => {
-    const { value } = request.details;
+  ])("stands before its reason, however long", (approval, needle) => {
+    const value = approval?.request.details.value;
     const description = value && "description" in value && value.description;
     const line = before(description, needle);
     expect(line).toBeGreaterThanOrEqual(0);

@@ -24,6 +24,7 @@ import {
 } from "@devtool/schema/json";
 import type { PermissionRequest } from "@devtool/server/agent";
 import { type FileChange, unifiedDiff } from "./file-change.ts";
+import { elementsOf, wordsOf } from "./odd-value.ts";
 import { scriptOf } from "./shell-text.ts";
 
 /** A question of Codex about one call, and what each answer means to it. */
@@ -42,34 +43,21 @@ export interface CallApproval extends Approval {
    * can then deny it and not allow it.
    */
   readonly coversMore: boolean;
+  /** Whether Codex offers an answer that cannot be read, and is left out. */
+  readonly lacksAnswers?: boolean;
 }
 
-/** Returns the question whether a command may run. */
-export function commandApproval(params: JsonObject): CallApproval {
-  const offered = listOrEmpty(params.availableDecisions);
-  const { proposedExecpolicyAmendment: amendment } = params;
-  const isAmended = listOrEmpty(amendment).length > 0;
-  const save = isAmended
-    ? [
-        {
-          acceptWithExecpolicyAmendment: {
-            execpolicy_amendment: amendment ?? [],
-          },
-        },
-      ]
-    : [];
-  // Some app-servers do not say which decisions they offer.
-  const decisions =
-    offered.length > 0
-      ? offered
-      : ["accept", "acceptForSession", ...save, "decline", "cancel"];
-  const choices = decisions.flatMap((decision) =>
-    readDecision(decision, "the same command in the same directory"),
-  );
-  const reason = stringOrEmpty(params.reason);
-  const command = scriptOf(stringOrEmpty(params.command));
+/**
+ * Returns the question whether a command may run; undefined when there is
+ * nothing to show.
+ */
+export function commandApproval(params: JsonObject): CallApproval | undefined {
+  const { choices, lacksAnswers } = commandChoices(params);
+  const reason = wordsOf(params.reason);
+  const command = scriptOf(wordsOf(params.command));
   const notes = commandNotes(params);
-  const workingDirectory = stringOrEmpty(params.cwd) || undefined;
+  if (command === "" && notes.length === 0) return undefined;
+  const workingDirectory = wordsOf(params.cwd) || undefined;
   const value = create(
     ExecuteDetailsSchema,
     defined({ command, workingDirectory }),
@@ -92,7 +80,7 @@ export function commandApproval(params: JsonObject): CallApproval {
       );
     });
     const approval = approvalOf(claim.details, withReason(reason, located));
-    return { ...approval, claim, coversMore: false };
+    return { ...approval, claim, coversMore: false, lacksAnswers };
   }
   // The details of a command have no place for what else is approved with it.
   const where =
@@ -104,27 +92,58 @@ export function commandApproval(params: JsonObject): CallApproval {
     ...approvalOf(generic(words.join("\n")), choices),
     claim,
     coversMore: true,
+    lacksAnswers,
+  };
+}
+
+/** Returns the answers that Codex offers for a command. */
+function commandChoices({
+  availableDecisions,
+  proposedExecpolicyAmendment,
+}: JsonObject): { readonly choices: Choice[]; readonly lacksAnswers: boolean } {
+  const offered = [availableDecisions ?? []].flat();
+  const save = {
+    acceptWithExecpolicyAmendment: {
+      execpolicy_amendment: elementsOf(proposedExecpolicyAmendment),
+    },
+  };
+  // Some app-servers do not say which decisions they offer.
+  const decisions =
+    offered.length > 0
+      ? offered
+      : ["accept", "acceptForSession", save, "decline", "cancel"];
+  const read = decisions.map((decision) =>
+    readDecision(decision, "the same command in the same directory"),
+  );
+  const choices = read.flat();
+  const declines = choices.some(
+    ({ option }) => option.id === OPTION_REJECT || option.id === OPTION_CANCEL,
+  );
+  return {
+    choices: declines ? choices : [...choices, ...readDecision("cancel", "")],
+    lacksAnswers: offered.length > 0 && read.some(({ length }) => length === 0),
   };
 }
 
 /**
- * Returns the question whether files may be changed. `diff` is the change, if
- * there is one and it can be shown.
+ * Returns the question whether files may be changed; undefined when there is
+ * nothing to show. `diff` is the change, if there is one and it can be shown.
  */
 export function fileApproval(
   changes: readonly FileChange[],
   diff: FileDiff | undefined,
   params: JsonObject,
-): CallApproval {
+): CallApproval | undefined {
+  if (changes.length === 0) return undefined;
   const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(
     (decision) => readDecision(decision, "changes of the same files"),
   );
-  const reason = stringOrEmpty(params.reason);
-  const root = stringOrEmpty(params.grantRoot);
+  const reason = wordsOf(params.reason);
+  const root = wordsOf(params.grantRoot);
   const paths = changes.flatMap(({ path, movePath }) =>
     movePath === "" ? [path] : [path, movePath],
   );
-  const isWhole = root === "" && changes.length > 0;
+  const isWhole = root === "" && changes.every(({ kind }) => kind !== "");
   // One question shows one file. More than that are shown as one text, so that
   // nobody approves what they have not seen.
   if (diff && isWhole) {
@@ -150,18 +169,22 @@ export function fileApproval(
   };
 }
 
-/** Returns the question whether Codex may have more permissions. */
+/**
+ * Returns the question whether Codex may have more permissions; undefined when
+ * it asks for none.
+ */
 export function permissionsApproval({
   reason,
   permissions,
-}: JsonObject): CallApproval {
+}: JsonObject): CallApproval | undefined {
   const asked = objectOrEmpty(permissions);
   const granted = Object.fromEntries(
     Object.entries(asked).filter(([, value]) => value !== null),
   );
+  if (Object.keys(granted).length === 0) return undefined;
   const words = [
     `Codex asks for permissions: ${JSON.stringify(granted, undefined, 2)}`,
-    reasonLine(stringOrEmpty(reason)),
+    reasonLine(wordsOf(reason)),
   ];
   const details = generic(words.filter((word) => word !== "").join("\n"));
   const choices = [
@@ -241,26 +264,37 @@ export function approvalOf(
  * alone.
  */
 function commandNotes(params: JsonObject): string[] {
-  const { host, protocol } = objectOrEmpty(params.networkApprovalContext);
-  const notes: string[] = [];
-  if (host !== undefined) {
-    notes.push(
-      `Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`,
-    );
-  }
-  if (isObject(params.additionalPermissions)) {
-    notes.push(
-      `With the permissions ${JSON.stringify(params.additionalPermissions, undefined, 2)}.`,
-    );
-  }
-  if (params.kind === "humanCommand") {
-    notes.push("Codex requires the decision of a person.");
-  }
-  if (params.kind === "writeStdin") {
-    notes.push("Writes to the input of a running command.");
-  }
-  return notes;
+  const { networkApprovalContext: network, additionalPermissions } = params;
+  const { host, protocol } = objectOrEmpty(network);
+  const kind = wordsOf(params.kind);
+  const permissions = JSON.stringify(
+    additionalPermissions ?? null,
+    undefined,
+    2,
+  );
+  // A rule reads texts.
+  const isText = [params.command ?? "", params.cwd ?? ""].every(
+    (value) => typeof value === "string",
+  );
+  const to =
+    typeof host === "string"
+      ? oneLine(`${host} (${wordsOf(protocol)})`)
+      : wordsOf(network);
+  return [
+    to === "" ? "" : `Connects to ${to}.`,
+    permissions === "null" ? "" : `With the permissions ${permissions}.`,
+    kind === "" || kind === "command"
+      ? ""
+      : (KINDS.get(kind) ?? `Codex asks for ${JSON.stringify(kind)}.`),
+    isText ? "" : "The command or its directory is not a text.",
+  ].filter((note) => note !== "");
 }
+
+/** What is approved with a command of each kind but the usual one. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ["humanCommand", "Codex requires the decision of a person."],
+  ["writeStdin", "Writes to the input of a running command."],
+]);
 
 const ALLOWING: ReadonlySet<string> = new Set([
   OPTION_PROCEED_ONCE,
@@ -269,19 +303,24 @@ const ALLOWING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Adds Codex's reason to the option that allows a call once, where the details
- * of the question have no place for it.
+ * Adds Codex's reason to the option that allows a call once, or else to the
+ * first one, where the details of the question have no place for it.
  */
 function withReason(
   reason: string,
   choices: readonly Choice[],
 ): readonly Choice[] {
   if (reason === "") return choices;
-  return choices.map(({ option, result }) => {
-    const isOnce = option.id === OPTION_PROCEED_ONCE;
-    return isOnce
-      ? choice(option.id, option.name, result, reasonLine(reason))
-      : { option, result };
+  const once = choices.findIndex(
+    ({ option }) => option.id === OPTION_PROCEED_ONCE,
+  );
+  return choices.map(({ option, result }, at) => {
+    const { id, name, description = "" } = option;
+    if (at !== Math.max(0, once)) return { option, result };
+    const words = [description, reasonLine(reason)].filter(
+      (each) => each !== "",
+    );
+    return choice(id, name, result, words.join("; "));
   });
 }
 

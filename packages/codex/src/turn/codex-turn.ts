@@ -1,13 +1,18 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   type ApprovalMode,
   findToolCall,
+  isEnded,
   oneLine,
   structFromJson,
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  canonicalJson,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import {
   type AgentEvent,
   Code,
@@ -104,6 +109,7 @@ export class CodexTurn {
       approvalMode,
       permission,
       changesOf: (itemId) => this.#items.changesOf(itemId),
+      leaveOut: (what) => this.#items.leaveOut(what),
       answered: this.#answered,
       publish: async (act) => {
         if (this.#hasEnded) return;
@@ -219,6 +225,7 @@ export class CodexTurn {
         for (const key of this.#calls.open) {
           yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
         }
+        yield* this.#items.flush();
         return objectOrEmpty(message.params.turn);
       }
       if (message) yield* await this.#receive(message, signal);
@@ -279,13 +286,16 @@ export class CodexTurn {
     method,
     params,
   }: Extract<ServerMessage, { case: "notification" }>): boolean {
-    if (
-      method !== "turn/completed" ||
-      params.threadId !== this.#options.threadId
-    ) {
-      return false;
-    }
-    return objectOrEmpty(params.turn).id === this.#turnId;
+    const { threadId = null, turn } = params;
+    const { id = null } = objectOrEmpty(turn);
+    // An end that does not say whose it is ends the turn that runs.
+    const isOf = (value: JsonValue, own: string): boolean =>
+      typeof value !== "string" || value === own;
+    return (
+      method === "turn/completed" &&
+      isOf(threadId, this.#options.threadId) &&
+      isOf(id, this.#turnId)
+    );
   }
 
   /**
@@ -298,16 +308,29 @@ export class CodexTurn {
       this.#calls.adopt(itemId, earlier);
       return [];
     }
-    // The id of an item is its model's. Models of another turn may have used
-    // it.
-    const isUsed = findToolCall(this.#options.turn.task, itemId) !== undefined;
-    const toolCallId = isUsed ? `${itemId}-${this.#turnId}` : itemId;
-    return this.#calls.add(itemId, {
-      toolCallId,
-      toolName: call.toolName,
-      description: call.description,
-      inputParameters: structFromJson(call.args),
-    });
+    const open = this.#calls.find(itemId);
+    const args = structFromJson(call.args);
+    const isOpen = open !== undefined && !isEnded(open);
+    if (
+      isOpen &&
+      open.toolName === call.toolName &&
+      canonicalJson(open.inputParameters ?? {}) === canonicalJson(args)
+    ) {
+      return [];
+    }
+    // The id of an item is its model's, which may have used it already.
+    const { task } = this.#options.turn;
+    const isUsed = findToolCall(task, itemId) !== undefined;
+    const toolCallId = isUsed ? `${itemId}-${task.sequence}` : itemId;
+    return [
+      ...(isOpen ? this.#calls.end(itemId, LEFT_OPEN) : []),
+      ...this.#calls.add(itemId, {
+        toolCallId,
+        toolName: call.toolName,
+        description: call.description,
+        inputParameters: args,
+      }),
+    ];
   }
 
   #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {

@@ -1,14 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type FileDiff, FileDiffSchema } from "@devtool/schema";
-import {
-  defined,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { isInside } from "@devtool/server/agent";
+import { elementsOf } from "./odd-value.ts";
 
 /** The maximum size of a file that is read to show a change, in bytes. */
 const MAX_FILE_BYTES: number = 1024 * 1024;
@@ -17,25 +13,38 @@ const MAX_FILE_BYTES: number = 1024 * 1024;
 export interface FileChange {
   /** An absolute path. */
   readonly path: string;
-  /** `add`, `delete` or `update`. */
+  /** `add`, `delete` or `update`; empty for a change that cannot be read. */
   readonly kind: string;
   /** Where the file is moved to; empty when it stays. */
   readonly movePath: string;
-  /** The hunks of an update; the content of a file that is added or deleted. */
+  /**
+   * The hunks of an update; the content of a file that is added or deleted; the
+   * JSON of a change that cannot be read.
+   */
   readonly diff: string;
 }
 
 /** Reads the changes of a `fileChange` item. */
-export function readChanges(changes: unknown): FileChange[] {
-  return listOrEmpty(changes)
-    .map(objectOrEmpty)
-    .map(({ path, kind, diff }) => ({
+export function readChanges(changes: JsonValue | undefined): FileChange[] {
+  return elementsOf(changes).map((change) => {
+    const { path, kind, diff } = objectOrEmpty(change);
+    const { type, move_path: to = null } = objectOrEmpty(kind);
+    const isReadable =
+      typeof path === "string" &&
+      path !== "" &&
+      KINDS.has(stringOrEmpty(type)) &&
+      typeof diff === "string" &&
+      (to === null || typeof to === "string");
+    return {
       path: stringOrEmpty(path),
-      kind: stringOrEmpty(objectOrEmpty(kind).type),
-      movePath: stringOrEmpty(objectOrEmpty(kind).move_path),
-      diff: stringOrEmpty(diff),
-    }));
+      kind: isReadable ? stringOrEmpty(type) : "",
+      movePath: stringOrEmpty(to),
+      diff: isReadable ? diff : JSON.stringify(change),
+    };
+  });
 }
+
+const KINDS: ReadonlySet<string> = new Set(["add", "delete", "update"]);
 
 /** Returns the arguments of a call that makes changes. */
 export function changesArgs(changes: readonly FileChange[]): JsonObject {
@@ -54,7 +63,7 @@ export function describeChanges(changes: readonly FileChange[]): string {
   return changes
     .map(
       ({ path, kind, movePath }) =>
-        `${kind} ${path}${movePath === "" ? "" : ` and move it to ${movePath}`}`,
+        `${kind || "change"} ${path || "an unknown file"}${movePath === "" ? "" : ` and move it to ${movePath}`}`,
     )
     .join(", ");
 }
@@ -76,7 +85,9 @@ export async function fileDiffOf(
   workspace: string,
 ): Promise<FileDiff | undefined> {
   const { path, kind, movePath, diff } = change;
-  if (!isInside(workspace, path) || movePath !== "") return undefined;
+  if (kind === "" || !isInside(workspace, path) || movePath !== "") {
+    return undefined;
+  }
   const fields = {
     fileName: basename(path),
     filePath: path,
@@ -99,6 +110,7 @@ export async function fileDiffOf(
 }
 
 function formatChange({ path, kind, movePath, diff }: FileChange): string {
+  if (kind === "") return `A change that cannot be read: ${diff}\n`;
   const before = kind === "add" ? "/dev/null" : path;
   const after = kind === "delete" ? "/dev/null" : movePath || path;
   const header = `--- ${before}\n+++ ${after}\n`;

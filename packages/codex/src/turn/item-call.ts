@@ -1,17 +1,11 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   structFromJson,
   ToolCallStatus,
   ToolOutputSchema,
 } from "@devtool/schema";
-import {
-  defined,
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
-import { toolFailure } from "@devtool/server/agent";
+import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
+import { quoted, toolFailure } from "@devtool/server/agent";
 import { CANCELLED, type CallEnd } from "./call-book.ts";
 import {
   changesArgs,
@@ -19,7 +13,17 @@ import {
   readChanges,
   unifiedDiff,
 } from "./file-change.ts";
+import { elementsOf, errorText, wordsOf } from "./odd-value.ts";
 import { scriptOf } from "./shell-text.ts";
+
+/** The types of items whose end has one of a few statuses. */
+const WITH_STATUS: ReadonlySet<string> = new Set([
+  "commandExecution",
+  "fileChange",
+  "mcpToolCall",
+  "dynamicToolCall",
+  "collabAgentToolCall",
+]);
 
 /** The tool call that a thread item describes. */
 export interface ItemCall {
@@ -35,11 +39,11 @@ export interface ItemCall {
 export function callOfItem(item: JsonObject): ItemCall | undefined {
   switch (item.type) {
     case "commandExecution": {
-      const command = scriptOf(stringOrEmpty(item.command));
+      const command = scriptOf(wordsOf(item.command));
       return {
         toolName: "shell",
         description: command,
-        args: { command, cwd: stringOrEmpty(item.cwd) },
+        args: { command, cwd: wordsOf(item.cwd) },
       };
     }
     case "fileChange": {
@@ -51,8 +55,8 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
       };
     }
     case "mcpToolCall": {
-      const server = stringOrEmpty(item.server);
-      const tool = stringOrEmpty(item.tool);
+      const server = wordsOf(item.server);
+      const tool = wordsOf(item.tool);
       return {
         toolName: `mcp__${server}__${tool}`,
         description: `${tool} of ${server}`,
@@ -60,7 +64,7 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
       };
     }
     case "dynamicToolCall": {
-      const toolName = stringOrEmpty(item.tool);
+      const toolName = wordsOf(item.tool);
       const args = argsOf(item.arguments);
       return { toolName, description: toolName, args };
     }
@@ -69,25 +73,25 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
     case "webSearch":
       return {
         toolName: "web_search",
-        description: stringOrEmpty(item.query),
+        description: wordsOf(item.query),
         args: { query: item.query ?? "" },
       };
     case "imageView":
       return {
         toolName: "view_image",
-        description: stringOrEmpty(item.path),
+        description: wordsOf(item.path),
         args: { path: item.path ?? "" },
       };
     case "imageGeneration":
       return {
         toolName: "generate_image",
-        description: stringOrEmpty(item.revisedPrompt),
+        description: wordsOf(item.revisedPrompt),
         args: {},
       };
     case "sleep":
       return {
         toolName: "sleep",
-        description: `${item.durationMs} ms`,
+        description: `${wordsOf(item.durationMs)} ms`,
         args: { duration_ms: item.durationMs ?? 0 },
       };
     default:
@@ -106,8 +110,8 @@ function agentCall(item: JsonObject): ItemCall {
     model: item.model ?? undefined,
   };
   return {
-    toolName: `agent:${stringOrEmpty(tool)}`,
-    description: stringOrEmpty(prompt),
+    toolName: `agent:${wordsOf(tool)}`,
+    description: wordsOf(prompt),
     args: structFromJson(defined(args)),
   };
 }
@@ -117,48 +121,41 @@ export function endOfItem(item: JsonObject): CallEnd {
   if (item.status === "declined" || item.status === "interrupted") {
     return CANCELLED;
   }
-  const hasFailed =
-    item.status === "failed" || isObject(item.error) || isObject(item.failure);
+  const status = wordsOf(item.status);
+  const isOdd =
+    WITH_STATUS.has(wordsOf(item.type)) &&
+    !["", "completed", "failed"].includes(status);
+  const error = errorText(item.error ?? item.failure);
+  const hasFailed = status === "failed" || isOdd || error !== "";
+  if (item.type === "mcpToolCall") return endOfMcpCall(item, hasFailed);
+  if (hasFailed) {
+    const { exitCode } = item;
+    const code =
+      typeof exitCode === "number" && Number.isInteger(exitCode)
+        ? exitCode
+        : undefined;
+    const words = [
+      isOdd ? `Codex ended it as ${quoted(status)}` : "",
+      error,
+      wordsOf(item.aggregatedOutput ?? item.agentsStates ?? item.contentItems),
+    ].filter((each) => each !== "");
+    return failed(words.join("\n") || whyFailed(item.type, code), code);
+  }
   switch (item.type) {
-    case "commandExecution": {
-      const { exitCode } = item;
-      const code =
-        typeof exitCode === "number" && Number.isInteger(exitCode)
-          ? exitCode
-          : undefined;
-      const output = stringOrEmpty(item.aggregatedOutput);
-      if (!hasFailed) return succeeded(output);
-      return failed(
-        output ||
-          (code === undefined ? "the command failed" : `exit code ${code}`),
-        code,
-      );
-    }
-    case "fileChange": {
-      const changes = readChanges(item.changes);
-      return hasFailed
-        ? failed("the change could not be applied")
-        : succeeded(unifiedDiff(changes));
-    }
-    case "mcpToolCall":
-      return endOfMcpCall(item);
+    case "commandExecution":
+      return succeeded(wordsOf(item.aggregatedOutput));
+    case "fileChange":
+      return succeeded(unifiedDiff(readChanges(item.changes)));
     case "imageGeneration":
-      if (hasFailed) {
-        return failed(stringOrEmpty(objectOrEmpty(item.failure).message));
-      }
       return succeeded(
-        stringOrEmpty(item.savedPath) ||
-          stringOrEmpty(item.fileId) ||
+        wordsOf(item.savedPath) ||
+          wordsOf(item.fileId) ||
           "the image was not saved",
       );
     case "collabAgentToolCall":
-      return hasFailed
-        ? failed("the call failed")
-        : succeeded({ agents: item.agentsStates ?? {} });
+      return succeeded({ agents: item.agentsStates ?? {} });
     case "dynamicToolCall":
-      return hasFailed
-        ? failed("the call failed")
-        : succeeded({ content: item.contentItems ?? [] });
+      return succeeded({ content: item.contentItems ?? [] });
     case "webSearch":
       return succeeded(
         defined({ action: item.action, results: item.results ?? undefined }),
@@ -168,25 +165,45 @@ export function endOfItem(item: JsonObject): CallEnd {
   }
 }
 
-function argsOf(value: unknown): JsonObject {
+/** Returns why an item failed of which Codex says nothing more. */
+function whyFailed(type: JsonValue | undefined, code?: number): string {
+  if (code !== undefined) return `exit code ${code}`;
+  if (type === "commandExecution") return "the command failed";
+  return type === "fileChange"
+    ? "the change could not be applied"
+    : "the call failed";
+}
+
+/** Returns the arguments of a call, which should be an object. */
+export function argsOf(value: JsonValue | undefined): JsonObject {
   if (isObject(value)) return structFromJson(value);
   return value === undefined || value === null ? {} : structFromJson({ value });
 }
 
-function endOfMcpCall({ status, result, error }: JsonObject): CallEnd {
+function endOfMcpCall(
+  { result, error }: JsonObject,
+  hasFailed: boolean,
+): CallEnd {
   const { structuredContent, content } = objectOrEmpty(result);
-  const text = listOrEmpty(content)
-    .map((block) => stringOrEmpty(objectOrEmpty(block).text))
+  const text = elementsOf(content ?? structuredContent ?? result)
+    .map(textOfBlock)
     .filter((block) => block !== "")
     .join("\n");
-  if (status === "failed" || isObject(error)) {
-    const value = toolFailure(
-      "mcp_tool_error",
-      stringOrEmpty(objectOrEmpty(error).message) || text || "the call failed",
-    );
+  if (hasFailed) {
+    const words = [errorText(error), text].filter((each) => each !== "");
+    const message = words.join("\n") || "the call failed";
+    const value = toolFailure("mcp_tool_error", message);
     return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
   }
   return succeeded(isObject(structuredContent) ? structuredContent : text);
+}
+
+/** Returns the text of a block of content, or what it is. */
+function textOfBlock(block: JsonValue): string {
+  if (!isObject(block)) return wordsOf(block);
+  const text = wordsOf(block.text ?? objectOrEmpty(block.resource).text);
+  if (text !== "" || block.type === "text") return text;
+  return `[${wordsOf(block.type) || JSON.stringify(block)}]`;
 }
 
 function succeeded(output: string | JsonObject): CallEnd {

@@ -7,21 +7,20 @@ import {
   ToolOutputSchema,
   UsageSchema,
 } from "@devtool/schema";
-import {
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { type AgentEvent, quoted } from "@devtool/server/agent";
 import { MCP_STATUS } from "../app-server/app-server.ts";
 import type { CallBook } from "./call-book.ts";
 import { type FileChange, fileDiffOf, readChanges } from "./file-change.ts";
 import { callOfItem, endOfItem } from "./item-call.ts";
 import { LiveOutput } from "./live-output.ts";
+import { elementsOf, errorText, wordsOf } from "./odd-value.ts";
 import { Reasoning } from "./reasoning.ts";
 
 /** The maximum number of characters of a notice. */
 const MAX_NOTICE_LENGTH = 2000;
+/** The maximum number of things that a user is told to be left out. */
+const MAX_TOLD = 32;
 
 /** Dependencies of `ItemStream`. */
 export interface ItemStreamOptions {
@@ -73,7 +72,7 @@ export class ItemStream {
    */
   #speaker = "";
   #lastDiff = "";
-  /** The types of items of which the user was told that they are left out. */
+  /** What the user was told to be left out. */
   readonly #told = new Set<string>();
 
   constructor(options: ItemStreamOptions) {
@@ -96,6 +95,10 @@ export class ItemStream {
    */
   async receive(method: string, params: JsonObject): Promise<AgentEvent[]> {
     const handler = HANDLERS.get(method);
+    const content = CONTENT.get(method);
+    if (content !== undefined && (params[content] ?? undefined) === undefined) {
+      return this.leaveOut(`sent ${method} without "${content}"`);
+    }
     return handler ? handler(this, params) : [];
   }
 
@@ -114,11 +117,11 @@ export class ItemStream {
     const item = objectOrEmpty(sent);
     const itemId = stringOrEmpty(item.id);
     const call = callOfItem(item);
-    if (!call) {
-      return item.type === "enteredReviewMode"
-        ? notice("Codex begins a review.")
-        : [];
+    if (item.type === "enteredReviewMode") {
+      return notice("Codex begins a review.");
     }
+    // A call whose id is missing begins when it ends.
+    if (!call || itemId === "") return [];
     this.#speaker = "";
     if (item.type === "fileChange") await this.#keepChanges(itemId, item);
     const begun = this.#options.begin(itemId, call);
@@ -135,27 +138,32 @@ export class ItemStream {
     const itemId = stringOrEmpty(item.id);
     switch (item.type) {
       case "agentMessage":
-        return this.#streamed.has(itemId)
+        return this.#streamed.delete(itemId)
           ? []
-          : this.#say(params, itemId, stringOrEmpty(item.text));
+          : this.#say(params, itemId, wordsOf(item.text));
       case "reasoning":
         return this.#endReasoning(params, item);
       case "plan":
         return artifact(`plan-${itemId}`, "Plan", {
-          text: stringOrEmpty(item.text),
+          text: wordsOf(item.text),
           mediaType: "text/markdown",
         });
       case "exitedReviewMode":
-        return this.#say(params, itemId, stringOrEmpty(item.review));
+        return this.#say(params, itemId, wordsOf(item.review));
       case "contextCompaction":
         return notice("Codex summarized the conversation for its model.");
       case "subAgentActivity":
         return notice(
-          `Codex's agent ${stringOrEmpty(item.agentPath)} ${stringOrEmpty(item.kind)}.`,
+          `Codex's agent ${wordsOf(item.agentPath)} ${wordsOf(item.kind)}.`,
         );
     }
     const call = callOfItem(item);
-    if (!call) return this.#leaveOut(stringOrEmpty(item.type));
+    if (!call) {
+      const type = wordsOf(item.type);
+      return UNSHOWN.has(type)
+        ? []
+        : this.leaveOut(`did something of the type ${quoted(type)}`);
+    }
     this.#speaker = "";
     this.#outputs.delete(itemId);
     const known = this.#options.calls.find(itemId);
@@ -177,23 +185,27 @@ export class ItemStream {
     ];
   }
 
-  /** Tells the user once of items of a type that is new. */
-  #leaveOut(type: string): AgentEvent[] {
-    if (UNSHOWN.has(type) || this.#told.has(type)) return [];
-    this.#told.add(type);
-    return notice(
-      `Codex did something of the type ${quoted(type)}, which cannot be shown: it is left out.`,
-    );
+  /** Tells the user once of what Codex did that cannot be shown. */
+  leaveOut(what: string): AgentEvent[] {
+    if (this.#told.has(what) || this.#told.size >= MAX_TOLD) return [];
+    this.#told.add(what);
+    return notice(`Codex ${what}, which cannot be shown: it is left out.`);
+  }
+
+  /** Returns the thoughts whose end did not come. */
+  flush(): AgentEvent[] {
+    return this.#reasoning.rest().map((value) => ({ case: "thought", value }));
   }
 
   messageDelta(params: JsonObject): AgentEvent[] {
     const itemId = stringOrEmpty(params.itemId);
     this.#streamed.add(itemId);
-    return this.#say(params, itemId, stringOrEmpty(params.delta));
+    return this.#say(params, itemId, wordsOf(params.delta));
   }
 
   thoughtDelta(params: JsonObject): AgentEvent[] {
-    this.#reasoning.append(params);
+    // What sub-agents think is not part of the turn.
+    if (this.#isOwn(params)) this.#reasoning.append(params);
     return [];
   }
 
@@ -202,41 +214,55 @@ export class ItemStream {
     if (!this.#options.calls.find(id)) return [];
     const output = this.#outputs.get(id) ?? new LiveOutput();
     this.#outputs.set(id, output);
-    output.push(stringOrEmpty(delta));
+    output.push(wordsOf(delta));
     return [];
   }
 
   mcpProgress({ itemId, message }: JsonObject): AgentEvent[] {
-    return this.#options.calls.show(
-      stringOrEmpty(itemId),
-      stringOrEmpty(message),
-    );
+    const { calls } = this.#options;
+    const id = stringOrEmpty(itemId);
+    return calls.find(id)
+      ? calls.show(id, wordsOf(message))
+      : notice(wordsOf(message));
   }
 
-  async patchUpdated({ itemId, changes }: JsonObject): Promise<AgentEvent[]> {
-    await this.#keepChanges(stringOrEmpty(itemId), { changes: changes ?? [] });
-    return [];
+  async patchUpdated(params: JsonObject): Promise<AgentEvent[]> {
+    const itemId = stringOrEmpty(params.itemId);
+    if (itemId !== "") {
+      await this.#keepChanges(itemId, params);
+      return [];
+    }
+    // Nobody approves changes that may have become others since.
+    this.#changes.clear();
+    return this.leaveOut("sent changes without the id of their item");
   }
 
   planUpdated({ turnId, explanation, plan }: JsonObject): AgentEvent[] {
-    const data = { explanation: explanation ?? null, plan: listOrEmpty(plan) };
-    return artifact(`plan-${stringOrEmpty(turnId)}`, "Plan", { data });
+    const steps = elementsOf(plan);
+    const data = {
+      explanation: explanation ?? null,
+      plan: steps.filter(isObject),
+    };
+    return [
+      ...(steps.every(isObject) ? [] : this.leaveOut("sent a step of a plan")),
+      ...artifact(`plan-${stringOrEmpty(turnId)}`, "Plan", { data }),
+    ];
   }
 
-  diffUpdated({ turnId, diff, threadId }: JsonObject): AgentEvent[] {
-    const text = stringOrEmpty(diff);
-    if (
-      threadId !== this.#options.threadId ||
-      text === "" ||
-      text === this.#lastDiff
-    ) {
+  diffUpdated(params: JsonObject): AgentEvent[] {
+    const text = wordsOf(params.diff);
+    if (!this.#isOwn(params) || text === "" || text === this.#lastDiff) {
       return [];
     }
     this.#lastDiff = text;
-    return artifact(`diff-${stringOrEmpty(turnId)}`, "Changes of the turn", {
-      text,
-      mediaType: "text/x-diff",
-    });
+    return artifact(
+      `diff-${stringOrEmpty(params.turnId)}`,
+      "Changes of the turn",
+      {
+        text,
+        mediaType: "text/x-diff",
+      },
+    );
   }
 
   usage({ tokenUsage }: JsonObject): AgentEvent[] {
@@ -257,19 +283,23 @@ export class ItemStream {
    * Returns a piece of the answer. Each message begins a paragraph. Messages of
    * sub-agents are not part of the answer.
    */
-  #say({ threadId }: JsonObject, itemId: string, text: string): AgentEvent[] {
-    if (threadId !== this.#options.threadId || text === "") return [];
+  #say(params: JsonObject, itemId: string, text: string): AgentEvent[] {
+    if (!this.#isOwn(params) || text === "") return [];
     const isNext = this.#speaker !== "" && this.#speaker !== itemId;
     this.#speaker = itemId;
     return [{ case: "text", value: isNext ? `\n\n${text}` : text }];
   }
 
-  #endReasoning({ threadId }: JsonObject, item: JsonObject): AgentEvent[] {
-    const thoughts = this.#reasoning.end(item);
-    // What sub-agents think is not part of the turn.
-    return threadId === this.#options.threadId
-      ? thoughts.map((value) => ({ case: "thought", value }))
-      : [];
+  #endReasoning(params: JsonObject, item: JsonObject): AgentEvent[] {
+    if (!this.#isOwn(params)) return [];
+    return this.#reasoning
+      .end(item)
+      .map((value) => ({ case: "thought", value }));
+  }
+
+  /** Whether something is about the conversation, and not a sub-agent. */
+  #isOwn({ threadId }: JsonObject): boolean {
+    return typeof threadId !== "string" || threadId === this.#options.threadId;
   }
 
   async #keepChanges(itemId: string, item: JsonObject): Promise<void> {
@@ -311,44 +341,51 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["turn/plan/updated", (stream, params) => stream.planUpdated(params)],
   ["turn/diff/updated", (stream, params) => stream.diffUpdated(params)],
   ["thread/tokenUsage/updated", (stream, params) => stream.usage(params)],
-  ["warning", (_stream, { message }) => notice(stringOrEmpty(message))],
-  ["guardianWarning", (_stream, { message }) => notice(stringOrEmpty(message))],
-  ["configWarning", (_stream, { summary }) => notice(stringOrEmpty(summary))],
+  ["warning", (_stream, { message }) => notice(wordsOf(message))],
+  ["guardianWarning", (_stream, { message }) => notice(wordsOf(message))],
+  ["configWarning", (_stream, { summary }) => notice(wordsOf(summary))],
   [
     MCP_STATUS,
     (_stream, { name, status, error }) =>
-      status === "failed"
+      status === "failed" || wordsOf(error) !== ""
         ? notice(
-            `Codex's MCP server ${quoted(stringOrEmpty(name))} cannot be used: ${stringOrEmpty(error) || "it did not start"}`,
+            `Codex's MCP server ${quoted(wordsOf(name))} cannot be used: ${wordsOf(error) || "it did not start"}`,
           )
         : [],
   ],
   [
     "model/rerouted",
     (_stream, { toModel }) =>
-      notice(`Codex now uses the model ${stringOrEmpty(toModel)}.`),
+      notice(`Codex now uses the model ${wordsOf(toModel)}.`),
   ],
   [
     "error",
     (_stream, { error, willRetry }) =>
-      willRetry === true ? notice(errorText(error)) : [],
+      willRetry === false ? [] : notice(errorText(error)),
   ],
+]);
+
+/** What each of these notifications has nothing to show without. */
+const CONTENT: ReadonlyMap<string, string> = new Map([
+  ["item/started", "item"],
+  ["item/completed", "item"],
+  ["item/agentMessage/delta", "delta"],
+  ["item/reasoning/summaryTextDelta", "delta"],
+  ["item/commandExecution/outputDelta", "delta"],
+  ["item/mcpToolCall/progress", "message"],
+  ["turn/plan/updated", "plan"],
+  ["turn/diff/updated", "diff"],
+  ["thread/tokenUsage/updated", "tokenUsage"],
+  ["warning", "message"],
+  ["guardianWarning", "message"],
+  ["configWarning", "summary"],
+  [MCP_STATUS, "name"],
+  ["model/rerouted", "toModel"],
+  ["error", "error"],
 ]);
 
 /** The notifications that become events of the agent. */
 export const CARRIED_NOTIFICATIONS: readonly string[] = [...HANDLERS.keys()];
-
-/** Returns the text of a turn's error: its message and its kind. */
-export function errorText(error: unknown): string {
-  const { message, codexErrorInfo } = objectOrEmpty(error);
-  const kind =
-    typeof codexErrorInfo === "string"
-      ? codexErrorInfo
-      : Object.keys(objectOrEmpty(codexErrorInfo))[0];
-  return kind === undefined || kind === "other"
-    ? stringOrEmpty(message)
-    : `${stringOrEmpty(message)} (${kind})`;
-}
 
 function notice(text: string): AgentEvent[] {
   if (text === "") return [];

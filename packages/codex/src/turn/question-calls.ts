@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   answerText,
+  isEnded,
   OPTION_CANCEL,
   structFromJson,
   type ToolCallConfirmation,
@@ -10,6 +11,7 @@ import { defined, stringOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, Turn } from "@devtool/server/agent";
 import type { Approval } from "./approval.ts";
 import type { CallBook, CallEnd } from "./call-book.ts";
+import { wordsOf } from "./odd-value.ts";
 
 /** Dependencies of `QuestionCalls`. */
 export interface QuestionCallsOptions {
@@ -62,15 +64,15 @@ export class QuestionCalls {
     } = {},
   ): Promise<string> {
     const { calls, publish, turn } = this.#options;
-    const key = `${stringOrEmpty(params.turnId) || turn.task.sequence}-${name}`;
+    // Codex may use the id of a request again.
+    const key = `${turn.task.sequence}-${name}-${this.#own.size + 1}`;
     this.#own.add(key);
     const { itemId = stringOrEmpty(params.itemId), args } = about;
-    const parent = calls.find(itemId);
-    const isRunning = parent?.status === ToolCallStatus.EXECUTING;
+    // Codex works on nothing else while it waits for the answer.
+    const open = calls.open.find((each) => !this.#own.has(each));
+    const parent = calls.find(itemId) ?? calls.find(open ?? "");
     const description =
-      stringOrEmpty(params.reason) ||
-      stringOrEmpty(params.message) ||
-      "Codex asks";
+      wordsOf(params.reason) || wordsOf(params.message) || "Codex asks";
     await publish(() =>
       calls.add(
         key,
@@ -80,7 +82,7 @@ export class QuestionCalls {
           description,
           inputParameters: args && structFromJson(args),
         }),
-        isRunning ? parent.toolCallId : undefined,
+        parent && !isEnded(parent) ? parent.toolCallId : undefined,
       ),
     );
     return key;

@@ -6,6 +6,7 @@ import {
   type ToolCallConfirmation,
 } from "@devtool/schema";
 import { stringOrEmpty } from "@devtool/schema/json";
+import type { AgentEvent } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import type { AnsweredCalls } from "./answered-calls.ts";
 import {
@@ -41,6 +42,8 @@ export interface QuestionsOptions
     CallDecisionOptions {
   readonly server: AppServer;
   readonly changesOf: (itemId: string) => ProposedChanges;
+  /** Tells the user once of what Codex did that cannot be shown. */
+  readonly leaveOut: (what: string) => AgentEvent[];
   /** The answers that the user gave before a restart. */
   readonly answered: AnsweredCalls;
   /** Sends Codex a message while it works. */
@@ -140,8 +143,12 @@ export class Questions {
     signal: AbortSignal,
   ): Promise<void> {
     const approval = permissionsApproval(params);
+    if (!approval) {
+      await this.#leaveOut("asked for permissions");
+      return this.#options.server.reply(id, NO_PERMISSIONS);
+    }
     const key = await this.#asked.add(
-      `permissions-${id}`,
+      "permissions",
       "request_permissions",
       params,
     );
@@ -161,12 +168,10 @@ export class Questions {
     signal: AbortSignal,
   ): Promise<void> {
     const answers: JsonObject = {};
-    for (const question of inputQuestions(params)) {
-      const key = await this.#asked.add(
-        `input-${id}-${question.id}`,
-        "request_user_input",
-        params,
-      );
+    const { questions, isWhole } = inputQuestions(params);
+    if (!isWhole) await this.#leaveOut("asked a question");
+    for (const question of questions) {
+      const key = await this.#asked.add("input", "request_user_input", params);
       const answer = await this.#asked.ask(key, question.approval, signal);
       await this.#asked.end(key, answer.selectedOptionId);
       answers[question.id] = inputAnswer(
@@ -187,12 +192,13 @@ export class Questions {
     if (asked) return this.#approveTool({ id, params }, asked, signal);
     const approval = elicitationQuestion(params);
     if (!approval) {
+      await this.#leaveOut("passed on a question of an MCP server");
       return server.reply(id, elicitationResult("decline", null));
     }
     // Codex does not say which call the question belongs to.
     const itemId = calls.findRunning(stringOrEmpty(params.serverName));
     const key = await this.#asked.add(
-      `elicitation-${id}`,
+      "elicitation",
       "mcp_elicitation",
       params,
       { itemId },
@@ -216,7 +222,7 @@ export class Questions {
     signal: AbortSignal,
   ): Promise<void> {
     const { server, calls, publish } = this.#options;
-    const key = await this.#asked.add(`elicitation-${id}`, toolName, params, {
+    const key = await this.#asked.add("elicitation", toolName, params, {
       args,
       itemId: calls.findRunning(stringOrEmpty(params.serverName)),
     });
@@ -250,6 +256,10 @@ export class Questions {
     );
   }
 
+  async #leaveOut(what: string): Promise<void> {
+    await this.#options.publish(() => this.#options.leaveOut(what));
+  }
+
   async tellTime({ id }: ServerRequest): Promise<void> {
     this.#options.server.reply(id, {
       currentTimeAt: Math.floor(this.#options.now().getTime() / 1000),
@@ -262,17 +272,22 @@ export class Questions {
    */
   async #approve(
     { id, params }: ServerRequest,
-    approval: CallApproval,
+    approval: CallApproval | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const { server, calls, publish } = this.#options;
+    if (!approval) {
+      await this.#leaveOut("asked for an approval");
+      return server.reply(id, { decision: "decline" });
+    }
+    if (approval.lacksAnswers) await this.#leaveOut("offered an answer");
     const itemId = stringOrEmpty(params.itemId);
     const known = this.#options.answered.takeAnswer(itemId, approval);
     const isOfItem =
       known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem
       ? itemId
-      : await this.#asked.add(`approval-${id}`, "approval", params, { itemId });
+      : await this.#asked.add("approval", "approval", params, { itemId });
     if (known) return this.#answer({ id, itemId, key }, approval, known);
     const decision = await this.#decision.about(key, approval, signal);
     switch (decision.case) {

@@ -1,6 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type AgentThought, AgentThoughtSchema } from "@devtool/schema";
-import { listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { stringOrEmpty } from "@devtool/schema/json";
+import { elementsOf, wordsOf } from "./odd-value.ts";
 
 /** The `reasoning` items of a turn, from their pieces to thoughts. */
 export class Reasoning {
@@ -15,7 +16,7 @@ export class Reasoning {
       typeof summaryIndex === "number" && summaryIndex >= 0
         ? Math.min(summaryIndex, parts.length)
         : 0;
-    parts[index] = (parts[index] ?? "") + stringOrEmpty(delta);
+    parts[index] = (parts[index] ?? "") + wordsOf(delta);
     this.#parts.set(id, parts);
   }
 
@@ -26,20 +27,31 @@ export class Reasoning {
   end({ id, summary, content }: JsonObject): AgentThought[] {
     const pieces = this.#parts.get(stringOrEmpty(id)) ?? [];
     this.#parts.delete(stringOrEmpty(id));
-    const summaries = listOrEmpty(summary).map(stringOrEmpty);
-    const contents = listOrEmpty(content).map(stringOrEmpty);
-    const texts =
-      [summaries, pieces, contents].find((list) => list.length > 0) ?? [];
-    return texts
-      .filter((text) => text.trim() !== "")
-      .map((text) => {
-        // Codex writes `**Subject** description`.
-        const { subject = "", rest = text } =
-          /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
-        return create(AgentThoughtSchema, {
-          subject,
-          description: rest.trim(),
-        });
-      });
+    const sent = elementsOf(summary);
+    const isWhole = sent.every((part) => typeof part === "string");
+    const texts = [
+      [...(isWhole ? [] : pieces), ...sent.map(wordsOf)],
+      pieces,
+      elementsOf(content).map(wordsOf),
+    ];
+    return thoughtsOf(texts.find((list) => list.length > 0) ?? []);
   }
+
+  /** Returns the thoughts whose items were not completed. */
+  rest(): AgentThought[] {
+    const texts = [...this.#parts.values()].flat();
+    this.#parts.clear();
+    return thoughtsOf(texts);
+  }
+}
+
+function thoughtsOf(texts: readonly string[]): AgentThought[] {
+  return texts
+    .filter((text) => text.trim() !== "")
+    .map((text) => {
+      // Codex writes `**Subject** description`.
+      const { subject = "", rest = text } =
+        /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
+      return create(AgentThoughtSchema, { subject, description: rest.trim() });
+    });
 }

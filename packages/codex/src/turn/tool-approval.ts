@@ -6,11 +6,7 @@ import {
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
-import {
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import {
   approvalOf,
   type CallApproval,
@@ -18,7 +14,9 @@ import {
   IN_SESSION,
   SAVED,
 } from "./approval.ts";
-import { elicitationResult } from "./user-question.ts";
+import { argsOf } from "./item-call.ts";
+import { wordsOf } from "./odd-value.ts";
+import { elicitationResult, formFields } from "./user-question.ts";
 
 /**
  * A question of Codex whether a tool of an MCP server may be called, which it
@@ -41,25 +39,24 @@ export interface ToolApproval {
  * which name the tool.
  */
 export function toolApproval(params: JsonObject): ToolApproval | undefined {
-  const { mode, message, requestedSchema } = params;
   const meta = objectOrEmpty(params._meta);
-  const fields = objectOrEmpty(objectOrEmpty(requestedSchema).properties);
+  const fields = formFields(params);
   if (
-    mode !== "form" ||
     meta.codex_approval_kind !== "mcp_tool_call" ||
+    !fields ||
     Object.keys(fields).length > 0
   ) {
     return undefined;
   }
-  const serverName = stringOrEmpty(params.serverName);
-  const words = stringOrEmpty(message);
+  const serverName = wordsOf(params.serverName);
+  const words = wordsOf(params.message);
   // A server may have quotes in the name of a tool, to be shown as another one.
   const named = /\btool "(?<name>.+)"\?$/s.exec(words)?.groups?.name;
-  const title = stringOrEmpty(meta.tool_title);
+  const title = wordsOf(meta.tool_title);
   const tool = named ?? (title || "unknown");
   const asked = `Allow the ${serverName} MCP server to run tool "${tool}"?`;
   const toolName = `mcp__${serverName}__${tool}`;
-  const args = objectOrEmpty(meta.tool_params);
+  const args = argsOf(meta.tool_params);
   const details = {
     case: "mcpDetails" as const,
     value: create(McpDetailsSchema, { serverName, toolName: tool }),

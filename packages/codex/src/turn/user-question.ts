@@ -6,13 +6,13 @@ import {
 } from "@devtool/schema";
 import {
   isObject,
-  listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
 } from "@devtool/schema/json";
 import { pageAddress } from "@devtool/server/agent";
 import { type Approval, approvalOf, choice, generic } from "./approval.ts";
+import { elementsOf, wordsOf } from "./odd-value.ts";
 
 /** A question of `item/tool/requestUserInput`. */
 export interface InputQuestion {
@@ -30,45 +30,49 @@ const OWN_WORDS = "own_words";
  */
 const CHOICE = "choice:";
 
-/** Reads the questions of a request, in order. */
-export function inputQuestions({ questions }: JsonObject): InputQuestion[] {
-  return listOrEmpty(questions)
-    .map(objectOrEmpty)
-    .map((question) => {
-      const { header, question: text, options, isOther } = question;
-      const labels = listOrEmpty(options).map(objectOrEmpty);
-      const choices = labels.map(({ label, description }, at) =>
-        choice(
-          `${CHOICE}${at + 1}`,
-          stringOrEmpty(label),
-          { answers: [label ?? ""] },
-          description ? `in its words: ${JSON.stringify(description)}` : "",
-        ),
-      );
-      const isOpen = isOther === true || labels.length === 0;
-      const own = isOpen
-        ? [
-            choice(
-              OWN_WORDS,
-              "Answer in my own words",
-              {},
-              "Send the answer as text.",
-            ),
-          ]
-        : [];
-      const decline = choice(OPTION_CANCEL, "Do not answer", { answers: [] });
-      const words = [header, text]
-        .map(stringOrEmpty)
-        .filter((word) => word !== "");
-      return {
-        id: stringOrEmpty(question.id),
-        approval: approvalOf(generic(words.join(": ")), [
-          ...choices,
-          ...own,
-          decline,
-        ]),
-      };
-    });
+/**
+ * Reads the questions of a request, in order. Those that cannot be answered,
+ * since their ids are missing or those of earlier ones, are left out.
+ */
+export function inputQuestions(params: JsonObject): {
+  readonly questions: readonly InputQuestion[];
+  readonly isWhole: boolean;
+} {
+  const sent = elementsOf(params.questions);
+  const byId = new Map<string, InputQuestion>();
+  for (const question of sent.map(objectOrEmpty)) {
+    const id = stringOrEmpty(question.id);
+    if (id !== "" && !byId.has(id)) byId.set(id, inputQuestion(id, question));
+  }
+  const isWhole = byId.size === sent.length && sent.length > 0;
+  return { questions: [...byId.values()], isWhole };
+}
+
+function inputQuestion(
+  id: string,
+  { header, question, options, isOther }: JsonObject,
+): InputQuestion {
+  const choices = elementsOf(options).map((option, at) => {
+    const { label, description } = objectOrEmpty(option);
+    const answer = wordsOf(label ?? option);
+    return choice(
+      `${CHOICE}${at + 1}`,
+      answer,
+      { answers: [answer] },
+      description ? `in its words: ${JSON.stringify(description)}` : "",
+    );
+  });
+  const own = choice(
+    OWN_WORDS,
+    "Answer in my own words",
+    {},
+    "Send the answer as text.",
+  );
+  const isOpen = isOther === true || choices.length === 0;
+  const decline = choice(OPTION_CANCEL, "Do not answer", { answers: [] });
+  const words = [header, question].map(wordsOf).filter((word) => word !== "");
+  const answers = [...choices, ...(isOpen ? [own] : []), decline];
+  return { id, approval: approvalOf(generic(words.join(": ")), answers) };
 }
 
 /**
@@ -89,9 +93,13 @@ export function inputAnswer(
  * for a form or an address that cannot be shown.
  */
 export function elicitationQuestion(params: JsonObject): Approval | undefined {
-  const { mode, message, url, serverName, requestedSchema } = params;
-  const server = `MCP server ${JSON.stringify(stringOrEmpty(serverName))}`;
-  const asks = `${server} asks: ${stringOrEmpty(message)}`;
+  const { mode, message, url, serverName } = params;
+  const server = `MCP server ${JSON.stringify(wordsOf(serverName))}`;
+  const given = wordsOf(objectOrEmpty(params._meta).tool_params);
+  const asks = [
+    `${server} asks: ${wordsOf(message)}`,
+    ...(given === "" ? [] : [`Arguments: ${given}`]),
+  ].join("\n");
   const decline = choice(
     OPTION_CANCEL,
     "Decline",
@@ -106,14 +114,13 @@ export function elicitationQuestion(params: JsonObject): Approval | undefined {
       elicitationResult("accept", null),
     );
     return approvalOf(
-      generic(`${server} asks to open ${address}\n${stringOrEmpty(message)}`),
+      generic(`${server} asks to open ${address}\n${wordsOf(message)}`),
       [opened, decline],
     );
   }
-  if (mode !== "form") return undefined;
-  const fields = Object.entries(
-    objectOrEmpty(objectOrEmpty(requestedSchema).properties),
-  );
+  const form = formFields(params);
+  if (!form) return undefined;
+  const fields = Object.entries(form);
   const send = choice(
     OPTION_PROCEED_ONCE,
     fields.length === 0 ? "Yes" : "Send the answer",
@@ -125,6 +132,21 @@ export function elicitationQuestion(params: JsonObject): Approval | undefined {
   );
   const words = [asks, "Answer with a JSON object that has:", ...lines];
   return approvalOf(generic(words.join("\n")), [send, decline]);
+}
+
+/**
+ * Returns the fields of a form, by name. Undefined for a form that cannot be
+ * shown, and for a page; MCP calls an elicitation without a mode a form.
+ */
+export function formFields({
+  mode,
+  requestedSchema,
+}: JsonObject): JsonObject | undefined {
+  if ((mode ?? "form") !== "form" || !isObject(requestedSchema)) {
+    return undefined;
+  }
+  const { properties } = requestedSchema;
+  return isObject(properties) ? properties : undefined;
 }
 
 /**
