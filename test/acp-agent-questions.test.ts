@@ -107,6 +107,8 @@ describe("a question of an ACP agent", () => {
     for (const options of [
       [ALWAYS, NO],
       [wide, NO],
+      // S1: a rule says nothing about which of two is meant.
+      [ONCE, { ...ONCE, optionId: "other", name: "Delete it" }, NO],
     ]) {
       const asked = await acp.say(permit(options));
       expect(TaskState[asked.task.state]).toBe("INPUT_REQUIRED");

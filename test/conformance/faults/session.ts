@@ -61,6 +61,15 @@ export const SESSION: readonly Fault[] = [
     ),
   ),
   fault(
+    "SESSION-3",
+    "settings in another spelling are ignored",
+    changeRequests((body) =>
+      body
+        .replace('{"allowed-tools":["read_file"]}', "{}")
+        .replace("session_settings/v1alpha", "others/v1alpha"),
+    ),
+  ),
+  fault(
     "SESSION-4",
     "the model is that of the first message",
     changeAnswers((text) =>

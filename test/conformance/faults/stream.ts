@@ -127,6 +127,13 @@ export const STREAM: readonly Fault[] = [
     ),
     ["STREAM-5"],
   ),
+  fault(
+    "STREAM-7",
+    "other settings of a retry are ignored",
+    changeRequests((body) =>
+      body.replace('{"approvalMode":"APPROVAL_MODE_PLAN"}', "{}"),
+    ),
+  ),
   fault("STREAM-7", "a repeated message is a new one", renameRetries, [
     "STREAM-5",
   ]),

@@ -174,11 +174,15 @@ export class PermissionOptions {
 
   /**
    * The answer that allows this call and no other; undefined when the agent
-   * offers none.
+   * offers none, or several, between which its user chooses.
    */
   get allowed(): RequestPermissionOutcome | undefined {
-    const once = this.#choices.find(({ reach }) => reach === "once");
-    return once && { outcome: "selected", optionId: once.optionId };
+    const [once, ...others] = this.#choices.filter(
+      ({ reach }) => reach === "once",
+    );
+    return once && others.length === 0
+      ? { outcome: "selected", optionId: once.optionId }
+      : undefined;
   }
 
   get rejected(): RequestPermissionOutcome {

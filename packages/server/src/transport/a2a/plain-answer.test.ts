@@ -21,6 +21,8 @@ describe("an answer in words", () => {
     ["yes", ["proceed_once", "cancel"], "proceed_once"],
     ["yes", ["proceed_always", "cancel"], undefined],
     ["proceed_always", ["proceed_always", "cancel"], "proceed_always"],
+    ["value:Red", ["value:Red", "cancel"], "value:Red"],
+    ["Proceed_Once", ["proceed_once", "cancel"], "proceed_once"],
   ])("C-L1: %j is the answer of %j: %s", (text, ids, chosen) => {
     const task = asking(ids);
     const message = textMessage("m", text);
