@@ -41,27 +41,29 @@ interface Restricted {
   readonly pattern: CompiledRule["command"];
 }
 
+/** The line of a command. */
+interface LineFacts {
+  /**
+   * Whether the line has words that are expanded: elsewhere all characters are
+   * literal.
+   */
+  readonly expands: "some" | "none";
+  /** The names of the files that words of the command lead to by links. */
+  readonly linked: readonly string[];
+  /** The names of the programs of the line. */
+  readonly called: readonly string[];
+}
+
 /**
  * Returns why a command may run another one that rules ask about or deny,
  * although no reader saw that one; undefined when it cannot.
  *
- * `rules` are the rules about commands that ask or deny. `expands` says whether
- * the line has words that are expanded: elsewhere all characters are literal.
- * `linked` are the names of the files that words lead to by links, and `called`
- * the names of the programs of the line.
+ * `rules` are the rules about commands that ask or deny.
  */
 export function findUnseenProgram(
   command: SimpleCommand,
   rules: readonly CompiledRule[],
-  {
-    expands,
-    linked,
-    called,
-  }: {
-    readonly expands: "some" | "none";
-    readonly linked: readonly string[];
-    readonly called: readonly string[];
-  },
+  { expands, linked, called }: LineFacts,
 ): string | undefined {
   if (rules.length === 0) return undefined;
   const restricted = rules.flatMap(restrictedStarts);
@@ -77,9 +79,8 @@ export function findUnseenProgram(
   const quoted = JSON.stringify(program);
   const use = wordUse(command, isExpanded);
   if (use === "data") return undefined;
-  if (use === "code") return `gives ${quoted} code to run`;
-  // A shell behind a link, which the words feed.
-  if (linked.some(readsCode) && args.some((word) => /[|<]/.test(word))) {
+  const isFed = args.some((word) => /[|<]/.test(word));
+  if (use === "code" || (isFed && linked.some(readsCode))) {
     return `gives ${quoted} code to run`;
   }
   const isFixed = (word: string): boolean =>
@@ -92,12 +93,7 @@ export function findUnseenProgram(
     return `gives ${quoted} ${JSON.stringify(open)}, which is expanded, and runs what it makes`;
   }
   const written = args.flatMap((word) =>
-    isFixed(word)
-      ? namesIn(word)
-      : [
-          ANYTHING,
-          ...namesIn(word).filter((name) => !/[$*]/.test(baseOf(name))),
-        ],
+    isFixed(word) ? namesIn(word) : [ANYTHING, ...writtenNamesIn(word)],
   );
   const names = [...written, ...linked];
   const patterns = names.filter((name) => PATTERN.test(name));
@@ -252,6 +248,11 @@ function namesIn(word: string): string[] {
     .replaceAll(BRACKETS, "?");
   const patterns = split(replaceBraces(text)).filter((name) => name !== "*");
   return BRACES.test(text) ? [...split(text), ...patterns] : split(text);
+}
+
+/** Returns the names in an expanded word that are at the end of a path. */
+function writtenNamesIn(word: string): string[] {
+  return namesIn(word).filter((name) => !/[$*]/.test(baseOf(name)));
 }
 
 function split(text: string): string[] {
