@@ -26,7 +26,6 @@ import {
 } from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { expect, it } from "vitest";
-import { generator } from "../packages/client/test/mutants.ts";
 import {
   type AgentScript,
   MutantAgent,
@@ -34,6 +33,7 @@ import {
 } from "./acp-agent/mutant-agent.ts";
 import { AcpWorld } from "./acp-agent/world.ts";
 import { roundsOf, seedOf } from "./depth.ts";
+import { generator } from "./json-mutants.ts";
 import { mutantOf } from "./mutants.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_ACP_AGENT_MUTANTS", {

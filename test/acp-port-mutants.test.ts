@@ -4,7 +4,6 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { serveAcp, stdioStream } from "@devtool/acp/port";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { expect, it } from "vitest";
-import { generator } from "../packages/client/test/mutants.ts";
 import {
   type AgentScript,
   MutantAgent,
@@ -12,6 +11,7 @@ import {
 } from "./acp-agent/mutant-agent.ts";
 import { AcpWorld } from "./acp-agent/world.ts";
 import { roundsOf, seedOf } from "./depth.ts";
+import { generator } from "./json-mutants.ts";
 import { mutantOf, textOf } from "./mutants.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_ACP_PORT_MUTANTS", {

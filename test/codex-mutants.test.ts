@@ -31,9 +31,9 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import type { PermissionPolicy } from "@devtool/server/agent";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { pathsOf, replaced } from "../packages/client/test/mutants.ts";
 import { ASKING, LAST, SCENES } from "./codex/scenes.ts";
 import { roundsOf, seedOf } from "./depth.ts";
+import { pathsOf, replaced } from "./json-mutants.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_CODEX_MUTANTS", {
   quick: 40,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject } from "@devtool/schema/json";
-import { pathsOf, replaced } from "../packages/client/test/mutants.ts";
+import { pathsOf, replaced } from "./json-mutants.ts";
 
 /** JSON with one element changed, removed or repeated. */
 export interface Mutant {

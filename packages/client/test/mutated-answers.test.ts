@@ -12,13 +12,17 @@ import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../../../test/depth.ts";
 import {
+  generator,
+  type Mutant,
+  mutantOf,
+} from "../../../test/json-mutants.ts";
+import {
   createA2aTransport,
   createAgentTransport,
   fetchAgentCard,
 } from "../src/a2a.ts";
 import { createGeminiCliTransport } from "../src/gemini-cli.ts";
 import { createDevtoolClient, type DevtoolClient } from "../src/index.ts";
-import { generator, type Mutant, mutantOf } from "./mutants.ts";
 import { deadline } from "./streams.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_ANSWER_MUTANTS", {

@@ -7,13 +7,13 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../../../test/depth.ts";
+import { generator, mutantOf } from "../../../test/json-mutants.ts";
 import { createA2aTransport } from "../src/a2a.ts";
 import {
   createDevtoolClient,
   streamMessage,
   textMessage,
 } from "../src/index.ts";
-import { generator, mutantOf } from "./mutants.ts";
 import { deadline, joinText, madeText, QUICK } from "./streams.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_FRAME_MUTANTS", {
