@@ -48,7 +48,7 @@ export function createPushServiceV1(
       return { config: pushConfigFromA2a(stored) };
     },
     async listPushConfigs({ taskId }, { signal }) {
-      const { configs = null } = objectOrEmpty(
+      const { configs = null, nextPageToken } = objectOrEmpty(
         await binding.call(
           method.listTaskPushNotificationConfigs,
           { taskId, tenant },
@@ -59,6 +59,7 @@ export function createPushServiceV1(
         pushConfigFromA2a(
           decodeA2aJson(method.getTaskPushNotificationConfig.output, json),
         );
+      if (nextPageToken) tell?.("the push configs of further pages");
       return { configs: decodeEach(configs, read, tell) };
     },
     async deletePushConfig({ taskId, configId }, { signal }) {

@@ -4,15 +4,18 @@ import {
   isAtRest,
   type Message,
   MessageQueuedSchema,
+  quote,
   Role,
   StateChangeSchema,
   type Task,
   type TaskEvent,
   TaskEventSchema,
   TaskState,
+  WireError,
 } from "@devtool/schema";
 import {
   decodeOwnFields,
+  decodeState,
   decodeStreamFrame,
   decodeTask,
   extensionMetadata,
@@ -295,6 +298,7 @@ export function completeFrame(frame: JsonObject): JsonObject {
   const complete: JsonObject = { ...frame };
   if (kind !== undefined) complete.kind = kind;
   const { status, history, artifact, artifacts } = frame;
+  assertKnownState(objectOrEmpty(status).state ?? "");
   if (isObject(status) && isObject(status.message)) {
     const message = completeMessage(status.message);
     complete.status = { ...status, message };
@@ -311,6 +315,16 @@ export function completeFrame(frame: JsonObject): JsonObject {
     );
   }
   return complete;
+}
+
+/** Throws a `WireError` for the name of a state that A2A 0.3 does not have. */
+function assertKnownState(state: JsonValue): void {
+  const isKnown =
+    typeof state !== "string" ||
+    ["", "unknown"].includes(state) ||
+    decodeState(state) !== TaskState.UNSPECIFIED;
+  if (isKnown) return;
+  throw new WireError("status.state", quote(state), "is not a state of A2A");
 }
 
 /** Returns the kind of a frame by its fields; undefined if they do not say. */

@@ -16,7 +16,8 @@ export interface AgentInterface {
 
 /**
  * Returns the interfaces of a card in its order: those in the form of 1.0, then
- * those of 0.3. Relative URLs are resolved against `base`.
+ * those of 0.3. Relative URLs are resolved against `base`, and those that are
+ * invalid left out.
  */
 export function readInterfaces(
   card: JsonObject,
@@ -33,7 +34,7 @@ export function readInterfaces(
   const older = [...main, ...additional].map((item) =>
     readInterface(item.url, item.transport, protocolVersion, base),
   );
-  return [...current, ...older];
+  return [...current, ...older].filter((each) => each.url !== "");
 }
 
 function readInterface(
@@ -47,7 +48,7 @@ function readInterface(
   return {
     url: isHost
       ? `${new URL(base).protocol}//${String(url)}`
-      : new URL(String(url), base).href,
+      : (URL.parse(String(url), base)?.href ?? ""),
     binding: String(binding),
     protocolVersion: String(version).split(".").slice(0, 2).join("."),
   };
