@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { AskedToolCall } from "@devtool/client";
 import { ConfirmationRequestSchema, ToolCallSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { choicesFor, findChoice } from "./choice.ts";
+import { answerLine, choicesFor, findChoice } from "./choice.ts";
 
 describe("the keys of a question", () => {
   it.each<readonly [string, readonly string[]]>([
@@ -85,4 +85,12 @@ describe("the keys of a question", () => {
       ).toEqual(keys);
     },
   );
+
+  it.each([
+    ["proceed_once:#2", "· answered: allow once"],
+    ["allow once", '· answered: "allow once"'],
+    ["value:red", '· answered: "value:red"'],
+  ])("S1: are told by what the answer %j did", (id, line) => {
+    expect(answerLine(id)).toBe(line);
+  });
 });

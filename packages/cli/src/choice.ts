@@ -150,10 +150,12 @@ const ANSWERS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Returns the line about an answer that was given earlier or elsewhere. An
- * option that is not known is named by its id.
+ * option that is not known is named by its id, in quotes: an agent may call it
+ * like one of ours.
  */
 export function answerLine(optionId: string): string {
-  return `· answered: ${ANSWERS.get(optionId) ?? visibleName(optionId)}`;
+  const [id = ""] = optionId.split(":", 1);
+  return `· answered: ${ANSWERS.get(id) ?? `"${visibleName(optionId)}"`}`;
 }
 
 /**
