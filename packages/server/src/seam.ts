@@ -73,6 +73,7 @@ export {
   parseTarget,
 } from "./outbound/outbound-policy.ts";
 export { abortable } from "./stream/abortable.ts";
+export { Arrivals } from "./stream/arrivals.ts";
 export { type JsonLine, JsonLines } from "./stream/json-lines.ts";
 export { LineReader } from "./stream/line-reader.ts";
 export { loadOnce } from "./stream/load-once.ts";

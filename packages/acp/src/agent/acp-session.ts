@@ -5,6 +5,7 @@ import type {
 import type { JsonObject } from "@bufbuild/protobuf";
 import { oneLine } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { Arrivals } from "@devtool/server/agent";
 import {
   abortable,
   assertWorkspaceInPlace,
@@ -30,7 +31,6 @@ import {
   type SessionOptions,
 } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
-import type { ItemQueue } from "./item-queue.ts";
 import type { OnOdd } from "./session-state.ts";
 import { Terminals } from "./terminals.ts";
 
@@ -216,7 +216,7 @@ export class AcpSession implements AsyncDisposable {
    * Sends a prompt. The items of the turn come from the queue, `stopped` or
    * `failed` last.
    */
-  prompt(blocks: ContentBlock[]): ItemQueue<SessionItem> {
+  prompt(blocks: ContentBlock[]): Arrivals<SessionItem> {
     const queue = this.#inbox.open();
     // It ends with the agent's answer or with the agent, also when the turn is
     // canceled.

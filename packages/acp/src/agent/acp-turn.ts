@@ -11,13 +11,17 @@ import {
   ToolCallStage,
 } from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type {
+  AgentEvent,
+  Arrivals,
+  PermissionPolicy,
+  Turn,
+} from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
 import { CallBook } from "./call-book.ts";
 import { EarlierQuestions } from "./earlier-questions.ts";
 import { elicitationCall, elicitationResponse } from "./elicitation.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
-import type { ItemQueue } from "./item-queue.ts";
 import { PermissionQuestions } from "./permission-questions.ts";
 import { calls, notice, UpdateEvents } from "./update-events.ts";
 import {
@@ -165,7 +169,7 @@ export class AcpTurn {
    */
   async *#release(
     held: string,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const next = await queue.peek(HOLD_MS, signal);
@@ -182,7 +186,7 @@ export class AcpTurn {
    * the agent ended the turn.
    */
   async *#drain(
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     while (this.#permissions.arePerforming) {
@@ -195,7 +199,7 @@ export class AcpTurn {
 
   async *#handle(
     item: Exclude<SessionItem, { case: "stopped" | "failed" }>,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     switch (item.case) {
@@ -265,7 +269,7 @@ export class AcpTurn {
 
   async *#elicitation(
     question: OpenQuestion<CreateElicitationResponse>,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const { turn } = this.#options;
@@ -293,7 +297,7 @@ export class AcpTurn {
    * with an unknown outcome. Questions stay open until the user answers them.
    */
   async *#outlive(
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     for (const call of this.#book.open()) {

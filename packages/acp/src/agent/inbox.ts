@@ -6,7 +6,7 @@ import type {
 import type { JsonObject } from "@bufbuild/protobuf";
 import { keepStart, type ToolCallConfirmation } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { Code, DevtoolError } from "@devtool/server/agent";
+import { Arrivals, Code, DevtoolError } from "@devtool/server/agent";
 import { UPDATE } from "./acp-connection.ts";
 import {
   ACTION_OPTIONS,
@@ -17,7 +17,6 @@ import {
   nameOf,
 } from "./client-action.ts";
 import { textOfBlock } from "./content.ts";
-import { ItemQueue } from "./item-queue.ts";
 
 /** The code of the error of a request that the agent withdrew. */
 const REQUEST_CANCELLED = -32800;
@@ -84,7 +83,7 @@ export class Inbox implements ClientGate {
   readonly #onCommands: (update: JsonObject) => void;
   readonly #onLate: () => void;
   readonly #open = new Set<() => void>();
-  #queue: ItemQueue<SessionItem> | undefined;
+  #queue: Arrivals<SessionItem> | undefined;
   /** Whether the agent has answered the last prompt. */
   #isAnswered = false;
   /** The notices that came outside of a turn. */
@@ -105,8 +104,8 @@ export class Inbox implements ClientGate {
     this.#onLate = onLate;
   }
 
-  open(): ItemQueue<SessionItem> {
-    this.#queue = new ItemQueue();
+  open(): Arrivals<SessionItem> {
+    this.#queue = new Arrivals();
     this.#isAnswered = false;
     for (const item of this.#early.splice(0)) this.#queue.put(item);
     if (this.#late !== "") {

@@ -10,6 +10,7 @@ import {
 import { objectOrEmpty } from "@devtool/schema/json";
 import type {
   AgentEvent,
+  Arrivals,
   CallUpdate,
   PermissionPolicy,
   Turn,
@@ -20,7 +21,6 @@ import type { CallBook } from "./call-book.ts";
 import { CallDecision } from "./call-decision.ts";
 import type { EarlierQuestions } from "./earlier-questions.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
-import type { ItemQueue } from "./item-queue.ts";
 import { PermissionOptions } from "./permission-options.ts";
 import { calls, notice } from "./update-events.ts";
 import type { UserQuestion, UserQuestions } from "./user-questions.ts";
@@ -124,7 +124,7 @@ export class PermissionQuestions {
    */
   async *ask(
     first: OpenQuestion<RequestPermissionOutcome>,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const gathered = new Set<unknown>();
@@ -167,7 +167,7 @@ export class PermissionQuestions {
   async #decide(
     question: OpenQuestion<RequestPermissionOutcome>,
     options: PermissionOptions,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): Promise<PermissionResult> {
     const { action, params } = question;
@@ -230,7 +230,7 @@ export class PermissionQuestions {
    */
   #askUser(
     asked: CallQuestion,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): PermissionResult {
     const { question, offered, shown } = asked;
@@ -257,7 +257,7 @@ export class PermissionQuestions {
    */
   *#askEarlier(
     asked: CallQuestion,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): Generator<AgentEvent> {
     const { question, options, shown } = asked;

@@ -4,10 +4,9 @@ import {
   type Task,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import type { AgentEvent, Turn } from "@devtool/server/agent";
+import type { AgentEvent, Arrivals, Turn } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
-import type { ItemQueue } from "./item-queue.ts";
 import { calls } from "./update-events.ts";
 
 /**
@@ -93,7 +92,7 @@ export class UserQuestions {
   ask(
     id: string,
     asked: UserQuestion,
-    queue: ItemQueue<SessionItem>,
+    queue: Arrivals<SessionItem>,
     signal: AbortSignal,
   ): void {
     this.#open.set(id, asked);
