@@ -83,7 +83,7 @@ export type RequestId = string | number;
 export interface MessageSink {
   /** The number of messages that have not been handled. */
   readonly size: number;
-  push(message: ServerMessage): void;
+  put(message: ServerMessage): void;
   /** Ends the delivery: the connection has failed. */
   fail(error: Error): void;
 }
@@ -206,7 +206,7 @@ export class AppServer implements AsyncDisposable {
    */
   attach(sink: MessageSink): Disposable {
     this.#sink = sink;
-    for (const held of this.#held.splice(0)) sink.push(held);
+    for (const held of this.#held.splice(0)) sink.put(held);
     if (this.#failure) sink.fail(this.#failure);
     return {
       [Symbol.dispose]: () => {
@@ -341,7 +341,7 @@ export class AppServer implements AsyncDisposable {
     }
     const content = { method, params: objectOrEmpty(params) };
     if (this.#sink) {
-      this.#sink.push(
+      this.#sink.put(
         isId
           ? { case: "request", id, ...content }
           : { case: "notification", ...content },

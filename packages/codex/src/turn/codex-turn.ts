@@ -15,6 +15,7 @@ import {
 } from "@devtool/schema/json";
 import {
   type AgentEvent,
+  Arrivals,
   Code,
   DevtoolError,
   type PermissionPolicy,
@@ -22,7 +23,6 @@ import {
   toolFailure,
 } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
-import { Inbox } from "../app-server/inbox.ts";
 import {
   type AnsweredCall,
   AnsweredCalls,
@@ -73,7 +73,7 @@ const INTERRUPT_MS = 2000;
  */
 export class CodexTurn {
   readonly #options: CodexTurnOptions;
-  readonly #inbox = new Inbox<Incoming>();
+  readonly #inbox = new Arrivals<Incoming>();
   readonly #calls = new CallBook();
   readonly #items: ItemStream;
   readonly #questions: Questions;
@@ -114,7 +114,7 @@ export class CodexTurn {
       publish: async (act) => {
         if (this.#hasEnded) return;
         const { promise, resolve } = Promise.withResolvers<void>();
-        this.#inbox.push({ case: "act", act, done: resolve });
+        this.#inbox.put({ case: "act", act, done: resolve });
         await promise;
       },
       steer: (text) =>
@@ -208,7 +208,7 @@ export class CodexTurn {
       );
     }
     for (;;) {
-      const message = await this.#inbox.next(
+      const message = await this.#inbox.takeWithin(
         this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined,
         signal,
       );
@@ -358,8 +358,8 @@ export class CodexTurn {
         signal,
       );
       for (;;) {
-        const message = await this.#inbox.next(undefined, signal);
-        if (message?.case === "notification" && this.#isEnd(message)) return;
+        const message = await this.#inbox.take(signal);
+        if (message.case === "notification" && this.#isEnd(message)) return;
       }
     } catch {
       await server[Symbol.asyncDispose]();
