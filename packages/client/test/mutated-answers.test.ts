@@ -27,7 +27,7 @@ import { deadline } from "./streams.ts";
 
 const MUTANTS = roundsOf("DEVTOOL_ANSWER_MUTANTS", {
   quick: 15,
-  ci: 40,
+  ci: 30,
   deep: 10_000,
 });
 const URL_OF_AGENT = "http://agent.test/";
