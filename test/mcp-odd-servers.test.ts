@@ -786,6 +786,14 @@ describe("a server over HTTP", () => {
       "invalid answer: its stream ended without it",
     ],
     [
+      "a stream that ends and cannot be resumed",
+      {
+        type: "text/event-stream",
+        body: "retry: 10\nid: 7\ndata:\n\n",
+      },
+      "its stream ended without it, and resuming it was answered with HTTP 405",
+    ],
+    [
       "an event that is not JSON",
       { type: "text/event-stream", body: 'data: {"id":ID,\n\n' },
       "invalid answer: it is not JSON",

@@ -63,6 +63,8 @@ interface OpenRequest {
   readonly id: JsonValue;
   readonly method: string;
   readonly params: JsonObject;
+  /** The id of the newest event of its stream. */
+  lastEvent?: string;
 }
 
 /**
@@ -168,6 +170,19 @@ export class MessageReader {
     const open = this.#open.get(String(id));
     this.#open.delete(String(id));
     return open ? [this.#invalid(open, problem)] : [];
+  }
+
+  /** Notes the newest event of the stream that answers a request. */
+  noteEvent(id: JsonValue | undefined, event: string): void {
+    const open = this.#open.get(String(id));
+    if (open) open.lastEvent = event;
+  }
+
+  /** Returns the id of the open request whose stream ended with an event. */
+  findByEvent(event: string | null): JsonValue | undefined {
+    return [...this.#open.values()].find(
+      ({ lastEvent }) => lastEvent !== undefined && lastEvent === event,
+    )?.id;
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { unmarkLongIds } from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { FetchLike } from "@modelcontextprotocol/client";
@@ -12,8 +12,8 @@ import type { MessageReader } from "./message-reader.ts";
  * it, in JSON and in event streams.
  *
  * A request whose answer is not JSON, is the answer to none, or whose stream
- * ends without an answer and cannot be resumed, ends with an error. Over `sse`,
- * answers come in another stream.
+ * ends without an answer and cannot be resumed, ends with an error. With consent
+ * (401, 403) it may be resumed. Over `sse`, answers come in another stream.
  */
 export function readingFetch(
   fetch: FetchLike,
@@ -31,10 +31,18 @@ export function readingFetch(
         ? { ...init, body: unmarkLongIds(JSON.stringify(message)) }
         : init,
     );
+    const lastEvent = new Headers(init?.headers).get("last-event-id");
+    const id = message?.id ?? reader.findByEvent(lastEvent);
+    if (lastEvent !== null && /^4(?!01|03)/.test(String(response.status))) {
+      const why = `its stream ended without it, and resuming it was answered with HTTP ${response.status}`;
+      const [failed] = reader.fail(id, why);
+      if (!failed) return response;
+      return withBody(response, asEvent(failed), "text/event-stream");
+    }
     if (!response.ok) return response;
     const type = response.headers.get("content-type") ?? "";
     if (response.body && /^\s*text\/event-stream\b/i.test(type)) {
-      const events = readEvents(response.body, reader, message?.id);
+      const events = readEvents(response.body, reader, id);
       return withBody(response, ReadableStream.from(events), type);
     }
     const isRequest = message?.id !== undefined && message.method !== undefined;
@@ -71,6 +79,7 @@ async function* readEvents(
       parser.feed(decoder.decode(chunk, { stream: true }));
       for (const event of events.splice(0)) {
         isResumable ||= event.id !== undefined;
+        if (event.id !== undefined) reader.noteEvent(id, event.id);
         fields.push(encodeEvent(event, reader));
       }
       yield encoder.encode(fields.splice(0).join(""));
@@ -80,7 +89,11 @@ async function* readEvents(
   }
   if (isResumable) return;
   const [ended] = reader.fail(id, "its stream ended without it");
-  if (ended) yield encoder.encode(`data: ${JSON.stringify(ended)}\n\n`);
+  if (ended) yield encoder.encode(asEvent(ended));
+}
+
+function asEvent(message: JsonObject): string {
+  return `data: ${JSON.stringify(message)}\n\n`;
 }
 
 function encodeEvent(
