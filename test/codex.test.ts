@@ -4,7 +4,9 @@ import {
   mkdtemp,
   readFile,
   realpath,
+  rename,
   rm,
+  symlink,
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -984,6 +986,14 @@ describe("Codex behind the port", () => {
       "gpt-small",
       "gpt-own",
     ]);
+  });
+
+  it("S2: starts nowhere to list models once its workspace leads elsewhere", async () => {
+    await rename(workspace, join(directory, "moved"));
+    await symlink(tmpdir(), workspace);
+    await expect(connect().agents.listModels({})).rejects.toThrow(
+      `workspace "${workspace}" is not where it was`,
+    );
   });
 
   it("says what to do when the program is not installed", async () => {

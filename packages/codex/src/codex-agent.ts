@@ -1,5 +1,5 @@
 import { ApprovalMode } from "@devtool/schema";
-import type { Agent } from "@devtool/server/agent";
+import { type Agent, assertWorkspaceInPlace } from "@devtool/server/agent";
 import { CodexExecutor, type CodexHost } from "./codex-executor.ts";
 import { listCodexModels } from "./codex-models.ts";
 import type { CodexOptions } from "./codex-options.ts";
@@ -62,7 +62,8 @@ export function codexAgent(options: CodexOptions = {}): Agent {
               : `/${commandPath.join(" ")} does not exist: this agent has no commands`,
         },
         createExecutor: () => new CodexExecutor(host),
-        models: (signal) => {
+        models: async (signal) => {
+          assertWorkspaceInPlace(workspace ?? "");
           const workingDirectory =
             workspace ?? workspaceRoots[0] ?? process.cwd();
           return listCodexModels(

@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Task } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
+  assertWorkspaceInPlace,
   Code,
   DevtoolError,
   type StdioCommand,
@@ -52,6 +53,8 @@ export async function openThread(
       return { ...idle, threadId: known, warning: "" };
     }
     await server?.[Symbol.asyncDispose]();
+    // Another server may have worked in the conversation for a while.
+    assertWorkspaceInPlace(task.settings?.workspacePath ?? "");
     const workingDirectory = task.settings?.workspacePath || process.cwd();
     server = await AppServer.start(
       { ...command, workingDirectory },

@@ -19,7 +19,6 @@ import {
 } from "@devtool/schema/json";
 import {
   abortable,
-  assertWorkspaceInPlace,
   Code,
   DevtoolError,
   JsonLines,
@@ -158,14 +157,13 @@ export class AppServer implements AsyncDisposable {
 
   /**
    * Starts a process and initializes the connection. Throws a `DevtoolError`
-   * when that fails, or the directory is not where it was.
+   * when that fails.
    */
   static async start(
     command: StdioCommand,
     limits: AppServerLimits,
     signal: AbortSignal,
   ): Promise<AppServer> {
-    assertWorkspaceInPlace(command.workingDirectory);
     const server = new AppServer(command, limits);
     try {
       const clientInfo = {
