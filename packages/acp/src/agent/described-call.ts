@@ -75,10 +75,12 @@ export class DescribedCall {
     this.#input = piece.rawInput ?? this.#input;
     this.#output = piece.rawOutput ?? this.#output;
     if (piece.content) this.#content = [piece.content].flat();
-    if (Array.isArray(piece.locations)) {
-      this.#locations = piece.locations.flatMap(
-        (location) => stringOrEmpty(objectOrEmpty(location).path) || [],
-      );
+    if (piece.locations) {
+      this.#locations = [piece.locations]
+        .flat()
+        .flatMap(
+          (location) => wordsOf(objectOrEmpty(location).path ?? location) || [],
+        );
     }
     this.#meta = { ...this.#meta, ...objectOrEmpty(piece._meta) };
   }

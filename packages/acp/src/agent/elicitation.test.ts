@@ -71,21 +71,25 @@ describe("a form with an odd element", () => {
     ]);
   });
 
-  it.each(["toString", true, "missing"])(
-    "can be sent without the required field %j, which it does not have",
-    (name) => {
-      const requestedSchema = {
-        properties: { note: { type: "string", default: "none" } },
-        required: [name],
-      };
-      const params = { mode: "form", message: "Why?", requestedSchema };
-      const task = create(TaskSchema, {});
-      expect(elicitationResponse(params, ANSWER, task)).toEqual({
-        action: "accept",
-        content: { note: "none" },
-      });
-    },
-  );
+  it.each([
+    ["toString", { action: "cancel" }],
+    [true, { action: "accept", content: { note: "none" } }],
+  ])("asks for a required field that it does not describe: %j", (name, end) => {
+    const note = { type: "string", default: "none" };
+    const params = {
+      mode: "form",
+      message: "Why?",
+      requestedSchema: { properties: { note }, required: [name] },
+    };
+    expect(elicitationResponse(params, ANSWER, create(TaskSchema, {}))).toEqual(
+      end,
+    );
+    expect(ask({ note }, { required: [name] })?.details.value).toMatchObject({
+      description: expect.stringContaining(
+        name === true ? "value of:\n- note" : "- toString: any value, required",
+      ),
+    });
+  });
 });
 
 describe("the user's answer to a form", () => {

@@ -136,7 +136,7 @@ function describe(params: JsonObject): string | undefined {
   }
   if (params.mode !== "form") return undefined;
   const schema = params.requestedSchema ?? {};
-  const { properties, type, title, description, ...others } =
+  const { properties, type, title, description, required, ...others } =
     objectOrEmpty(schema);
   const isForm =
     isObject(schema) &&
@@ -144,10 +144,10 @@ function describe(params: JsonObject): string | undefined {
     (isObject(properties) || Object.keys(others).length === 0) &&
     fieldsOf(params).every(([name]) => name.isWellFormed());
   if (!isForm) return undefined;
-  const required = requiredOf(params);
+  const needed = requiredOf(params);
   const lines = fieldsOf(params).map(
     ([name, field]) =>
-      `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
+      `- ${name}: ${describeField(field)}${needed.includes(name) ? ", required" : ""}`,
   );
   const heading =
     lines.length === 1
@@ -156,12 +156,15 @@ function describe(params: JsonObject): string | undefined {
   return [message, ...(lines.length > 0 ? [heading, ...lines] : [])].join("\n");
 }
 
-function fieldsOf({
-  requestedSchema,
-}: JsonObject): (readonly [string, JsonObject])[] {
-  return Object.entries(
-    objectOrEmpty(objectOrEmpty(requestedSchema).properties),
-  ).map(([name, schema]) => [
+function fieldsOf(params: JsonObject): (readonly [string, JsonObject])[] {
+  const { properties } = objectOrEmpty(params.requestedSchema);
+  const fields = objectOrEmpty(properties);
+  // A field may be required without being described.
+  const others = requiredOf(params).filter(
+    (name) => !Object.hasOwn(fields, name),
+  );
+  const named = others.map((name) => [name, null] as const);
+  return [...Object.entries(fields), ...named].map(([name, schema]) => [
     name,
     isObject(schema) ? schema : { title: wordsOf(schema) || "any value" },
   ]);
@@ -170,7 +173,6 @@ function fieldsOf({
 /** Returns the names of the fields of a form that need a value. */
 function requiredOf(params: JsonObject): string[] {
   const { required } = objectOrEmpty(params.requestedSchema);
-  return fieldsOf(params)
-    .map(([name]) => name)
-    .filter((name) => listOrEmpty(required).includes(name));
+  const names = listOrEmpty(required).map(stringOrEmpty);
+  return [...new Set(names)].filter((name) => name !== "");
 }

@@ -71,20 +71,19 @@ export class PermissionOptions {
   /** @param offered what the agent sends as options, which may be anything */
   constructor(offered: unknown) {
     const sent: unknown[] = [offered ?? []].flat();
-    const options = sent.flatMap((each) => optionFrom(each) ?? []);
     // Of options with the same id the first is kept, and none if they differ in
     // kind or go differently far: an answer with that id would be ambiguous.
     const usable = [
-      ...Map.groupBy(options, ({ optionId }) => optionId).values(),
-    ].flatMap(([first, ...others]) =>
-      first &&
-      others.every(
+      ...Map.groupBy(sent, (each) => objectOrEmpty(each).optionId).values(),
+    ].flatMap((same) => {
+      const [first, ...others] = same.map(optionFrom);
+      const isClear = others.every(
         (other) =>
-          other.kind === first.kind && reachOf(other) === reachOf(first),
-      )
-        ? [first]
-        : [],
-    );
+          other?.kind === first?.kind &&
+          (first && reachOf(first)) === (other && reachOf(other)),
+      );
+      return first && isClear ? [first] : [];
+    });
     this.#reject =
       usable.find(({ kind }) => kind === "reject_once") ??
       usable.find(({ kind }) => kind === "reject_always");

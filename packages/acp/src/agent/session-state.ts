@@ -39,11 +39,10 @@ export type OnOdd = (odd: unknown) => void;
 /** Reads the answer that opened a session, which may be anything. */
 export function sessionState(answer: unknown, onOdd: OnOdd): SessionState {
   const { modes = null, configOptions, models = null } = objectOrEmpty(answer);
-  for (const odd of [modes, models]) {
-    if (odd !== null && !isObject(odd)) onOdd(odd);
-  }
-  const { availableModes, currentModeId } = objectOrEmpty(modes);
-  const { availableModels, currentModelId } = objectOrEmpty(models);
+  const { availableModes = null, currentModeId } = objectOrEmpty(modes);
+  const { availableModels = null, currentModelId } = objectOrEmpty(models);
+  if (modes !== null && availableModes === null) onOdd(modes);
+  if (models !== null && availableModels === null) onOdd(models);
   const ids = named(availableModes, "id", onOdd).map(([id]) => id);
   return {
     modes: isObject(modes)
