@@ -468,8 +468,9 @@ function check(script: AgentScript, odd: Odd, played: Played): void {
 
   const state = TaskState[task.state];
   if (script.needsLogin && state === "AUTH_REQUIRED") {
-    const offered = missingOf(wordsIn(odd.json), task.stateText);
-    expect(offered, why).toEqual([]);
+    const lost = missingOf(wordsIn(odd.json), task.stateText);
+    const isCut = task.stateText.includes("more characters]");
+    expect(isCut ? [] : lost, why).toEqual([]);
   } else if (isAnswer && state === "FAILED") {
     expect(task.error, why).not.toBe("");
   } else {
