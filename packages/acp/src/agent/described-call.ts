@@ -375,7 +375,8 @@ function isDiff(
   return (
     item.type === "diff" &&
     typeof item.path === "string" &&
-    typeof item.newText === "string"
+    typeof item.newText === "string" &&
+    typeof (item.oldText ?? "") === "string"
   );
 }
 
