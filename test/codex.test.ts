@@ -504,7 +504,7 @@ describe("Codex behind the port", () => {
     expect(JSON.parse(wordsIn(declined))).toMatchObject({ action: "decline" });
   });
 
-  it("names the MCP servers that fail, and says for /mcp that Codex manages its own", async () => {
+  it("names the MCP servers that fail, and lists them with the others for /mcp list", async () => {
     await server.close();
     await start({ config: { mcp_servers: { works: {}, broken: {} } } });
     const task = await send("say Hi.");
@@ -519,10 +519,23 @@ describe("Codex behind the port", () => {
     expect(notices).toEqual([
       'Codex\'s MCP server "broken" cannot be used: no such program',
     ]);
-    const { result } = await connect().commands.runSlashCommand({
-      command: { commandPath: ["mcp", "list"], args: "" },
+    expect(await listMcp(task)).toBe(
+      "works - ready, 1 tool\nA server that cannot be read: 5\nbroken - failed: no such program",
+    );
+  });
+
+  it("says for /mcp list that a Codex is too old for it", async () => {
+    await server.close();
+    await start({
+      environment: {
+        CODEX_HOME: home,
+        PATH: process.env.PATH ?? "",
+        OLD_CODEX: "1",
+      },
     });
-    expect(result?.message).toContain("Codex manages its MCP servers itself");
+    const task = await send("say Hi.");
+    expect(await listMcp(task)).toContain("does not list its MCP servers");
+    expect(wordsIn(await send("say Still.", "m2", task))).toBe("Still.");
   });
 
   it("refuses a request that it does not support, by its name", async () => {
@@ -1031,6 +1044,25 @@ describe("Codex behind the port", () => {
         interceptors,
       }),
     );
+  }
+
+  /** The answer to `/mcp list` in a conversation. */
+  async function listMcp({ contextId }: Task): Promise<string> {
+    const { result } = await connect().commands.runSlashCommand({
+      command: { commandPath: ["mcp", "list"], args: "" },
+      contextId,
+    });
+    const taskId = result?.executionId ?? "";
+    await expect
+      .poll(async () => (await read(taskId)).state)
+      .toBe(TaskState.COMPLETED);
+    const { history } = await read(taskId);
+    return history
+      .flatMap(({ parts }) => parts)
+      .flatMap(({ content }) =>
+        content.case === "text" ? [content.value] : [],
+      )
+      .join("");
   }
 
   function client(): Client {

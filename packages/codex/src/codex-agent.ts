@@ -3,6 +3,7 @@ import { type Agent, assertWorkspaceInPlace } from "@devtool/server/agent";
 import { CodexExecutor, type CodexHost } from "./codex-executor.ts";
 import { listCodexModels } from "./codex-models.ts";
 import type { CodexOptions } from "./codex-options.ts";
+import { checkCommand, MCP_LIST } from "./mcp-list.ts";
 import { ThreadPool } from "./thread-pool.ts";
 
 const DEFAULT_COMMAND = ["codex", "app-server"];
@@ -55,11 +56,8 @@ export function codexAgent(options: CodexOptions = {}): Agent {
           approvalMode: options.approvalMode ?? ApprovalMode.DEFAULT,
         },
         commands: {
-          list: async () => [],
-          check: async ({ commandPath }) =>
-            commandPath[0] === "mcp"
-              ? "Codex manages its MCP servers itself: the conversation names those that fail, and codex mcp list shows its configuration"
-              : `/${commandPath.join(" ")} does not exist: this agent has no commands`,
+          list: async () => [MCP_LIST],
+          check: async ({ commandPath }) => checkCommand(commandPath),
         },
         createExecutor: () => new CodexExecutor(host),
         models: async (signal) => {

@@ -20,6 +20,7 @@ import type {
   Turn,
   TurnEnd,
 } from "@devtool/server/agent";
+import { listMcpServers } from "./mcp-list.ts";
 import { type OpenThread, openThread, type ThreadHost } from "./open-thread.ts";
 import { modelOf, permissionMode, turnSettings } from "./thread-settings.ts";
 import type { AnsweredCall } from "./turn/answered-calls.ts";
@@ -61,6 +62,7 @@ export class CodexExecutor implements AgentExecutor {
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    if (turn.task.command) return yield* this.#listMcpServers(turn, signal);
     // The calls that were answered while no executor ran.
     let answered: readonly AnsweredCall[] = turn.news.answers.flatMap(
       (answer) => {
@@ -94,6 +96,25 @@ export class CodexExecutor implements AgentExecutor {
       const text = `${failure.message}: it is started again`;
       yield { case: "notice", value: create(NoticeSchema, { text }) };
       input = continuation(answered, turn.task);
+    }
+  }
+
+  /** Answers `/mcp list`, the only command. */
+  async *#listMcpServers(
+    turn: Turn,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const { threadId, warning, ...loaded } = await openThread(
+      this.#host,
+      turn,
+      signal,
+    );
+    try {
+      yield* beginningOf(turn, { threadId, warning }, []);
+      const value = await listMcpServers(loaded.server, threadId, signal);
+      yield { case: "text", value };
+    } finally {
+      await this.#host.pool.giveBack(threadId, loaded);
     }
   }
 

@@ -16,6 +16,7 @@ import {
   isObject,
   objectOrEmpty,
   parseJsonOrUndefined,
+  stringOrEmpty,
 } from "@devtool/schema/json";
 import {
   abortable,
@@ -50,6 +51,7 @@ export const CALLED_METHODS = [
   "initialize",
   "account/read",
   "model/list",
+  "mcpServerStatus/list",
   "thread/start",
   "thread/resume",
   "thread/fork",
@@ -147,6 +149,7 @@ export class AppServer implements AsyncDisposable {
   #sink: MessageSink | undefined;
   /** What arrived without a sink and is kept for the next one. */
   readonly #held: ServerMessage[] = [];
+  readonly #failedMcpServers = new Map<string, string>();
   #lastId = 0;
 
   private constructor(command: StdioCommand, limits: AppServerLimits) {
@@ -184,6 +187,11 @@ export class AppServer implements AsyncDisposable {
   /** The process id; undefined when the process could not be started. */
   get pid(): number | undefined {
     return this.#process.pid;
+  }
+
+  /** Why MCP servers did not start, by their names. */
+  get failedMcpServers(): ReadonlyMap<string, string> {
+    return this.#failedMcpServers;
   }
 
   /** Why the connection has ended; undefined while it is open. */
@@ -338,6 +346,7 @@ export class AppServer implements AsyncDisposable {
       return;
     }
     const content = { method, params: objectOrEmpty(params) };
+    if (method === MCP_STATUS) this.#noteMcpStatus(content.params);
     if (this.#sink) {
       this.#sink.put(
         isId
@@ -353,6 +362,14 @@ export class AppServer implements AsyncDisposable {
     } else if (method === MCP_STATUS && this.#held.length < MAX_HELD) {
       this.#held.push({ case: "notification", ...content });
     }
+  }
+
+  #noteMcpStatus({ name, status, error }: JsonObject): void {
+    const server = stringOrEmpty(name);
+    this.#failedMcpServers.delete(server);
+    if (status !== "failed" || this.#failedMcpServers.size >= MAX_HELD) return;
+    const why = stringOrEmpty(error) || "it did not start";
+    this.#failedMcpServers.set(server, why);
   }
 
   /** Ends the process at once. */

@@ -82,6 +82,10 @@ async function respond(
       });
     case "model/list":
       return reply(modelPage(params));
+    case "mcpServerStatus/list":
+      return process.env.OLD_CODEX
+        ? refuse(`Invalid request: unknown variant \`${method}\``)
+        : reply(mcpPage(params));
     case "thread/start":
     case "thread/fork":
       for (const name of Object.keys(
@@ -140,6 +144,18 @@ function modelPage({ cursor }: Json): Json {
     ],
     nextCursor,
   };
+}
+
+/** Returns a page of the list of MCP servers, which has two. */
+function mcpPage({ cursor }: Json): Json {
+  const of = (name: string, tools: Json): Json => ({
+    name,
+    tools,
+    authStatus: "unsupported",
+  });
+  return cursor === "2"
+    ? { data: [of("broken", {}), 5], nextCursor: null }
+    : { data: [of("works", { look: { name: "look" } })], nextCursor: "2" };
 }
 
 function startThread(): Json {

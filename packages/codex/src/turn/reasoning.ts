@@ -28,7 +28,8 @@ export class Reasoning {
     const pieces = this.#parts.get(stringOrEmpty(id)) ?? [];
     this.#parts.delete(stringOrEmpty(id));
     const sent = elementsOf(summary);
-    const isWhole = sent.every((part) => typeof part === "string");
+    const isWhole =
+      Array.isArray(summary) && sent.every((part) => typeof part === "string");
     const texts = [
       [...(isWhole ? [] : pieces), ...sent.map(wordsOf)],
       pieces,
