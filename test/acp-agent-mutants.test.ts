@@ -46,7 +46,7 @@ const WORLDS = 8;
 
 /** The words of a validator or of JavaScript, which help nobody. */
 const DUMP =
-  /_errors|Zod|invalid_type|Invalid input|Cannot (read|destructure)|is not (a function|iterable)|undefined|\[object Object\]/;
+  /_errors|Zod|invalid_type|Invalid input|Cannot (read|destructure)|is not (a function|iterable)|undefined(?! of ACP)|\[object Object\]/;
 
 const OPTIONS = [
   { optionId: "o-yes", name: "sayonce", kind: "allow_once" },
