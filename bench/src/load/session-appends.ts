@@ -10,7 +10,7 @@ import { abortable } from "@devtool/server/agent";
 import {
   Conversation,
   EventLog,
-  TaskSession,
+  OpenTask,
   type TaskStore,
 } from "@devtool/server/testing";
 
@@ -28,7 +28,7 @@ const BUSY: AgentExecutor = {
  * comes after it.
  */
 export function appendsOf(
-  session: TaskSession,
+  session: OpenTask,
 ): readonly (() => Promise<unknown>)[] {
   const message = said("x".repeat(100));
   return [
@@ -38,7 +38,7 @@ export function appendsOf(
 }
 
 /** Begins a task whose agent is at work. */
-export async function beginSession(store: TaskStore): Promise<TaskSession> {
+export async function beginSession(store: TaskStore): Promise<OpenTask> {
   const task = { ...emptyTask(), id: crypto.randomUUID(), contextId: "c" };
   const log = new EventLog({
     store,
@@ -46,7 +46,7 @@ export async function beginSession(store: TaskStore): Promise<TaskSession> {
     conversation: new Conversation(),
     now: () => new Date(),
   });
-  const session = new TaskSession({
+  const session = new OpenTask({
     log,
     executor: BUSY,
     earlier: async () => [],

@@ -17,10 +17,10 @@ import { Conversation } from "../src/task/conversation.ts";
 import { EventLog } from "../src/task/event-log.ts";
 import { readTask } from "../src/task/read-task.ts";
 import type { Incoming } from "../src/task/task-handle.ts";
-import { TaskSession } from "../src/task/task-session.ts";
+import { OpenTask } from "../src/task/open-task.ts";
 
 /** Returns the ids of the queued messages. */
-export function waiting({ task }: TaskSession): string[] {
+export function waiting({ task }: OpenTask): string[] {
   return task.queuedMessages.map(({ message }) => message?.messageId ?? "");
 }
 
@@ -56,7 +56,7 @@ export async function begin(
   executor: AgentExecutor,
   store = new MemoryTaskStore(),
   created: MessageInitShape<typeof TaskCreatedSchema> = {},
-): Promise<TaskSession> {
+): Promise<OpenTask> {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
   const log = new EventLog({
     store,
@@ -64,7 +64,7 @@ export async function begin(
     now: () => new Date(0),
     conversation: new Conversation(),
   });
-  const session = new TaskSession({ log, executor, earlier: async () => [] });
+  const session = new OpenTask({ log, executor, earlier: async () => [] });
   await session.create(
     create(TaskCreatedSchema, { message: text("first"), ...created }),
   );
@@ -75,7 +75,7 @@ export async function begin(
 export async function reopen(
   executor: AgentExecutor,
   store: MemoryTaskStore,
-): Promise<TaskSession> {
+): Promise<OpenTask> {
   const task =
     (await readTask(store, "t1")) ?? expect.fail("the store has the task");
   const log = new EventLog({
@@ -84,7 +84,7 @@ export async function reopen(
     now: () => new Date(0),
     conversation: new Conversation(),
   });
-  const session = new TaskSession({ log, executor, earlier: async () => [] });
+  const session = new OpenTask({ log, executor, earlier: async () => [] });
   await session.recover();
   return session;
 }
@@ -99,7 +99,7 @@ export function eventsOf(store: MemoryTaskStore): Promise<TaskEvent[]> {
  * session's task.
  */
 export async function until(
-  session: TaskSession,
+  session: OpenTask,
   isIt: (event: TaskEvent) => boolean,
 ): Promise<TaskEvent> {
   let task = emptyTask();
@@ -113,7 +113,7 @@ export async function until(
 }
 
 /** Reads the events of a task until it has completed, each with its state. */
-export async function loggedUntilEnd(session: TaskSession): Promise<string[]> {
+export async function loggedUntilEnd(session: OpenTask): Promise<string[]> {
   const logged: string[] = [];
   for await (const { payload, state } of session.log.read(
     0n,

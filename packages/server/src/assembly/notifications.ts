@@ -1,5 +1,5 @@
 import { PushFormat } from "@devtool/schema";
-import type { SessionRegistry } from "../fleet/session-registry.ts";
+import type { OpenTasks } from "../fleet/open-tasks.ts";
 import {
   hideSecretsInEvent,
   hideSecretsInTask,
@@ -25,7 +25,7 @@ export interface NotificationsOptions {
   readonly store: TaskStore;
   readonly configs: PushConfigStore;
   /** Opens the task whose log records that a config has ended. */
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   /**
    * The leases, changes and inbox of the servers that share the store;
    * undefined when this server has it alone.
@@ -107,7 +107,7 @@ export function createNotifications(
     onEnded: async (subscription, text) => {
       try {
         using held = await registry.get(pushConfigKey(subscription).taskId);
-        await held?.session.addNotice(text);
+        await held?.handle.addNotice(text);
       } catch (reason) {
         onError(reason);
       }

@@ -9,7 +9,7 @@ import {
 } from "../files/workspace-roots.ts";
 import { createAgentConversations } from "../fleet/agent-conversations.ts";
 import { InboxWorker } from "../fleet/inbox-worker.ts";
-import { SessionRegistry } from "../fleet/session-registry.ts";
+import { OpenTasks } from "../fleet/open-tasks.ts";
 import { Takeover } from "../fleet/takeover.ts";
 import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
@@ -66,7 +66,7 @@ export interface Surroundings extends Place {
 /** The parts of a server, before its agents are open. */
 interface ServerParts {
   readonly store: TaskStore;
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
   /**
@@ -181,7 +181,7 @@ function createParts(
   const roots = rootsOf(options);
   const operatorMode = (name: string): ApprovalMode =>
     agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED;
-  const registry = new SessionRegistry({
+  const registry = new OpenTasks({
     store,
     createExecutor: (task) => agents.createExecutor(task),
     modelNameOf: (task) => agents.modelNameOf(task),
@@ -248,7 +248,7 @@ function rootsOf({
 interface HandlerParts {
   readonly roots: WorkspaceRoots;
   readonly operatorMode: (agent: string) => ApprovalMode;
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   readonly store: TaskStore;
   readonly notifications: Notifications;
   readonly limits: ServerLimits;
@@ -316,7 +316,7 @@ function createHandlers(
     ),
     offers: async (taskId, context) => {
       using held = await exchanges.find(taskId, principalOf(context));
-      return await agents.offersOf(held.session.task, context.signal);
+      return await agents.offersOf(held.handle.task, context.signal);
     },
     recipientOf: (message, context) =>
       exchanges.recipientOf(message, principalOf(context)),

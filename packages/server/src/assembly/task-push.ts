@@ -1,19 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { InboxRequestSchema } from "@devtool/schema";
 import { askOwner } from "../fleet/ask-owner.ts";
-import type {
-  SessionRegistry,
-  TaskCompanion,
-} from "../fleet/session-registry.ts";
+import type { OpenTasks, TaskCompanion } from "../fleet/open-tasks.ts";
 import type { PushNotifier } from "../push/push-notifier.ts";
 import type { PushConfigKey } from "../store/push-config-store.ts";
 import type { SharedTasks } from "../store/task-store.ts";
-import type { TaskSession } from "../task/task-session.ts";
+import type { OpenTask } from "../task/open-task.ts";
 
 /** Dependencies of `TaskPush`. */
 export interface TaskPushOptions {
   readonly notifier: PushNotifier;
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   readonly shared: SharedTasks;
   /**
    * The fences under which this server has tasks, by their ids. The notifier
@@ -37,7 +34,7 @@ export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
     this.#options = options;
   }
 
-  opened(session: TaskSession): void {
+  opened(session: OpenTask): void {
     this.#own(session);
     const { notifier, onError } = this.#options;
     notifier.resume(session.task.id).catch(onError);
@@ -60,7 +57,7 @@ export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
   async changed({ taskId, configId }: PushConfigKey): Promise<void> {
     const { registry, shared } = this.#options;
     using own = await registry.own(taskId);
-    if (own) return this.take(own.session, configId);
+    if (own) return this.take(own.handle, configId);
     await askOwner(
       shared,
       taskId,
@@ -71,12 +68,12 @@ export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
   }
 
   /** Applies a config of a task that this server runs. */
-  async take(session: TaskSession, configId: string): Promise<void> {
+  async take(session: OpenTask, configId: string): Promise<void> {
     this.#own(session);
     await this.#options.notifier.changed({ taskId: session.task.id, configId });
   }
 
-  #own({ task: { id }, fence, log }: TaskSession): void {
+  #own({ task: { id }, fence, log }: OpenTask): void {
     const { fences } = this.#options;
     if (fences.get(id) === fence) return;
     fences.set(id, fence);

@@ -1,6 +1,6 @@
 import type { AgentConversations } from "../agent/agent.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import type { SessionRegistry } from "./session-registry.ts";
+import type { OpenTasks } from "./open-tasks.ts";
 
 /**
  * The maximum number of a context's latest tasks that are searched for one that
@@ -10,7 +10,7 @@ const MAX_SEARCHED = 50;
 
 /** Creates the access to a server's conversations for its agents. */
 export function createAgentConversations(
-  registry: SessionRegistry,
+  registry: OpenTasks,
   store: TaskStore,
 ): AgentConversations {
   return {
@@ -23,14 +23,14 @@ export function createAgentConversations(
       });
       for (const { last } of tasks) {
         using held = await registry.get(last.taskId);
-        const task = held?.session.task;
+        const task = held?.handle.task;
         if (task && !task.command) return task;
       }
       return undefined;
     },
     async summarize(taskId, make) {
       using held = await registry.get(taskId);
-      return await held?.session.summarize(make);
+      return await held?.handle.summarize(make);
     },
   };
 }

@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { InboxReply, TaskInbox } from "../store/task-inbox.ts";
 import { InboxWorker } from "./inbox-worker.ts";
-import { SessionRegistry } from "./session-registry.ts";
+import { OpenTasks } from "./open-tasks.ts";
 
 describe("a request of another server for a task of this one", () => {
   it("is replied to again when the reply could not be stored, and not refused", async () => {
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store: new MemoryTaskStore(),
       createExecutor: () => ({ async *execute() {} }),
       now: () => new Date(0),
@@ -31,7 +31,7 @@ describe("a request of another server for a task of this one", () => {
     expect(await Promise.race([failed.promise, inbox.stored])).toMatchObject({
       message: "no connection",
     });
-    expect(held.session.extensionActive).toBe(true);
+    expect(held.handle.extensionActive).toBe(true);
     inbox.isBroken = false;
     inbox.wake();
     expect(await inbox.stored).toMatchObject({ case: "taken" });

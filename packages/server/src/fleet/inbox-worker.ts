@@ -1,22 +1,19 @@
 import { assertJsonEncodable, MessageSchema, TaskState } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { InboxEntry, InboxReply, TaskInbox } from "../store/task-inbox.ts";
-import type { TaskSession } from "../task/task-session.ts";
+import type { OpenTask } from "../task/open-task.ts";
 import { refusalOf } from "./ask-owner.ts";
-import type { SessionRegistry } from "./session-registry.ts";
+import type { OpenTasks } from "./open-tasks.ts";
 
 /** Dependencies of `InboxWorker`. */
 export interface InboxWorkerOptions {
   readonly inbox: TaskInbox;
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   /**
    * Starts, replaces or ends the posts to a push config that was stored or
    * deleted.
    */
-  readonly onPushConfig: (
-    session: TaskSession,
-    configId: string,
-  ) => Promise<void>;
+  readonly onPushConfig: (session: OpenTask, configId: string) => Promise<void>;
   /** Gets the errors after which an entry is tried again. */
   readonly onError: (reason: unknown) => void;
 }
@@ -89,7 +86,7 @@ export class InboxWorker implements AsyncDisposable {
     const { inbox, registry } = this.#options;
     using held = await registry.own(taskId);
     if (!held) return;
-    const { session } = held;
+    const { handle: session } = held;
     // The next entry is read after the reply to the one before, and under the
     // lease: so none is taken twice.
     while (!this.#isClosed) {
@@ -117,7 +114,7 @@ export class InboxWorker implements AsyncDisposable {
  * also stored the reply.
  */
 async function applyRequest(
-  session: TaskSession,
+  session: OpenTask,
   { id, request: { request } }: InboxEntry,
   { onPushConfig }: Pick<InboxWorkerOptions, "onPushConfig">,
 ): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { TaskEvent } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code, DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import { SessionRegistry } from "./session-registry.ts";
+import { OpenTasks } from "./open-tasks.ts";
 import { Takeover } from "./takeover.ts";
 
 function unused(): never {
@@ -12,7 +12,7 @@ function unused(): never {
 describe("Takeover", () => {
   it("looks at once when a server gives its tasks up, also when it does so during a look", async () => {
     await using store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store,
       createExecutor: unused,
       now: () => new Date(),
@@ -143,7 +143,7 @@ describe("Takeover", () => {
  */
 function readingTasks() {
   const store = new FailingStore();
-  const registry = new SessionRegistry({
+  const registry = new OpenTasks({
     store,
     createExecutor: unused,
     now: () => new Date(),

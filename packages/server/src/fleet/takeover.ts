@@ -1,6 +1,6 @@
 import { isDataLoss, isUnavailable } from "../errors.ts";
 import type { SharedTasks } from "../store/task-store.ts";
-import type { SessionRegistry } from "./session-registry.ts";
+import type { OpenTasks } from "./open-tasks.ts";
 
 /**
  * The time in milliseconds after which tasks of an unreachable workspace, and
@@ -31,7 +31,7 @@ interface Retry {
 
 /** Dependencies of `Takeover`. */
 export interface TakeoverOptions {
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   readonly shared: Pick<SharedTasks, "leases" | "changes">;
   readonly clock: {
     /** Returns the time in milliseconds since 1970. */

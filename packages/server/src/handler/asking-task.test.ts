@@ -8,7 +8,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
-import { SessionRegistry } from "../fleet/session-registry.ts";
+import { OpenTasks } from "../fleet/open-tasks.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { findAsking } from "./asking-task.ts";
 
@@ -17,7 +17,7 @@ const signal = AbortSignal.timeout(60_000);
 describe("an answer without a task id (TOOL-5)", () => {
   it("finds the one session of its task, even when more tasks ask than stay open", async () => {
     const store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store,
       createExecutor: asking,
       now: () => new Date(),
@@ -32,13 +32,13 @@ describe("an answer without a task id (TOOL-5)", () => {
       contextId: "",
       principal: "p",
     });
-    expect(found.session.task.id).toBe("t299");
+    expect(found.handle.task.id).toBe("t299");
     using again = await registry.get("t299");
-    expect(again?.session).toBe(found.session);
+    expect(again?.handle).toBe(found.handle);
   });
 });
 
-async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
+async function askIn(registry: OpenTasks, taskId: string): Promise<void> {
   const created = create(TaskCreatedSchema, {
     principal: "p",
     message: { messageId: taskId },
@@ -53,7 +53,7 @@ async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
     created,
   );
   let asked = 0;
-  for await (const { state } of held.session.read(0n, signal)) {
+  for await (const { state } of held.handle.read(0n, signal)) {
     // The state change when the call asks, and the one at the end of the turn.
     if (state === TaskState.INPUT_REQUIRED) asked++;
     if (asked === 2) return;

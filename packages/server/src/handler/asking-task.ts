@@ -11,14 +11,14 @@ import {
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, isDataLoss, quoted } from "../errors.ts";
-import type { SessionRegistry } from "../fleet/session-registry.ts";
+import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
-import type { HeldSession } from "../task/task-handle.ts";
+import type { HeldTask } from "../task/task-handle.ts";
 
 /** Access to the tasks that may ask. */
 interface Sessions {
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   readonly store: TaskStore;
 }
 
@@ -40,7 +40,7 @@ export async function findAsking(
   { registry, store }: Sessions,
   answers: readonly ToolCallConfirmation[],
   { contextId, principal }: ConversationKey,
-): Promise<HeldSession> {
+): Promise<HeldTask> {
   const waiting = listTaskIds(store, {
     principal,
     state: TaskState.INPUT_REQUIRED,

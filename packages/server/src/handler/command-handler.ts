@@ -105,7 +105,7 @@ export function createCommandHandler(
       const exchange = await exchanges.beginCommand(command, origin, principal);
       using held = exchange.held;
       return {
-        result: await firstResult(held.session, exchange.after, context.signal),
+        result: await firstResult(held.handle, exchange.after, context.signal),
       };
     },
   };

@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code } from "../errors.ts";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
-import { SessionRegistry } from "../fleet/session-registry.ts";
+import { OpenTasks } from "../fleet/open-tasks.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
@@ -20,7 +20,7 @@ import { Exchanges } from "./exchange.ts";
 describe("a message that arrives twice at the same time (STREAM-7)", () => {
   it("starts one exchange, whichever copy is read first", async () => {
     const store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store,
       createExecutor: silent,
       now,
@@ -30,7 +30,7 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
     const begun = await Promise.all(
       [1, 2, 3].map(() => exchanges.begin(request, "p")),
     );
-    expect(new Set(begun.map(({ held }) => held.session.task.id)).size).toBe(1);
+    expect(new Set(begun.map(({ held }) => held.handle.task.id)).size).toBe(1);
     expect(begun.map(({ replay }) => replay?.messageId)).toEqual([
       undefined,
       "m1",
@@ -43,7 +43,7 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
 
   it("is a retry whether it is sent to a task or, after the task has ended, to a new one that refers to it", async () => {
     const store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store,
       createExecutor: silent,
       now,
@@ -51,7 +51,7 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
     const exchanges = exchangesOf(registry, store);
     const { contextId, id: taskId } = (
       await exchanges.begin(requestOf("m1"), "p")
-    ).held.session.task;
+    ).held.handle.task;
     const to = (messageId: string) => requestOf(messageId, { taskId });
     const following = (messageId: string) =>
       requestOf(messageId, { contextId, referenceTaskIds: [taskId] });
@@ -60,9 +60,9 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
       (await exchanges.begin(following("m2"), "p")).replay?.messageId,
     ).toBe("m2");
     const { held } = await exchanges.begin(following("m3"), "p");
-    expect(held.session.task.id).not.toBe(taskId);
-    expect((await exchanges.begin(to("m3"), "p")).held.session.task.id).toBe(
-      held.session.task.id,
+    expect(held.handle.task.id).not.toBe(taskId);
+    expect((await exchanges.begin(to("m3"), "p")).held.handle.task.id).toBe(
+      held.handle.task.id,
     );
     const other = [
       requestOf("m2", { contextId }),
@@ -94,7 +94,7 @@ describe("a retry that names other settings (STREAM-7)", () => {
     "N1: is refused for %s, and one with the same is a retry",
     async (_name, first, second) => {
       const store = new MemoryTaskStore();
-      await using registry = new SessionRegistry({
+      await using registry = new OpenTasks({
         store,
         createExecutor: silent,
         now,
@@ -103,7 +103,7 @@ describe("a retry that names other settings (STREAM-7)", () => {
       const of = (messageId: string, settings: object, taskId = "") =>
         requestOf(messageId, { sessionSettings: settings, taskId });
       const { held } = await exchanges.begin(of("m1", first), "p");
-      const { id } = held.session.task;
+      const { id } = held.handle.task;
       await exchanges.begin(of("m2", first, id), "p");
       for (const [messageId, taskId] of [
         ["m1", ""],
@@ -122,7 +122,7 @@ describe("a retry that names other settings (STREAM-7)", () => {
 describe("a message in a conversation of many tasks", () => {
   it("reads only the latest of them from the store", async () => {
     const store = new CountingStore();
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store,
       createExecutor: silent,
       now,
@@ -168,7 +168,7 @@ function now(): Date {
   return new Date();
 }
 
-function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
+function exchangesOf(registry: OpenTasks, store: TaskStore): Exchanges {
   let count = 0;
   return new Exchanges({
     ...{

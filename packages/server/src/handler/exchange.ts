@@ -19,13 +19,13 @@ import { defined } from "@devtool/schema/json";
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { beginInWorkspace } from "../files/workspace-roots.ts";
-import type { SessionRegistry } from "../fleet/session-registry.ts";
+import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { KeyedQueue } from "../stream/keyed-queue.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
-import type { HeldSession } from "../task/task-handle.ts";
+import type { HeldTask } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { assertKept } from "./kept-settings.ts";
 import { assertKnown, assertLabel, assertName } from "./name-limit.ts";
@@ -52,7 +52,7 @@ export interface Exchange {
   /**
    * The session of the task. Whoever receives the exchange must dispose of it.
    */
-  readonly held: HeldSession;
+  readonly held: HeldTask;
   /** The sequence before the event that records the message. */
   readonly after: bigint;
   /** Set for a retry of a message, which started nothing. */
@@ -61,7 +61,7 @@ export interface Exchange {
 
 /** Dependencies of `Exchanges`. */
 export interface ExchangeOptions extends SessionOptions {
-  readonly registry: SessionRegistry;
+  readonly registry: OpenTasks;
   readonly store: TaskStore;
   /** The messages of which others are retries. */
   readonly messages: RecordedMessages;
@@ -185,17 +185,17 @@ export class Exchanges {
     principal: string,
   ): Promise<void> {
     using held = await this.find(taskId, principal);
-    assertKept(requested, held.session.task, this.#options);
+    assertKept(requested, held.handle.task, this.#options);
   }
 
   /**
    * Opens the session of a task. Throws `Code.NotFound` when the principal has
    * no such task.
    */
-  async find(taskId: string, principal: string): Promise<HeldSession> {
+  async find(taskId: string, principal: string): Promise<HeldTask> {
     using held =
       taskId === "" ? undefined : await this.#options.registry.get(taskId);
-    if (held?.session.task.principal === principal) return held.hold();
+    if (held?.handle.task.principal === principal) return held.hold();
     throw new DevtoolError(
       `task ${quoted(taskId)} does not exist`,
       Code.NotFound,
@@ -239,7 +239,7 @@ export class Exchanges {
    */
   async taskOf(taskId: string, principal: string): Promise<Task> {
     using held = await this.find(taskId, principal);
-    return held.session.task;
+    return held.handle.task;
   }
 
   /**
@@ -267,14 +267,14 @@ export class Exchanges {
       taskId === ""
         ? await findAsking(this.#options, answers, { contextId, principal })
         : await this.find(taskId, principal);
-    const { session } = held;
-    await this.#assertCapable(request, session.task, session.task);
-    assertFits(request, message, session.task, this.#options);
+    const { handle } = held;
+    await this.#assertCapable(request, handle.task, handle.task);
+    assertFits(request, message, handle.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
     // present one is kept with it, too.
     const approvalMode = request.sessionSettings?.approvalMode;
-    const sequence = await session.accept({
+    const sequence = await handle.accept({
       message,
       activateExtension,
       delivery,
@@ -384,8 +384,8 @@ export class Exchanges {
     }
     using held = await registry.get(event.taskId);
     if (!held) return undefined;
-    assertSameSettings(request, event, held.session.task, this.#options);
-    if (request.activateExtension) await held.session.activateExtension();
+    assertSameSettings(request, event, held.handle.task, this.#options);
+    if (request.activateExtension) await held.handle.activateExtension();
     const replay = create(ReplaySchema, { messageId, firstTime: event.time });
     return { held: held.hold(), after: event.sequence - 1n, replay };
   }

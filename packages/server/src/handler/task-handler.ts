@@ -17,7 +17,7 @@ import { Code, DevtoolError, invalid } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import type { HeldSession, TaskHandle } from "../task/task-handle.ts";
+import type { HeldTask, TaskHandle } from "../task/task-handle.ts";
 import { withAddressedAgent } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
@@ -58,14 +58,14 @@ export function createTaskHandler(
     },
     async getTask({ taskId }, context) {
       using held = await find(taskId, context);
-      return { task: taskForClients(held.session) };
+      return { task: taskForClients(held.handle) };
     },
     listTasks: (request, context) =>
       listTasks(store, request, principalOf(context)),
     async cancelTask({ taskId }, context) {
       using held = await find(taskId, context);
-      await held.session.cancel();
-      return { task: taskForClients(held.session) };
+      await held.handle.cancel();
+      return { task: taskForClients(held.handle) };
     },
     async withdrawMessage({ taskId, messageId }, context) {
       if (messageId === "") {
@@ -77,15 +77,15 @@ export function createTaskHandler(
         );
       }
       using held = await find(taskId, context);
-      await held.session.withdraw(messageId);
-      return { task: taskForClients(held.session) };
+      await held.handle.withdraw(messageId);
+      return { task: taskForClients(held.handle) };
     },
     async renameTask({ taskId, title, clientLabel }, context) {
       using held = await find(taskId, context);
       const line = readTitle("title", title);
       assertLabel("client_label", clientLabel);
-      await held.session.setTitle(line, clientLabel);
-      return { task: taskForClients(held.session) };
+      await held.handle.setTitle(line, clientLabel);
+      return { task: taskForClients(held.handle) };
     },
     // The stream is counted before its first event is read: a transport may
     // send the task first, and a client at the limit is refused before that.
@@ -128,7 +128,7 @@ async function beginExchange(
   const exchange = await exchanges.begin(request, principal, newTaskId);
   using held = exchange.held;
   await registrar.put(config, {
-    taskId: held.session.task.id,
+    taskId: held.handle.task.id,
     principal,
     after: exchange.after,
   });
@@ -145,15 +145,15 @@ async function finishExchange(
   signal: AbortSignal,
 ): Promise<{ readonly task: Task; readonly replay?: Replay }> {
   using held = begun;
-  const { session } = held;
+  const { handle } = held;
   // A task that is answered with a message alone is not shown, so a client
   // could not ask for it later.
-  if (!returnImmediately || session.task.replyOnly) {
-    for await (const event of session.read(after, signal)) {
+  if (!returnImmediately || handle.task.replyOnly) {
+    for await (const event of handle.read(after, signal)) {
       if (endsExchange(event)) break;
     }
   }
-  const task = taskForClients(session);
+  const task = taskForClients(handle);
   const history = exchangeHistory(task, message?.messageId ?? "");
   return defined({ task: { ...task, history }, replay });
 }
@@ -170,7 +170,7 @@ async function* followExchange(
   using _stream = stream;
   const { held: begun, after, replay } = await begin();
   using held = begun;
-  for await (const read of held.session.read(after, signal)) {
+  for await (const read of held.handle.read(after, signal)) {
     const event = hideSecretsInEvent(read);
     failpoint("devtool:exchange.show.before");
     yield replay && event.sequence === after + 1n
@@ -188,23 +188,23 @@ async function* follow(
   stream: Disposable,
   context: HandlerContext,
 ): AsyncIterable<{ readonly event: TaskEvent }> {
-  let held: HeldSession | undefined;
+  let held: HeldTask | undefined;
   // Not `using`: as it is compiled, it costs an idle stream 400 bytes.
   try {
     held = await exchanges.find(taskId, principalOf(context));
-    const { session } = held;
-    const { sequence: head, state } = session.task;
+    const { handle } = held;
+    const { sequence: head, state } = handle.task;
     if (afterSequence < 0n || afterSequence > head) {
       const problem = `after_sequence ${afterSequence} is out of range: task ${JSON.stringify(taskId)} is at ${head}`;
       const details = { field: "after_sequence", value: String(afterSequence) };
       throw new DevtoolError(problem, Code.OutOfRange, { details });
     }
     if (afterSequence === head && isTerminal(state)) return;
-    for await (const event of session.read(afterSequence, context.signal)) {
+    for await (const event of handle.read(afterSequence, context.signal)) {
       failpoint("devtool:subscription.show.before");
       yield { event: hideSecretsInEvent(event) };
       failpoint("devtool:subscription.show.after");
-      if (isTerminal(event.state) && event.sequence === session.task.sequence) {
+      if (isTerminal(event.state) && event.sequence === handle.task.sequence) {
         return;
       }
     }

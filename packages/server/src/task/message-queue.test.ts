@@ -11,7 +11,7 @@ import {
 import { SteppedAgent } from "../../test/stepped-agent.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import type { TaskSession } from "./task-session.ts";
+import type { OpenTask } from "./open-task.ts";
 
 describe("a message to a working task (STREAM-8)", () => {
   it("is queued until the turn ends, and the task stays working until the queue is empty", async () => {
@@ -120,12 +120,12 @@ describe("a message to a working task (STREAM-8)", () => {
   it.each([
     [
       "a cancellation",
-      (session: TaskSession) => session.cancel(),
+      (session: OpenTask) => session.cancel(),
       TaskState.CANCELED,
     ],
     [
       "a failure",
-      async (_session: TaskSession, agent: SteppedAgent) =>
+      async (_session: OpenTask, agent: SteppedAgent) =>
         agent.fail(new DevtoolError("no model", Code.Unavailable)),
       TaskState.FAILED,
     ],

@@ -119,27 +119,27 @@ export function assertNotEnded({ id, state }: Task): void {
 }
 
 /**
- * A session that the registry does not close before its holder disposes of this
- * object. Without it, the registry could close the session for the sake of
- * another task before its finder uses it.
+ * An open task that is not closed before its holder disposes of this object.
+ * Without it, it could be closed for the sake of another one before its finder
+ * uses it.
  */
-export class HeldSession<S extends TaskHandle = TaskHandle>
+export class HeldTask<Handle extends TaskHandle = TaskHandle>
   implements Disposable
 {
-  readonly session: S;
+  readonly handle: Handle;
   readonly #task: { holders: number };
   #isHeld = true;
 
-  /** @param task counts the holders of its session */
-  constructor(session: S, task: { holders: number }) {
-    this.session = session;
+  /** @param task counts the holders of its handle */
+  constructor(handle: Handle, task: { holders: number }) {
+    this.handle = handle;
     this.#task = task;
     task.holders++;
   }
 
-  /** Holds the session once more, for a caller that needs it longer. */
-  hold(): HeldSession<S> {
-    return new HeldSession(this.session, this.#task);
+  /** Holds the task once more, for a caller that needs it longer. */
+  hold(): HeldTask<Handle> {
+    return new HeldTask(this.handle, this.#task);
   }
 
   [Symbol.dispose](): void {

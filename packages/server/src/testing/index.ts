@@ -30,5 +30,5 @@ export { answeredCalls } from "../task/answer.ts";
 export { callEntries } from "../task/call-entry.ts";
 export { Conversation } from "../task/conversation.ts";
 export { EventLog } from "../task/event-log.ts";
-export { TaskSession } from "../task/task-session.ts";
+export { OpenTask } from "../task/open-task.ts";
 export { type CardKey, signCard } from "../transport/auth/card-signature.ts";

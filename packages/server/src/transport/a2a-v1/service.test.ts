@@ -16,7 +16,7 @@ import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
 import { WorkspaceRoots } from "../../files/workspace-roots.ts";
-import { SessionRegistry } from "../../fleet/session-registry.ts";
+import { OpenTasks } from "../../fleet/open-tasks.ts";
 import { createAgentListHandler } from "../../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../../handler/audit-handler.ts";
 import { OPERATOR } from "../../handler/caller.ts";
@@ -173,7 +173,7 @@ async function serving(more: Partial<A2aServiceOptions>) {
 
 function handlerOf(store: MemoryTaskStore): RequestHandler {
   const now = (): Date => new Date(0);
-  const registry = new SessionRegistry({
+  const registry = new OpenTasks({
     store,
     createExecutor: () => idle,
     now,

@@ -1,17 +1,17 @@
 import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
 import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
+import type { OpenTask } from "../task/open-task.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
 import { TaskFeed } from "../task/task-feed.ts";
-import { HeldSession } from "../task/task-handle.ts";
-import type { TaskSession } from "../task/task-session.ts";
+import { HeldTask } from "../task/task-handle.ts";
 import { stopping } from "../task/turn-entries.ts";
 import { FollowedTask } from "./followed-task.ts";
 import {
-  SessionOpener,
-  type SessionOpenerOptions,
+  TaskOpener,
+  type TaskOpenerOptions,
   type TaskPlace,
-} from "./session-opener.ts";
+} from "./task-opener.ts";
 import { WorkspaceReach } from "./workspace-reach.ts";
 
 /**
@@ -20,8 +20,8 @@ import { WorkspaceReach } from "./workspace-reach.ts";
  */
 const MAX_IDLE_SESSIONS = 256;
 
-/** Dependencies of `SessionRegistry`. */
-export interface SessionRegistryOptions extends SessionOpenerOptions {
+/** Dependencies of `OpenTasks`. */
+export interface OpenTasksOptions extends TaskOpenerOptions {
   /**
    * Throws when this server cannot work in the workspace of a task that another
    * one began. Default: it can in all.
@@ -32,7 +32,7 @@ export interface SessionRegistryOptions extends SessionOpenerOptions {
 /** Work of a server for its open tasks, beside that of their agents. */
 export interface TaskCompanion {
   /** Called when a task that exists was opened, under the session's lease. */
-  opened(session: TaskSession): void;
+  opened(session: OpenTask): void;
   /** Whether something is left to do for a task, so that it stays open. */
   isBusy(taskId: string): boolean;
   /** Called when a task is about to be closed. */
@@ -40,9 +40,9 @@ export interface TaskCompanion {
 }
 
 /** An open task, with the number of holders of its session. */
-interface OpenTask {
+interface OpenEntry {
   /** Resolves to undefined when the store has no such task. */
-  readonly opening: Promise<TaskSession | undefined>;
+  readonly opening: Promise<OpenTask | undefined>;
   holders: number;
 }
 
@@ -50,30 +50,30 @@ interface OpenTask {
  * The open tasks of this process. Each task is open at most once, and under a
  * lease where other servers use the store, so that its log has one writer.
  */
-export class SessionRegistry implements AsyncDisposable {
+export class OpenTasks implements AsyncDisposable {
   /** The changes of the open tasks. */
   readonly feed: TaskFeed = new TaskFeed();
   /** The changes that other servers make; undefined when none use the store. */
   readonly changes: TaskChanges | undefined;
   /** The workspaces in which this server can work. */
   readonly reach: WorkspaceReach;
-  readonly #options: SessionRegistryOptions;
+  readonly #options: OpenTasksOptions;
   /** The open tasks by id, the least recently used first. */
-  readonly #tasks = new Map<string, OpenTask>();
-  readonly #opener: SessionOpener;
+  readonly #tasks = new Map<string, OpenEntry>();
+  readonly #opener: TaskOpener;
   /** The sessions that are being closed because they failed. */
   readonly #closing = new Set<Promise<void>>();
   #companion: TaskCompanion | undefined;
   #isStopping = false;
 
-  constructor(options: SessionRegistryOptions) {
+  constructor(options: OpenTasksOptions) {
     this.#options = options;
     this.changes = options.shared?.changes;
     this.reach = new WorkspaceReach(
       options.store,
       options.shared && options.assertReachable,
     );
-    this.#opener = new SessionOpener(options, this.reach, this.feed);
+    this.#opener = new TaskOpener(options, this.reach, this.feed);
   }
 
   /**
@@ -89,7 +89,7 @@ export class SessionRegistry implements AsyncDisposable {
     taskId: string,
     place: TaskPlace,
     created: TaskCreated,
-  ): Promise<HeldSession> {
+  ): Promise<HeldTask> {
     if (this.#isStopping) throw stopping();
     const opening = this.#opener.create(taskId, place, created, (session) =>
       this.#closeLater(session),
@@ -110,7 +110,7 @@ export class SessionRegistry implements AsyncDisposable {
    * handle that asks the server which runs it. Undefined when the store has no
    * such task.
    */
-  async get(taskId: string): Promise<HeldSession | undefined> {
+  async get(taskId: string): Promise<HeldTask | undefined> {
     const own = await this.own(taskId);
     if (own) return own;
     const { store, shared } = this.#options;
@@ -119,7 +119,7 @@ export class SessionRegistry implements AsyncDisposable {
     const unreachable = this.reach.problemOf(
       task.settings?.workspacePath ?? "",
     );
-    return new HeldSession(
+    return new HeldTask(
       new FollowedTask({ store, shared, task, unreachable }),
       { holders: 0 },
     );
@@ -129,15 +129,15 @@ export class SessionRegistry implements AsyncDisposable {
    * Returns the session of a task. Undefined when the store has no such task,
    * or another server runs it.
    */
-  async own(taskId: string): Promise<HeldSession<TaskSession> | undefined> {
+  async own(taskId: string): Promise<HeldTask<OpenTask> | undefined> {
     const open = this.#tasks.get(taskId);
     if (!open && this.#isStopping) throw stopping();
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
-    if (held && !(await held.session.isCurrent())) {
+    if (held && !(await held.handle.isCurrent())) {
       if (this.#tasks.get(taskId) === task) {
-        this.#forget(taskId, held.session.task);
-        this.#closeLater(held.session);
+        this.#forget(taskId, held.handle.task);
+        this.#closeLater(held.handle);
       }
       return this.own(taskId);
     }
@@ -192,9 +192,7 @@ export class SessionRegistry implements AsyncDisposable {
     this.#tasks.clear();
   }
 
-  async #eachSession(
-    run: (session: TaskSession) => Promise<void>,
-  ): Promise<void> {
+  async #eachSession(run: (session: OpenTask) => Promise<void>): Promise<void> {
     const opened = [...this.#tasks.values()].map(async ({ opening }) => {
       // The caller that opened the task has the error.
       const session = await opening.catch(() => undefined);
@@ -209,8 +207,8 @@ export class SessionRegistry implements AsyncDisposable {
    */
   async #hold(
     taskId: string,
-    task: OpenTask,
-  ): Promise<HeldSession<TaskSession> | undefined> {
+    task: OpenEntry,
+  ): Promise<HeldTask<OpenTask> | undefined> {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
     // Counts as a holder, so that the session is not closed before the caller
@@ -219,7 +217,7 @@ export class SessionRegistry implements AsyncDisposable {
     try {
       const session = await task.opening;
       if (!session) this.#tasks.delete(taskId);
-      return session && new HeldSession(session, task);
+      return session && new HeldTask(session, task);
     } catch (reason) {
       this.#tasks.delete(taskId);
       throw reason;
@@ -232,7 +230,7 @@ export class SessionRegistry implements AsyncDisposable {
    * Opens a task of the store. Undefined when there is no such task, or another
    * server runs it.
    */
-  async #load(taskId: string): Promise<TaskSession | undefined> {
+  async #load(taskId: string): Promise<OpenTask | undefined> {
     const session = await this.#opener.load(taskId);
     if (session) this.#companion?.opened(session);
     return session;
@@ -248,7 +246,7 @@ export class SessionRegistry implements AsyncDisposable {
    * Closes a session that failed. Nobody waits but the server when it closes,
    * because the agent may take a while to end.
    */
-  #closeLater(session: TaskSession): void {
+  #closeLater(session: OpenTask): void {
     const closing = session
       .close()
       .catch(() => undefined)

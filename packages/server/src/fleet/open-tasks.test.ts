@@ -12,7 +12,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import { SessionRegistry } from "./session-registry.ts";
+import { OpenTasks } from "./open-tasks.ts";
 
 const signal = AbortSignal.timeout(180_000);
 const MORE_THAN_STAY_OPEN = Array.from(
@@ -26,13 +26,13 @@ describe("the open tasks of a server", () => {
     const found = await registry.get("t0");
     await useAll(registry, MORE_THAN_STAY_OPEN.slice(1));
     const again = await registry.get("t0");
-    expect(again?.session).toBe(found?.session);
+    expect(again?.handle).toBe(found?.handle);
     found?.[Symbol.dispose]();
     again?.[Symbol.dispose]();
     again?.[Symbol.dispose]();
     await useAll(registry, MORE_THAN_STAY_OPEN.slice(1));
     using anew = await registry.get("t0");
-    expect(anew?.session).not.toBe(found?.session);
+    expect(anew?.handle).not.toBe(found?.handle);
   });
 
   it("take a message each, even when more of them are found at once than stay open", async () => {
@@ -42,7 +42,7 @@ describe("the open tasks of a server", () => {
     );
     await useAll(registry, MORE_THAN_STAY_OPEN);
     for (const held of found) {
-      await held?.session.accept({
+      await held?.handle.accept({
         message: userMessage("second"),
         activateExtension: false,
       });
@@ -51,7 +51,7 @@ describe("the open tasks of a server", () => {
     for (const taskId of MORE_THAN_STAY_OPEN) {
       using held = await registry.get(taskId);
       expect(
-        held?.session.task.history.map(({ messageId }) => messageId),
+        held?.handle.task.history.map(({ messageId }) => messageId),
       ).toEqual(["first", "second"]);
     }
   });
@@ -60,9 +60,9 @@ describe("the open tasks of a server", () => {
     await using registry = await registryOf(MORE_THAN_STAY_OPEN);
     await registry.stop();
     using held = await registry.get("t299");
-    expect(held?.session.task.state).toBe(TaskState.COMPLETED);
+    expect(held?.handle.task.state).toBe(TaskState.COMPLETED);
     const unavailable = { code: Code.Unavailable };
-    const late = held?.session.accept({
+    const late = held?.handle.accept({
       message: userMessage("late"),
       activateExtension: false,
     });
@@ -77,7 +77,7 @@ describe("a task that the store does not take", () => {
     const store = new FullStore();
     const words = Promise.withResolvers<undefined>();
     const closed = Promise.withResolvers<undefined>();
-    await using registry = new SessionRegistry({
+    await using registry = new OpenTasks({
       store,
       createExecutor: () => deaf(words, closed),
       now: () => new Date(),
@@ -98,7 +98,7 @@ describe("a task whose log can no longer be written", () => {
     await begin(registry, "t1");
     store.isBroken = true;
     using held = await registry.get("t1");
-    await expect(held?.session.addNotice("hi")).rejects.toMatchObject({
+    await expect(held?.handle.addNotice("hi")).rejects.toMatchObject({
       code: Code.ResourceExhausted,
     });
     await closed.promise;
@@ -123,11 +123,11 @@ describe("a task whose log can no longer be written", () => {
     await begin(registry, "t1");
     store.isBroken = true;
     const failed = await registry.get("t1");
-    await expect(failed?.session.addNotice("hi")).rejects.toThrow();
+    await expect(failed?.handle.addNotice("hi")).rejects.toThrow();
     failed?.[Symbol.dispose]();
     store.isBroken = false;
     const again = await registry.get("t1");
-    await again?.session.addNotice("hi");
+    await again?.handle.addNotice("hi");
     again?.[Symbol.dispose]();
     const disposed = registry[Symbol.asyncDispose]();
     await closed.promise;
@@ -163,8 +163,8 @@ function closing(closed: PromiseWithResolvers<undefined>): AgentExecutor {
 function registryIn(
   store: MemoryTaskStore,
   createExecutor: () => AgentExecutor,
-): SessionRegistry {
-  return new SessionRegistry({ store, createExecutor, now: () => new Date() });
+): OpenTasks {
+  return new OpenTasks({ store, createExecutor, now: () => new Date() });
 }
 
 /** A store that takes nothing. */
@@ -195,11 +195,9 @@ function deaf(
   };
 }
 
-async function registryOf(
-  taskIds: readonly string[],
-): Promise<SessionRegistry> {
+async function registryOf(taskIds: readonly string[]): Promise<OpenTasks> {
   const store = new MemoryTaskStore();
-  const registry = new SessionRegistry({
+  const registry = new OpenTasks({
     store,
     createExecutor: silent,
     now: () => new Date(),
@@ -209,7 +207,7 @@ async function registryOf(
 }
 
 /** Creates a task and waits until it has ended. */
-async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
+async function begin(registry: OpenTasks, taskId: string): Promise<void> {
   const created = create(TaskCreatedSchema, {
     principal: "p",
     message: userMessage("first"),
@@ -223,13 +221,13 @@ async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
     },
     created,
   );
-  for await (const { state } of held.session.read(0n, signal)) {
+  for await (const { state } of held.handle.read(0n, signal)) {
     if (isTerminal(state)) return;
   }
 }
 
 async function useAll(
-  registry: SessionRegistry,
+  registry: OpenTasks,
   taskIds: readonly string[],
 ): Promise<void> {
   for (const taskId of taskIds) {

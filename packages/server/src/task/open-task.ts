@@ -42,8 +42,8 @@ import { CANCELED, STOPPING, stopping } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import { type Outcome, TurnRunner } from "./turn-runner.ts";
 
-/** Dependencies of `TaskSession`. */
-export interface TaskSessionOptions {
+/** Dependencies of `OpenTask`. */
+export interface OpenTaskOptions {
   readonly log: EventLog;
   readonly executor: AgentExecutor;
   /** Reads the messages of the tasks that a task continues. */
@@ -82,13 +82,13 @@ export interface TaskSessionOptions {
  * Runs the agent and records what it does, takes messages from clients, and
  * cancels the task.
  */
-export class TaskSession implements TaskHandle, AsyncDisposable {
+export class OpenTask implements TaskHandle, AsyncDisposable {
   readonly log: EventLog;
   /** The fence of the lease under which the session writes; 0 without one. */
   readonly fence: bigint;
   readonly #lease: TaskLease | undefined;
   readonly #executor: AgentExecutor;
-  readonly #earlier: TaskSessionOptions["earlier"];
+  readonly #earlier: OpenTaskOptions["earlier"];
   readonly #messages: RecordedMessages | undefined;
   readonly #recorder: TurnRecorder;
   readonly #runner: TurnRunner;
@@ -106,7 +106,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     operations,
     modelNameOf,
     onError,
-  }: TaskSessionOptions) {
+  }: OpenTaskOptions) {
     this.log = log;
     this.#lease = lease;
     this.fence = lease?.fence ?? 0n;

@@ -12,7 +12,7 @@ import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { Conversation } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
-import { TaskSession } from "./task-session.ts";
+import { OpenTask } from "./open-task.ts";
 
 /** A store whose writes can be blocked. */
 class SlowStore extends MemoryTaskStore {
@@ -89,7 +89,7 @@ function openSession(
   store: SlowStore,
   executor: AgentExecutor,
   lease?: TaskLease,
-): TaskSession {
+): OpenTask {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
   const log = new EventLog({
     store,
@@ -98,7 +98,7 @@ function openSession(
     now: () => new Date(0),
     lease,
   });
-  return new TaskSession({ log, executor, lease, earlier: async () => [] });
+  return new OpenTask({ log, executor, lease, earlier: async () => [] });
 }
 
 /** An agent that makes one call, runs it, and reports both. */

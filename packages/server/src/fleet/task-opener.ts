@@ -12,16 +12,16 @@ import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { type Conversation, OpenConversations } from "../task/conversation.ts";
 import { EventLog } from "../task/event-log.ts";
 import { keptLimit } from "../task/kept-limit.ts";
+import { OpenTask } from "../task/open-task.ts";
 import { readTask } from "../task/read-task.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import { SharedTick } from "../task/shared-tick.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { TaskOperations } from "../task/task-operations.ts";
-import { TaskSession } from "../task/task-session.ts";
 import type { WorkspaceReach } from "./workspace-reach.ts";
 
-/** Dependencies of `SessionOpener`. */
-export interface SessionOpenerOptions {
+/** Dependencies of `TaskOpener`. */
+export interface TaskOpenerOptions {
   readonly store: TaskStore;
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
@@ -69,15 +69,15 @@ export interface TaskPlace {
  * and in the conversation that the task shares with others. Each task may be
  * opened once at a time.
  */
-export class SessionOpener {
-  readonly #options: SessionOpenerOptions;
+export class TaskOpener {
+  readonly #options: TaskOpenerOptions;
   readonly #reach: WorkspaceReach;
   readonly #feed: TaskFeed;
   readonly #conversations = new OpenConversations();
   readonly #tick: SharedTick | undefined;
 
   constructor(
-    options: SessionOpenerOptions,
+    options: TaskOpenerOptions,
     reach: WorkspaceReach,
     feed: TaskFeed,
   ) {
@@ -96,8 +96,8 @@ export class SessionOpener {
     taskId: string,
     place: TaskPlace,
     created: TaskCreated,
-    discard: (session: TaskSession) => void,
-  ): Promise<TaskSession> {
+    discard: (session: OpenTask) => void,
+  ): Promise<OpenTask> {
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
     const { approvalLimit } = created;
@@ -135,7 +135,7 @@ export class SessionOpener {
    * Opens a task that the store has, and goes on with its work. Undefined when
    * there is no such task, or another server runs it.
    */
-  async load(taskId: string): Promise<TaskSession | undefined> {
+  async load(taskId: string): Promise<OpenTask | undefined> {
     const { store, shared } = this.#options;
     // A server that has the workspace must run the task.
     if (shared && (await this.#reach.of(taskId)).problem) return undefined;
@@ -195,8 +195,8 @@ export class SessionOpener {
    */
   async #openInConversation(
     task: Task,
-    open: (conversation: Conversation) => Promise<TaskSession>,
-  ): Promise<TaskSession> {
+    open: (conversation: Conversation) => Promise<OpenTask>,
+  ): Promise<OpenTask> {
     try {
       return await open(this.#conversations.open(task));
     } catch (reason) {
@@ -210,7 +210,7 @@ export class SessionOpener {
     executor: AgentExecutor,
     conversation: Conversation,
     lease: TaskLease | undefined,
-  ): TaskSession {
+  ): OpenTask {
     const { store, now, messages, shared, modelNameOf, onError } =
       this.#options;
     const operations =
@@ -224,7 +224,7 @@ export class SessionOpener {
       feed: this.#feed,
       operations,
     });
-    return new TaskSession({
+    return new OpenTask({
       log,
       executor,
       lease,
