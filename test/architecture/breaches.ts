@@ -167,8 +167,10 @@ function ambientBreach(file: SourceFile): Breach[] {
 }
 
 function wireBreach(file: SourceFile): Breach[] {
+  const name = packageOf(file.path);
+  // MCP's client speaks HTTP itself.
   const isInside =
-    STAGES.has(packageOf(file.path)) && folderOf(file.path) !== "transport";
+    STAGES.has(name) && name !== "mcp" && folderOf(file.path) !== "transport";
   const found = isInside ? WIRE_WORDS.exec(withoutComments(file.text)) : null;
   return found ? [breach("wire words", file, found[0])] : [];
 }
