@@ -15,9 +15,9 @@ import type { AgentExecutor } from "../src/agent/agent-executor.ts";
 import { MemoryTaskStore } from "../src/store/memory-task-store.ts";
 import { Conversation } from "../src/task/conversation.ts";
 import { EventLog } from "../src/task/event-log.ts";
+import { OpenTask } from "../src/task/open-task.ts";
 import { readTask } from "../src/task/read-task.ts";
 import type { Incoming } from "../src/task/task-handle.ts";
-import { OpenTask } from "../src/task/open-task.ts";
 
 /** Returns the ids of the queued messages. */
 export function waiting({ task }: OpenTask): string[] {
