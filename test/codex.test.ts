@@ -788,6 +788,25 @@ describe("Codex behind the port", () => {
       },
     );
 
+    it.each(["link", "directory"])(
+      "S2: while it asks, is not started again where a %s has taken the place of its workspace",
+      async (kind) => {
+        const asking = await send("ask touch x\nsay Ran.");
+        await killAppServer();
+        await rename(workspace, join(directory, "moved"));
+        await (kind === "link" ? symlink(home, workspace) : mkdir(workspace));
+        const before = await received();
+        const task = await answer(asking, OPTION_PROCEED_ONCE);
+        expect([task.state, task.error]).toEqual([
+          TaskState.FAILED,
+          expect.stringContaining(
+            `workspace "${workspace}" is not where it was`,
+          ),
+        ]);
+        expect(await received()).toEqual(before);
+      },
+    );
+
     it("while it asks for words, says that it failed, since nobody can give it the answer", async () => {
       const asking = await send("input");
       await killAppServer();
