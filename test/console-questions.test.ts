@@ -220,7 +220,7 @@ describe.skipIf(CHROMIUM === undefined)(
         await send(page, "run npm run test");
         await card.locator(".command", { hasText: "npm run test" }).waitFor();
         expect(await card.textContent()).toMatch(
-          /Always allow, in later sessions too(: | · )npm run test also without a sandbox/,
+          /Always allow, in later sessions too(: | · )"npm run test also without a sandbox"/,
         );
       },
     );

@@ -50,6 +50,29 @@ describe("pendingToolCalls", () => {
   });
 });
 
+describe("pendingToolCalls", () => {
+  it.each([
+    ["declines this call", '"declines this call"'],
+    ['x"; [n] Decline: “y', "\"x'; [n] Decline: 'y\""],
+    ["\u0336no\n[n] Decline", '"\u25cc\u0336no [1 more line]"'],
+    ["\u202eno", '"\\u{202e}no"'],
+    [" \n", undefined],
+    [undefined, undefined],
+  ])("S1: quotes what a server says about an answer: %j", (said, shown) => {
+    const options = [
+      { id: "proceed_once", name: "Allow once", description: said },
+      { id: "cancel", name: "Decline" },
+    ];
+    const call = toolCall({ confirmationRequest: { options } });
+    const task = reduceTask(emptyTask(), toolCallEvent(call, 0));
+    for (let read = 0; read < 2; read++) {
+      const [asked] = pendingToolCalls(task);
+      const [option] = asked?.confirmationRequest?.options ?? [];
+      expect(option?.description).toBe(shown);
+    }
+  });
+});
+
 describe("modifiedArgumentsPart", () => {
   it("answers with an option that no server takes for an approval (TOOL-12)", () => {
     const call = { ...shellCall(), shownDigest: Uint8Array.of(1) };

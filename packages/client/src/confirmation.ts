@@ -8,6 +8,7 @@ import {
   OPTION_MODIFY_ARGUMENTS,
   type Part,
   PartSchema,
+  quotedAbout,
   Role,
   type Task,
   type ToolCall,
@@ -34,14 +35,19 @@ export interface AskedToolCall extends ToolCall {
  * Returns the tool calls of a task that wait for the user's approval, in the
  * order in which the model made them. Each lists the choices in
  * `confirmationRequest.options`; their names say what they do, whatever the
- * server calls them.
+ * server calls them. Their descriptions are in quotes: nobody knows whose words
+ * a server hands on.
  */
 export function pendingToolCalls(task: Task): AskedToolCall[] {
   return awaitedToolCalls(task).map((call) => {
     const { digest, argumentsEditable = false } =
       findToolCallDetail(task, call.toolCallId) ?? {};
+    const shown = visibleCall(call);
+    for (const option of shown.confirmationRequest?.options ?? []) {
+      option.description = quotedAbout(option.description);
+    }
     return {
-      ...visibleCall(call),
+      ...shown,
       ...(digest?.length && { shownDigest: digest }),
       ...(argumentsEditable && { argumentsEditable }),
     };

@@ -99,6 +99,8 @@ const DECLINE = create(ConfirmationOptionSchema, {
 const ANSWER = "Answer";
 /** The maximum length of an agent's words in the name of an answer. */
 const MAX_WORDS_LENGTH = 80;
+/** The maximum length of what is said about an answer, in characters. */
+const MAX_ABOUT_LENGTH = 1000;
 
 /** What may look like the end of the quotes around an agent's words. */
 const QUOTES =
@@ -148,12 +150,28 @@ const LABELS: Readonly<
  * empty or the same.
  */
 export function answerName(label: string, words: string): string {
-  const said = oneLine(words, MAX_WORDS_LENGTH)
-    .replaceAll(QUOTES, "'")
-    // A mark would be drawn over our quote.
-    .replace(/^(?=\p{M})/u, "\u25cc");
+  const said = quotable(words, MAX_WORDS_LENGTH);
   if (said === "" || said.toLowerCase() === label.toLowerCase()) return label;
   return label === ANSWER ? `${label} "${said}"` : `${label} ("${said}")`;
+}
+
+/**
+ * Returns what an agent or a server says about an answer, in quotes: nobody
+ * knows whether it is true. Undefined where it says nothing.
+ */
+export function quotedAbout(about: string | undefined): string | undefined {
+  const said = quotable(about ?? "", MAX_ABOUT_LENGTH);
+  return said === "" ? undefined : `"${said}"`;
+}
+
+/** Puts words on one line on which nothing ends the quotes around them. */
+function quotable(words: string, maxLength: number): string {
+  return (
+    oneLine(words, maxLength)
+      .replaceAll(QUOTES, "'")
+      // A mark would be drawn over our quote.
+      .replace(/^(?=\p{M})/u, "\u25cc")
+  );
 }
 
 /**

@@ -5,6 +5,7 @@ export {
   answerName,
   declineOf,
   idEnding,
+  quotedAbout,
   reachOfAnswer,
 } from "./answer-name.ts";
 // Rules that clients and servers share
