@@ -72,18 +72,18 @@ export async function startPeer(transport: Transport): Promise<Peer> {
     const { id, method, params = {} } = message;
     if (typeof method !== "string") answers.take(message);
     if (typeof method !== "string" || id === undefined) return "";
+    const withId = (text: string): string =>
+      text.replaceAll('"@@ID@@"', JSON.stringify(id));
     const answer = await script({
       method,
       params: Object(params),
-      send,
+      send: (text) => send(withId(text)),
       ask: (text, own) => {
         const answered = answers.wait(own);
         send(text);
         return answered;
       },
     });
-    const withId = (text: string): string =>
-      text.replaceAll('"@@ID@@"', JSON.stringify(id));
     return typeof answer === "string"
       ? withId(answer)
       : { ...answer, body: [answer.body].flat().map(withId) };

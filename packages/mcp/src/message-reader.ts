@@ -40,20 +40,15 @@ const INTERNAL_ERROR = -32603;
 /** Servers on Windows may begin their output with one. */
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-/**
- * The fields with data of tools, which keeps the digits of its numbers. The
- * protocol's own numbers stay numbers.
- */
-const DATA: ReadonlySet<string> = new Set(["structuredContent"]);
-/**
- * `input` holds data only in prompts, and the others only in forms: elsewhere
- * they may be part of a schema.
- */
-const PROMPT_DATA: ReadonlySet<string> = new Set([...DATA, "input"]);
-const FORM_DATA: ReadonlySet<string> = new Set(["default", "enum"]);
-
 /** The deepest nesting of a message: what is deeper becomes a text. */
 const MAX_DEPTH = 64;
+
+/** What a server may ask for in an answer, and its type. */
+const ASKED_TYPES: ReadonlyMap<string, keyof SpecSchemas> = new Map([
+  ["elicitation/create", "ElicitRequest"],
+  ["sampling/createMessage", "CreateMessageRequest"],
+  ["roots/list", "ListRootsRequest"],
+]);
 
 /** What servers write for false, in JSON. */
 const NO = /^("?(false|0|no|null)"?|"")$/i;
@@ -191,30 +186,64 @@ export class MessageReader {
    */
   #openRequest(id: JsonValue): OpenRequest | undefined {
     const open = this.#open.get(String(id));
-    const [only, ...others] = this.#open.values();
+    // The protocol of 2026 has one that stays open.
+    const [only, ...others] = [...this.#open.values()].filter(
+      ({ method }) => method !== "subscriptions/listen",
+    );
     const isOwn = /^\d+$/.test(String(id));
     return open ?? (isOwn || others.length > 0 ? undefined : only);
   }
 
-  #answer({ id, method, params }: OpenRequest, result: JsonObject): JsonObject {
+  #answer(open: OpenRequest, result: JsonObject): JsonObject {
+    const { id, method, params } = open;
     const isModern = VERSION_KEY in objectOrEmpty(params._meta);
     if (!isModern || method === "initialize") {
       return { jsonrpc: "2.0", id, result };
     }
     // The protocol of 2026 requires these, and the SDK insists on them.
-    const { resultType = "complete", ttlMs, cacheScope } = result;
+    const { ttlMs, cacheScope } = result;
+    const resultType = resultKind(result);
+    const problems: string[] = [];
+    const asked =
+      resultType === "input_required"
+        ? this.#readAsked(objectOrEmpty(result.inputRequests), problems)
+        : {};
+    if (problems.length > 0 && Object.keys(asked).length === 0) {
+      return this.#invalid(open, problems.join("; "));
+    }
+    for (const problem of problems) this.#onLeftOut("tools", problem);
     const isPublic = cacheScope === "public";
     return {
       jsonrpc: "2.0",
       id,
       result: {
         ...result,
+        inputRequests: asked,
         resultType,
         ttlMs:
           Number.isSafeInteger(ttlMs) && Number(ttlMs) >= 0 ? Number(ttlMs) : 0,
         cacheScope: isPublic ? "public" : "private",
       },
     };
+  }
+
+  /** Reads what an answer asks for. Adds to `problems` what cannot be asked. */
+  #readAsked(requests: JsonObject, problems: string[]): JsonObject {
+    const schemas = this.#sdk.specTypeSchemas;
+    return Object.fromEntries(
+      Object.entries(requests).flatMap(([key, request]) => {
+        const asked = objectOrEmpty(request);
+        const method = stringOrEmpty(asked.method);
+        const type = ASKED_TYPES.get(method);
+        const params = readParams(schemas, method, asked.params);
+        const problem = type
+          ? findProblem(schemas, type, { method, params })
+          : `it is ${showJson(request)}`;
+        if (problem === undefined) return [[key, { method, params }] as const];
+        problems.push(`request ${showJson(key)} is left out: ${problem}`);
+        return [];
+      }),
+    );
   }
 
   #invalid({ id }: OpenRequest, problem: string): JsonObject {
@@ -262,6 +291,8 @@ export class MessageReader {
     switch (method) {
       case "initialize":
         return readHandshake(result);
+      case "server/discover":
+        return readDiscovery(result);
       case "tools/call":
         return readCallResult(schemas, result);
       case "prompts/get": {
@@ -315,9 +346,13 @@ export class MessageReader {
  * it has half a surrogate pair.
  */
 export function parseMessage(text: string): JsonValue | undefined {
-  const isPrompt = text.includes('"sampling/createMessage"');
-  const isForm = text.includes('"elicitation/create"');
-  const data = isPrompt ? PROMPT_DATA : isForm ? FORM_DATA : DATA;
+  // The fields with data, which keeps the digits of its numbers. The protocol's
+  // own numbers stay numbers.
+  const data = new Set(["structuredContent"]);
+  // These hold data only in prompts and in forms: elsewhere they may be part of
+  // a schema.
+  if (text.includes('"sampling/createMessage"')) data.add("input");
+  if (text.includes('"elicitation/create"')) data.add("default").add("enum");
   const exact = quoteInexactNumbers(text, data);
   const value = parseJsonOrUndefined(markLongIds(exact));
   return value === undefined ? undefined : readable(value, MAX_DEPTH);
@@ -363,6 +398,33 @@ function readHandshake(result: JsonObject): JsonObject {
   return read;
 }
 
+/** Reads what a server of 2026 says first, as `readHandshake` does. */
+function readDiscovery(result: JsonObject): JsonObject {
+  const { capabilities, ...read } = readHandshake(result);
+  const lists = Object.keys(objectOrEmpty(capabilities)).map((list) => {
+    const said = objectOrEmpty(objectOrEmpty(result.capabilities)[list]);
+    // The SDK subscribes to these, which not every server supports.
+    return [list, { listChanged: isYes(said.listChanged ?? false) }] as const;
+  });
+  return {
+    ...read,
+    ...(capabilities && { capabilities: Object.fromEntries(lists) }),
+    supportedVersions: [result.supportedVersions ?? []]
+      .flat()
+      .filter((version) => typeof version === "string"),
+  };
+}
+
+/** Returns the kind of an answer. Without a text, its content tells. */
+function resultKind({ resultType, inputRequests }: JsonObject): string {
+  if (typeof resultType === "string") return resultType;
+  return isObject(inputRequests) ? "input_required" : "complete";
+}
+
+function isYes(value: JsonValue): boolean {
+  return !NO.test(JSON.stringify(value));
+}
+
 /**
  * Reads the result of a tool call: its content as far as it is valid, and what
  * the tool says about its success.
@@ -372,7 +434,7 @@ function readCallResult(schemas: SpecSchemas, result: JsonObject): JsonObject {
   const read: JsonObject = {
     ...rest,
     content: readBlocks(schemas, result.content),
-    isError: isError !== undefined && !NO.test(JSON.stringify(isError)),
+    isError: isYes(isError ?? false),
   };
   if (data === undefined) return read;
   return {
