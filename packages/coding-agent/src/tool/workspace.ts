@@ -1,4 +1,4 @@
-import type { BigIntStats, Dirent } from "node:fs";
+import { type BigIntStats, type Dirent, type Stats, statSync } from "node:fs";
 import { relative, resolve, sep } from "node:path";
 import { keepStart } from "@devtool/schema";
 import {
@@ -224,6 +224,22 @@ export class Workspace implements Disposable {
     return directory.realPath();
   }
 
+  /**
+   * Throws when a path of another process leads to another directory than this
+   * workspace. One that this user may not look at, or whose process has ended,
+   * passes.
+   */
+  assertLeadsHere(path: string): void {
+    const { dev, ino } = this.#rootDirectory.stat();
+    const there = statsOf(path);
+    if (!there || (there.dev === dev && there.ino === ino)) return;
+    throw new DevtoolError(
+      `workspace ${JSON.stringify(this.root)} was moved since it was shown`,
+      Code.Aborted,
+      { remedy: "try again" },
+    );
+  }
+
   [Symbol.dispose](): void {
     this.#rootDescriptor?.[Symbol.dispose]();
   }
@@ -330,6 +346,14 @@ interface TemporaryFile {
  * Splits a path that is relative to the workspace. The workspace itself has no
  * segments.
  */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 function segmentsOf(path: string): string[] {
   return path === "" ? [] : path.split("/");
 }

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   realpathSync,
+  renameSync,
   rmdirSync,
   rmSync,
 } from "node:fs";
@@ -83,6 +84,37 @@ describe.skipIf(!sandbox.confines)(
       expect(existsSync(join(root, "count"))).toBe(false);
     });
 
+    it("S2: does not run in another directory that was in the place of the workspace for a moment", async () => {
+      const other = `${root}-other`;
+      mkdirSync(join(other, ".github"), { recursive: true });
+      const exchange = (): void => {
+        renameSync(root, `${root}-moved`);
+        renameSync(other, root);
+        renameSync(`${root}-moved`, other);
+      };
+      const exchanging: Sandbox = {
+        ...sandbox,
+        command: async (request) => {
+          const command = await sandbox.command(request);
+          exchange();
+          const check = async (pid: number): Promise<void> => {
+            await command.check?.(pid);
+            exchange();
+          };
+          return { ...command, check };
+        },
+      };
+      const events = await run({ command: "touch made" }, 0, exchanging);
+      expect(events.at(-1)).toMatchObject({
+        value: {
+          value: { message: expect.stringContaining("was moved since") },
+        },
+      });
+      const places = [root, other].map((path) => join(path, "made"));
+      expect(places.filter((path) => existsSync(path))).toEqual([]);
+      rmSync(other, { recursive: true });
+    });
+
     /**
      * Runs a command in a sandbox whose first processes lose a placeholder
      * while they start.
@@ -90,8 +122,8 @@ describe.skipIf(!sandbox.confines)(
     async function run(
       args: { command: string; background?: true },
       losses: number,
+      losing = losingPlaceholder(losses),
     ): Promise<ToolEvent[]> {
-      const losing = losingPlaceholder(losses);
       const tool = runShellCommandTool(workspace, {
         environment: { PATH, HOME: root },
         timeoutMs: 60_000,

@@ -200,7 +200,9 @@ function readCommand(
     const problem = `directory ${JSON.stringify(workingDirectory)} was moved since it was shown`;
     throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
   };
-  return { command, workingDirectory, assertUnmoved };
+  const assertSeenBy = (pid: number): void =>
+    workspace.assertLeadsHere(`/proc/${pid}/root${workspace.root}`);
+  return { command, workingDirectory, assertUnmoved, assertSeenBy };
 }
 
 /**

@@ -19,6 +19,12 @@ export interface ShellCommand {
    * run of the command may have moved it.
    */
   readonly assertUnmoved: () => void;
+  /**
+   * Throws if a process in its sandbox sees another directory in the place of
+   * the workspace: what is mounted by its path may have been put there for a
+   * moment.
+   */
+  readonly assertSeenBy: (pid: number) => void;
 }
 
 /** The sandbox of a command line, and what the command has in it. */
@@ -69,7 +75,7 @@ export async function startCommand(
 }
 
 async function startOnce(
-  { command, workingDirectory, assertUnmoved }: ShellCommand,
+  { command, workingDirectory, assertUnmoved, assertSeenBy }: ShellCommand,
   {
     environment,
     sandbox,
@@ -94,5 +100,15 @@ async function startOnce(
       gitIdentity: access.workspaceAccess === "read" ? undefined : "user",
     }),
   );
-  return { process: startProcess(confined, signal), guarded: confined.guarded };
+  const { check, guarded } = confined;
+  const checked = {
+    ...confined,
+    check:
+      check &&
+      (async (pid: number) => {
+        await check(pid);
+        assertSeenBy(pid);
+      }),
+  };
+  return { process: startProcess(defined(checked), signal), guarded };
 }
