@@ -158,7 +158,7 @@ describe("a question of an ACP agent", () => {
       {
         id: "proceed_always",
         name: 'Always allow ("Allow once")',
-        description: "the agent decides which later calls it covers",
+        description: '"the agent decides which later calls it covers"',
       },
       { id: "cancel", name: 'Decline ("Allow once")' },
     ]);

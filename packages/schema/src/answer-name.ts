@@ -95,8 +95,9 @@ const DECLINE = create(ConfirmationOptionSchema, {
   name: "Decline",
 });
 
-/** What the choice of a value is called. */
+/** What the choice of a value is called, and one that has no words. */
 const ANSWER = "Answer";
+const NAMELESS = "without a name";
 /** The maximum length of an agent's words in the name of an answer. */
 const MAX_WORDS_LENGTH = 80;
 /** The maximum length of what is said about an answer, in characters. */
@@ -110,6 +111,8 @@ const QUOTES =
 const WORDS = `"${QUOTES.source.replace("[", "[^")}{0,120}"`;
 const named = (names: string): RegExp =>
   new RegExp(`^(${names})( \\(${WORDS}\\))?$`, "iu");
+/** What tells an answer from an earlier one with the same name. */
+const PLACE = / #\d+$/;
 /** What an answer is called, and the other names that say the same. */
 const LABELS: Readonly<
   Record<AnswerReach, { readonly label: string; readonly same: RegExp }>
@@ -140,7 +143,7 @@ const LABELS: Readonly<
   },
   other: {
     label: ANSWER,
-    same: new RegExp(`^answer( in my own words| ${WORDS})?$`, "iu"),
+    same: new RegExp(`^answer( in my own words| ${WORDS})$`, "iu"),
   },
 };
 
@@ -151,8 +154,9 @@ const LABELS: Readonly<
  */
 export function answerName(label: string, words: string): string {
   const said = quotable(words, MAX_WORDS_LENGTH);
-  if (said === "" || said.toLowerCase() === label.toLowerCase()) return label;
-  return label === ANSWER ? `${label} "${said}"` : `${label} ("${said}")`;
+  if (label === ANSWER) return `${label} "${said}"`;
+  const isSame = said.toLowerCase() === label.toLowerCase();
+  return said === "" || isSame ? label : `${label} ("${said}")`;
 }
 
 /**
@@ -177,7 +181,7 @@ function quotable(words: string, maxLength: number): string {
 /**
  * Returns options as a person is shown them. An agent or a server may call its
  * answers anything: a name that says more than what the answer does stands
- * behind our label for it, and equal names are told apart by the ids. Of options
+ * behind our label for it, and equal names are told apart by numbers. Of options
  * with the same id, whose effect is the same, the first is shown. An agent can
  * leave out the answer that declines, and nobody the right to it (TOOL-10).
  */
@@ -192,14 +196,17 @@ export function namedAnswers(
   const named = shown.map((option) => {
     const reach = reachOfAnswer(option.id);
     const { label, same } = LABELS[reach];
-    const words = option.name || (reach === "other" ? option.id : "");
-    const name = same.test(words) ? words : answerName(label, words);
-    return { ...option, name };
+    const shown = option.name.replace(PLACE, "");
+    if (same.test(shown)) return { ...option, name: shown };
+    const words = reach === "other" ? option.id.trim() || NAMELESS : "";
+    return { ...option, name: answerName(label, option.name.trim() || words) };
   });
-  const byName = Map.groupBy(named, ({ name }) => name);
-  return named.map((option) =>
-    byName.get(option.name)?.length === 1
+  const counts = new Map<string, number>();
+  return named.map((option) => {
+    const count = (counts.get(option.name) ?? 0) + 1;
+    counts.set(option.name, count);
+    return count === 1
       ? option
-      : { ...option, name: answerName(option.name, option.id) },
-  );
+      : { ...option, name: `${option.name} #${count}` };
+  });
 }

@@ -189,16 +189,36 @@ describe("a call for a person", () => {
     expect(namesOf({ id: "deny", name: "OK" })).toEqual(['Decline ("OK")']);
   });
 
-  it("S1: tells options apart whose names are the same, also a second time", () => {
-    const same = [
-      { id: "cancel", name: "Decline" },
-      { id: "reject", name: "Decline" },
-    ];
-    const names = ['Decline ("cancel")', 'Decline ("reject")'];
-    expect(namesOf(...same)).toEqual(names);
-    expect(
-      namesOf(...same.map(({ id }, at) => ({ id, name: names[at] ?? "" }))),
-    ).toEqual(names);
+  it.each([
+    [["cancel", "reject"], "Decline", ["Decline", "Decline #2"]],
+    [["a", "b"], "Answer #2", ['Answer "Answer #2"', 'Answer "Answer #2" #2']],
+    [["", " "], " ", ['Answer "without a name"', 'Answer "without a name" #2']],
+    // The ids differ in what a short name leaves out.
+    [
+      ["1", "2"].map((at) => `proceed_always:${"x".repeat(90)}${at}x`),
+      "Decline",
+      ['Always allow ("Decline")', 'Always allow ("Decline") #2'],
+    ],
+  ])(
+    "S1: tells the options %j apart whose names are the same, also a second time",
+    (ids, name, names) => {
+      const shown = (given: readonly string[]) =>
+        namesOf(...ids.map((id, at) => ({ id, name: given[at] ?? "" })));
+      expect(shown([name, name]).slice(0, 2)).toEqual(names);
+      expect(shown(names).slice(0, 2)).toEqual(names);
+    },
+  );
+
+  it("S1: keeps the numbers that are an agent's own words", () => {
+    const options = ["Issue #2", "Issue #1", "Answer"].map((name) => ({
+      id: `value:${name}`,
+      name,
+    }));
+    expect(namesOf(...options).slice(0, 3)).toEqual([
+      'Answer "Issue #2"',
+      'Answer "Issue #1"',
+      'Answer "Answer"',
+    ]);
   });
 
   it("is the same call when nothing deceives, also a second time", () => {
