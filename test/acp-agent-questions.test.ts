@@ -1,3 +1,10 @@
+import {
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import type { PermissionOption } from "@agentclientprotocol/sdk";
 import { pendingToolCalls } from "@devtool/client";
 import {
@@ -48,6 +55,35 @@ function selected(optionId: string): string {
 }
 
 describe("a question of an ACP agent", () => {
+  it.each(["link", "directory"])(
+    "S2: does nothing with its yes once a %s has taken the place of the workspace",
+    async (kind) => {
+      await using acp = await world();
+      const { workspace, directory } = acp;
+      for (const line of ["edit id changed", "job id", "diff id changed"]) {
+        const { task } = await acp.say(line);
+        renameSync(workspace, `${workspace}-old`);
+        if (kind === "link") {
+          symlinkSync(directory, workspace);
+        } else {
+          mkdirSync(workspace);
+        }
+        const answered = await acp.answer(task, "proceed_once");
+        expect(answered.task).toMatchObject({
+          state: TaskState.FAILED,
+          error: expect.stringContaining(
+            `workspace "${workspace}" is not where it was`,
+          ),
+        });
+        for (const path of [`${workspace}/`, `${workspace}-old`]) {
+          expect(readdirSync(path)).toEqual([]);
+        }
+        rmSync(workspace, { recursive: true });
+        renameSync(`${workspace}-old`, workspace);
+      }
+    },
+  );
+
   it.each([
     ["proceed_once", selected("go-on")],
     ["proceed_always", selected("for-good")],
