@@ -79,7 +79,7 @@ describe("S1: what else Codex's question approves", () => {
         undefined,
         { reason, grantRoot: "/w" },
       ),
-      "below /w.",
+      'below "/w".',
     ],
     [
       permissionsApproval({
@@ -95,5 +95,17 @@ describe("S1: what else Codex's question approves", () => {
     expect(line).toBeGreaterThanOrEqual(0);
     expect(line).toBeLessThan(5);
     expect(before(description, "Codex's reason")).toBeGreaterThan(line);
+  });
+
+  it("S1: is the whole root that Codex asks for, in the lasting answer too", () => {
+    const file = { path: "/w/a", kind: "add", movePath: "", diff: "a\n" };
+    const root = "/\nnothing";
+    const { request } =
+      fileApproval([file], undefined, { grantRoot: root }) ?? {};
+    const covers = 'all changes below "/\\nnothing"';
+    expect(request?.options[1]?.description).toBe(covers);
+    expect(request?.details.value).toMatchObject({
+      description: expect.stringContaining(`Allows ${covers}.\n`),
+    });
   });
 });

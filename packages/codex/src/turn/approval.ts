@@ -135,11 +135,13 @@ export function fileApproval(
   params: JsonObject,
 ): CallApproval | undefined {
   if (changes.length === 0) return undefined;
-  const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(
-    (decision) => readDecision(decision, "changes of the same files"),
-  );
   const reason = wordsOf(params.reason);
   const root = wordsOf(params.grantRoot);
+  const below = `all changes below ${JSON.stringify(root)}`;
+  const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(
+    (decision) =>
+      readDecision(decision, root === "" ? "changes of the same files" : below),
+  );
   const paths = changes.flatMap(({ path, movePath }) =>
     movePath === "" ? [path] : [path, movePath],
   );
@@ -156,9 +158,7 @@ export function fileApproval(
     };
   }
   const lines = [
-    root === ""
-      ? ""
-      : `Allows all changes below ${oneLine(root, Number.POSITIVE_INFINITY)}.`,
+    root === "" ? "" : `Allows ${below}.`,
     reasonLine(reason),
   ].filter((line) => line !== "");
   const details = generic([...lines, unifiedDiff(changes)].join("\n"));
