@@ -37,7 +37,7 @@ export async function inProcessTransport(
       return next(call);
     },
     errorInterceptor(onError),
-    endWithClient,
+    endWithClient(shutdown),
   ];
   const router = { interceptors, shutdownSignal: shutdown };
   return createRouterTransport(
@@ -51,13 +51,17 @@ export async function inProcessTransport(
 
 /**
  * Ends a stream whose client is gone. Within a process nobody would read it on,
- * and it would keep its task open.
+ * and it would keep its task open. When the server stops, the client reads why.
  */
-const endWithClient: Interceptor = (next) => async (call) => {
-  const response = await next(call);
-  if (!response.stream) return response;
-  const stream = response.message[Symbol.asyncIterator]();
-  const end = (): void => void stream.return?.().catch(() => undefined);
-  call.signal.addEventListener("abort", end, { once: true });
-  return { ...response, message: { [Symbol.asyncIterator]: () => stream } };
-};
+function endWithClient(shutdown: AbortSignal | undefined): Interceptor {
+  return (next) => async (call) => {
+    const response = await next(call);
+    if (!response.stream) return response;
+    const stream = response.message[Symbol.asyncIterator]();
+    const end = (): void => {
+      if (!shutdown?.aborted) stream.return?.().catch(() => undefined);
+    };
+    call.signal.addEventListener("abort", end, { once: true });
+    return { ...response, message: { [Symbol.asyncIterator]: () => stream } };
+  };
+}
