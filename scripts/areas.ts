@@ -22,7 +22,7 @@ export interface Area {
  */
 export const AREAS: Readonly<Record<string, Area>> = {
   acp: {
-    inputs: ["packages/acp/", "packages/cli/src/acp-", "test/acp"],
+    inputs: ["packages/acp/", "packages/cli/src/agents/acp-", "test/acp"],
     suites: ["test/acp-"],
     always: ["test/acp-agent.test.ts", "test/acp-port.test.ts"],
   },
@@ -65,6 +65,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
       "packages/client/",
       "packages/conformance/",
       "packages/server/src/push/",
+      "packages/server/src/keys/",
       "packages/cli/src/tck",
       "test/agent-suite",
       "test/client-suite",
