@@ -342,10 +342,6 @@ interface TemporaryFile {
   readonly file: Descriptor;
 }
 
-/**
- * Splits a path that is relative to the workspace. The workspace itself has no
- * segments.
- */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);
@@ -354,6 +350,10 @@ function statsOf(path: string): Stats | undefined {
   }
 }
 
+/**
+ * Splits a path that is relative to the workspace. The workspace itself has no
+ * segments.
+ */
 function segmentsOf(path: string): string[] {
   return path === "" ? [] : path.split("/");
 }
