@@ -127,7 +127,9 @@ export function endOfItem(item: JsonObject): CallEnd {
     !["", "completed", "failed"].includes(status);
   const error = errorText(item.error ?? item.failure);
   const hasFailed = status === "failed" || isOdd || error !== "";
-  if (item.type === "mcpToolCall") return endOfMcpCall(item, hasFailed);
+  if (item.type === "mcpToolCall") {
+    return hasFailed ? failedMcpCall(item) : succeededMcpCall(item);
+  }
   if (hasFailed) {
     const { exitCode } = item;
     const code =
@@ -180,22 +182,28 @@ export function argsOf(value: JsonValue | undefined): JsonObject {
   return value === undefined || value === null ? {} : structFromJson({ value });
 }
 
-function endOfMcpCall(
-  { result, error }: JsonObject,
-  hasFailed: boolean,
-): CallEnd {
+function failedMcpCall({ result, error }: JsonObject): CallEnd {
+  const words = [errorText(error), textOfResult(result)];
+  const message =
+    words.filter((each) => each !== "").join("\n") || "the call failed";
+  const value = toolFailure("mcp_tool_error", message);
+  return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
+}
+
+function succeededMcpCall({ result }: JsonObject): CallEnd {
+  const { structuredContent } = objectOrEmpty(result);
+  return succeeded(
+    isObject(structuredContent) ? structuredContent : textOfResult(result),
+  );
+}
+
+/** Returns the text of the result of an MCP tool, a line for each block. */
+function textOfResult(result: JsonValue | undefined): string {
   const { structuredContent, content } = objectOrEmpty(result);
-  const text = elementsOf(content ?? structuredContent ?? result)
+  return elementsOf(content ?? structuredContent ?? result)
     .map(textOfBlock)
     .filter((block) => block !== "")
     .join("\n");
-  if (hasFailed) {
-    const words = [errorText(error), text].filter((each) => each !== "");
-    const message = words.join("\n") || "the call failed";
-    const value = toolFailure("mcp_tool_error", message);
-    return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
-  }
-  return succeeded(isObject(structuredContent) ? structuredContent : text);
 }
 
 /** Returns the text of a block of content, or what it is. */

@@ -37,27 +37,9 @@ export function surroundedHandler(
   handler: RequestHandler,
   around: Around,
 ): RequestHandler {
-  const { interceptors, operations } = around;
-  if (interceptors.length === 0 && !operations) return handler;
+  if (around.interceptors.length === 0 && !around.operations) return handler;
   const { tasks, commands, push, audit, agents, workspaces } = handler;
-  const one = <I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
-    answer: Unary<I, O>,
-  ) =>
-    observedUnary(
-      method,
-      interceptedUnary(method, answer, interceptors),
-      operations,
-    );
-  const many = <I extends DescMessage, O extends DescMessage>(
-    method: DescMethodServerStreaming<I, O>,
-    answer: Stream<I, O>,
-  ) =>
-    observedStream(
-      method,
-      interceptedStream(method, answer, interceptors),
-      operations,
-    );
+  const { one, many } = surrounders(around);
   const { method: task } = TaskService;
   return {
     ...handler,
@@ -110,4 +92,23 @@ export function surroundedHandler(
       ),
     },
   };
+}
+
+/** Returns what surrounds a method with one answer, and one with a stream. */
+function surrounders({ interceptors, operations }: Around) {
+  const one = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    answer: Unary<I, O>,
+  ) => {
+    const intercepted = interceptedUnary(method, answer, interceptors);
+    return observedUnary(method, intercepted, operations);
+  };
+  const many = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    answer: Stream<I, O>,
+  ) => {
+    const intercepted = interceptedStream(method, answer, interceptors);
+    return observedStream(method, intercepted, operations);
+  };
+  return { one, many };
 }
