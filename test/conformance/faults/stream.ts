@@ -133,6 +133,7 @@ export const STREAM: readonly Fault[] = [
     changeRequests((body) =>
       body.replace('{"approvalMode":"APPROVAL_MODE_PLAN"}', "{}"),
     ),
+    ["SESSION-3"],
   ),
   fault("STREAM-7", "a repeated message is a new one", renameRetries, [
     "STREAM-5",
