@@ -1,5 +1,5 @@
 /**
- * Writes the table of `docs/agents.md` from what `test/acp-peers.test.ts`
+ * Writes the table of `docs/agents.md` from what `test/interop/acp-peers.test.ts`
  * recorded. With `--record` it runs the test first, with every agent that is
  * installed, and records; `--record NAME` runs one agent.
  */
@@ -19,7 +19,7 @@ if (flag === "--record") {
   };
   const args = [
     "run",
-    "test/acp-peers.test.ts",
+    "test/interop/acp-peers.test.ts",
     "-t",
     `${name} behind the port`,
   ];

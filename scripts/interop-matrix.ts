@@ -11,11 +11,15 @@ import { conformancePage } from "../test/conformance/page.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 if (process.argv.includes("--record")) {
   const env = { ...process.env, DEVTOOL_INTEROP_RECORD: "1" };
-  const { status } = spawnSync("vitest", ["run", "test/interop.test.ts"], {
-    cwd: root,
-    env,
-    stdio: "inherit",
-  });
+  const { status } = spawnSync(
+    "vitest",
+    ["run", "test/interop/interop.test.ts"],
+    {
+      cwd: root,
+      env,
+      stdio: "inherit",
+    },
+  );
   if (status !== 0) process.exit(status ?? 1);
 }
 spawnSync("biome", ["format", "--write", "test/interop/results.json"], {

@@ -1,5 +1,5 @@
 /**
- * Installs the official A2A SDKs of other languages for `test/interop.test.ts`:
+ * Installs the official A2A SDKs of other languages for `test/interop/interop.test.ts`:
  * Python's into `test/interop/.venv-*`, programs with Go's into
  * `test/interop/.bin`, those with Rust's and Java's into `target` beside their
  * sources. What has no toolchain here is said and left out; its tests are
@@ -53,11 +53,11 @@ function installPython(): boolean {
 
 /**
  * The official SDK of the Agent Client Protocol, for
- * `test/acp-port-clients.test.ts`.
+ * `test/interop/acp-port-clients.test.ts`.
  */
 function installAcp(): boolean {
   const venv = fileURLToPath(
-    new URL("../test/acp-port/.venv", import.meta.url),
+    new URL("../test/acp/port/.venv", import.meta.url),
   );
   const pip = [
     "-m",

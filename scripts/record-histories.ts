@@ -1,14 +1,17 @@
 /**
- * Records the histories that test/histories.test.ts replays, those that are
+ * Records the histories that test/durability/histories.test.ts replays, those that are
  * missing and no others: what an earlier version wrote is kept as it is. Run it
  * with
  * `node --experimental-transform-types --conditions=@devtool/source scripts/record-histories.ts`,
  * then the formatter.
  */
 import { mkdir, writeFile } from "node:fs/promises";
-import { DIRECTORY, historyNames } from "../test/histories/history.ts";
-import { recordHistory } from "../test/histories/record.ts";
-import { SCENARIOS } from "../test/histories/scenarios.ts";
+import {
+  DIRECTORY,
+  historyNames,
+} from "../test/durability/histories/history.ts";
+import { recordHistory } from "../test/durability/histories/record.ts";
+import { SCENARIOS } from "../test/durability/histories/scenarios.ts";
 
 await mkdir(DIRECTORY, { recursive: true });
 const kept = new Set(historyNames());

@@ -14,9 +14,7 @@ export const DEPTH: Depth = readDepth(process.env.DEVTOOL_DEPTH ?? "quick");
  * skipped. Empty in other runs.
  */
 export const LEFT_TO_CI: string =
-  DEPTH === "quick"
-    ? " (skipped: .ci/run plays it, each time or by its seed)"
-    : "";
+  DEPTH === "quick" ? " (skipped: .ci/run plays it)" : "";
 
 /**
  * Appended to the name of a test that only the deep tier plays: why it is
@@ -45,7 +43,7 @@ export function roundsOf(
 /**
  * Some of the variants of a test, evenly spread, and a line that says so: at
  * most `quick` of them in a quick run, and at most `ci` in CI (default: all),
- * which begin at another one with each seed. The deep tier plays all.
+ * which begin at one that the seed draws. The deep tier plays all.
  */
 export function variantsOf<T>(
   what: string,
@@ -66,13 +64,11 @@ export function variantsOf<T>(
 }
 
 /**
- * The seed of what a test draws, which is printed: `DEVTOOL_SEED`, else 7 in a
- * quick run and a fresh one in the others.
+ * The seed of what a test draws, which is printed: `DEVTOOL_SEED`, default 7.
+ * `test:deep` and each night's run set a fresh one.
  */
 export function seedOf(): number {
-  const set = process.env.DEVTOOL_SEED;
-  const fresh = DEPTH === "quick" ? 7 : Date.now() % 1_000_000;
-  const seed = set === undefined ? fresh : Number(set);
+  const seed = Number(process.env.DEVTOOL_SEED ?? "7");
   console.info(
     `drawn from the seed ${seed}: DEVTOOL_SEED=${seed} plays it again`,
   );

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ServerProcess } from "../crash/server-process.ts";
+import type { ServerProcess } from "../durability/crash/server-process.ts";
 import { killChildrenOf } from "./processes.ts";
 import type { RealAgent } from "./real-agents.ts";
 import { RfcClient, type Shown } from "./rfc-client.ts";

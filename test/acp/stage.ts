@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Transport } from "@connectrpc/connect";
 import { startCuttingProxy } from "@devtool/conformance";
-import { type ServerProcess, startServing } from "../crash/server-process.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
 import type { KillStage } from "./binding-kills.ts";
 import type { BindingStage } from "./binding-probes.ts";
 import { BINDINGS, type Place } from "./bindings.ts";

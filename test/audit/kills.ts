@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { SqliteTaskStore } from "@devtool/server/operator";
-import { startServerProcess } from "../crash/server-process.ts";
+import { startServerProcess } from "../durability/crash/server-process.ts";
 import { Conversation } from "./conversation.ts";
 
 /** The logs of all tasks of a store, each in order, and the audit log. */

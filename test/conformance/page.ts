@@ -22,7 +22,7 @@ ${interopSections(readMatrix())}
 ## Known failures of the conformance kit
 
 The cases that fail when the kit tests devtool's server, agents on the official SDKs, and Gemini
-CLI's server. \`test/conformance-peers.test.ts\` fails if any other case fails, or if one of these
+CLI's server. \`test/interop/conformance-peers.test.ts\` fails if any other case fails, or if one of these
 passes. With \`DEVTOOL_CONFORMANCE_EVIDENCE=DIRECTORY\` it writes a page with all requests and answers
 for each.
 

@@ -1,6 +1,6 @@
 import type { TaskEvent } from "@devtool/schema";
-import { type CrashReport, checkCrash } from "../crash/check.ts";
-import { Witness } from "../crash/workload.ts";
+import { type CrashReport, checkCrash } from "../durability/crash/check.ts";
+import { Witness } from "../durability/crash/workload.ts";
 
 /** What clients of a fleet saw, through whichever servers. */
 export class FleetHistory {

@@ -8,7 +8,10 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import type { PostgresServer } from "@devtool/postgres/testing";
-import { type ServerProcess, startServing } from "../crash/server-process.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
 import { type Balancer, freePorts, startBalancer } from "./balancer.ts";
 
 const TOKEN = "one-token-for-all-servers-of-32-characters";

@@ -23,7 +23,7 @@ export function interopSections(rows: readonly MatrixRow[]): string {
   ];
   return `## Official SDKs
 
-\`test/interop.test.ts\` plays these scenarios and compares them with what it recorded.
+\`test/interop/interop.test.ts\` plays these scenarios and compares them with what it recorded.
 \`npx -y pnpm@12 install:interop\` installs the SDKs of other languages; the tests of a missing one
 are skipped.
 

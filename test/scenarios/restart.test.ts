@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import { createMcp } from "@devtool/mcp";
 import { McpServerSchema, TaskState } from "@devtool/schema";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { startServerProcess } from "../crash/server-process.ts";
 import { variantsOf } from "../depth.ts";
+import { startServerProcess } from "../durability/crash/server-process.ts";
 import { Conversation } from "./conversation.ts";
 import {
   clientOf,

@@ -3,9 +3,9 @@
  * meanwhile. Their memory is a test.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { documentBombs } from "../../../test/bombs/documents.ts";
-import { FLOODS, sendFlood } from "../../../test/bombs/floods.ts";
-import { throwBomb } from "../../../test/bombs/throw-bomb.ts";
+import { documentBombs } from "../../../test/hostile/bombs/documents.ts";
+import { FLOODS, sendFlood } from "../../../test/hostile/bombs/floods.ts";
+import { throwBomb } from "../../../test/hostile/bombs/throw-bomb.ts";
 import { http1Client, http2Client } from "../../../test/hostile/clients.ts";
 import { prompt, send } from "../client.ts";
 import { numberNamed, printRow, quantile } from "./row.ts";

@@ -27,10 +27,15 @@ export const CARD: readonly Fault[] = [
       path === "/.well-known/agent.json" ? { status: 404 } : undefined,
   }),
   ...Object.entries(UNFOLLOWED).map(([name, sent]) =>
-    fault("CARD-1", `${name}, which the card does not list, is ignored`, {
-      ...changeCard((text) => text.replace(`"${name}"`, '"other"')),
-      ...changeRequests((body) => body.replace(sent, "{}")),
-    }),
+    fault(
+      "CARD-1",
+      `${name}, which the card does not list, is ignored`,
+      {
+        ...changeCard((text) => text.replace(`"${name}"`, '"other"')),
+        ...changeRequests((body) => body.replace(sent, "{}")),
+      },
+      ["ERR-1", "SESSION-3", "STREAM-7"],
+    ),
   ),
   {
     ...fault("CARD-1", "a message that is refused is stored", {

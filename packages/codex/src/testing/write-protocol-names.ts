@@ -3,7 +3,7 @@
  * `protocol-names.json`.
  *
  * `pnpm codex-protocol [PROGRAM]` asks PROGRAM, by default the `codex` in PATH,
- * for its JSON Schema. `test/codex-docs.test.ts` then names what
+ * for its JSON Schema. `test/codex/docs.test.ts` then names what
  * `docs/codex.md` does not mention.
  */
 import { writeFileSync } from "node:fs";

@@ -34,7 +34,7 @@ const ATTEMPTS = roundsOf("DEVTOOL_WORKSPACE_ATTEMPTS", {
 /**
  * The directory of the tests that write thousands of times: a file system in
  * memory, if there is one. On a disk, syncing each write would take nine tenths
- * of the time. test/durability.test.ts tests that writes are synced.
+ * of the time. test/durability/durability.test.ts tests that writes are synced.
  */
 const FAST_DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 

@@ -29,7 +29,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
       "data that the RFC has no kind or field for is keyed by a separate URI",
     source: "own",
     untestedBecause:
-      "optional for a server; test/wire-docs.test.ts tests devtool's own",
+      "optional for a server; test/docs/wire-docs.test.ts tests devtool's own",
   },
   "JSON-1": {
     behaviour: "payloads have the RFC's snake_case names and enum names",
@@ -153,13 +153,13 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
       "the stages of a call are in order, and its digest identifies what was shown",
     source: "own",
     untestedBecause:
-      "optional for a server; test/wire-docs.test.ts tests devtool's own",
+      "optional for a server; test/docs/wire-docs.test.ts tests devtool's own",
   },
   "TOOL-10": {
     behaviour: "a question of a running call is a call of its own",
     source: "own",
     untestedBecause:
-      "needs a tool that asks while it runs; test/wire-docs.test.ts tests devtool's own with an MCP server",
+      "needs a tool that asks while it runs; test/docs/wire-docs.test.ts tests devtool's own with an MCP server",
   },
   "TOOL-11": {
     behaviour:

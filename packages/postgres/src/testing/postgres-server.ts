@@ -75,7 +75,7 @@ export function findPostgres(): string | undefined {
     ["initdb", "postgres"].every((name) => existsSync(join(directory, name))),
   );
   if (found !== undefined) return found;
-  if (process.env.CI !== undefined) {
+  if (process.env.CI === "true") {
     throw new Error("PostgreSQL is not installed: apt-get install postgresql");
   }
   console.info(

@@ -1,0 +1,356 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, isMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  confirmationPart,
+  createDevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import {
+  emptyTask,
+  SendMessageRequestSchema,
+  SessionSettingsSchema,
+  TaskService,
+  TaskState,
+} from "@devtool/schema";
+import {
+  type Agent,
+  createServer,
+  type Observer,
+  type Operation,
+  type OperationEnd,
+} from "@devtool/server";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { bindingsOf } from "../conformance/tck/bindings.ts";
+
+/** What an observer has heard. */
+class Heard {
+  readonly begun: Operation[] = [];
+  readonly ended = new Map<string, OperationEnd[]>();
+
+  readonly observer: Observer = (operation) => {
+    this.begun.push(operation);
+    const ends: OperationEnd[] = [];
+    this.ended.set(operation.id, ends);
+    return (end) => {
+      ends.push(end);
+    };
+  };
+
+  of(kind: Operation["kind"]): readonly Operation[] {
+    return this.begun.filter((each) => each.kind === kind);
+  }
+
+  /** The outcomes of the operations of a kind, in the order of their begin. */
+  outcomes(kind: Operation["kind"]): readonly string[] {
+    return this.of(kind).map(({ id, name }) => {
+      const outcomes = this.ended.get(id)?.map(({ outcome }) => outcome) ?? [];
+      return `${name} ${outcomes.join("+")}`;
+    });
+  }
+}
+
+/** An agent that does as its prompt says: `say`, `fail` or `wait`. */
+const agent: Agent = {
+  about: { name: "Own", description: "Does as it is told." },
+  open: () => ({
+    createExecutor: () => ({
+      async *execute(turn, signal) {
+        const content = turn.prompt?.parts[0]?.content;
+        const word = content?.case === "text" ? content.value : "";
+        if (word === "fail") throw new Error("broken");
+        if (word === "wait") {
+          await new Promise((_, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+          });
+        }
+        yield* turn.say(word);
+      },
+    }),
+  }),
+};
+
+const limit = (): AbortSignal => AbortSignal.timeout(30_000);
+
+describe("an observer", () => {
+  it("hears of a turn, its steps, calls and questions below its request", async () => {
+    const heard = new Heard();
+    await using server = await serveCodingAgent({
+      workspace: await scratch(),
+      observer: heard.observer,
+    });
+    const { tasks } = createDevtoolClient(await server.transport());
+    const script =
+      "read missing.txt\nnext\nwrite a.txt A\nnext\nwrite b.txt B\ntext Done.";
+    const { task } = await tasks.sendMessage({
+      message: textMessage("first", script),
+    });
+    for (const [id, option] of Object.entries({
+      second: "proceed_once",
+      third: "cancel",
+    })) {
+      const current = await tasks.getTask({ taskId: task?.id ?? "" });
+      const [call] = pendingToolCalls(current.task ?? emptyTask());
+      const parts = call ? [confirmationPart(call, option)] : [];
+      const message = { messageId: id, parts };
+      await tasks.sendMessage({ message, taskId: task?.id ?? "" });
+    }
+    await untilEnded(heard);
+
+    expect(heard.outcomes("turn")).toEqual(["devtool succeeded"]);
+    expect(heard.outcomes("step")).toEqual(Array(4).fill("scripted succeeded"));
+    expect(heard.outcomes("call")).toEqual([
+      "read_file failed",
+      "write_file succeeded",
+    ]);
+    expect(heard.outcomes("question")).toEqual(
+      Array(2).fill("write_file succeeded"),
+    );
+    const [turn] = heard.of("turn");
+    const [request] = heard.of("request");
+    expect(turn).toMatchObject({
+      parentId: request?.id,
+      taskId: task?.id,
+      subjectId: "first",
+      principal: request?.principal,
+    });
+    for (const kind of ["step", "call", "question"] as const) {
+      for (const each of heard.of(kind)) {
+        expect(each).toMatchObject({ parentId: turn?.id, taskId: task?.id });
+      }
+    }
+  });
+
+  it("hears how turns, requests and streams end", async () => {
+    const heard = new Heard();
+    const errors: unknown[] = [];
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: await scratch(),
+      observer: heard.observer,
+      onError: (reason) => errors.push(reason),
+    });
+    const client = createDevtoolClient(await server.transport());
+    const send = (word: string) =>
+      client.tasks.sendMessage({ message: textMessage(word, word) });
+    await send("say");
+    await send("fail");
+    await expect(client.tasks.getTask({ taskId: "none" })).rejects.toThrow();
+    const leaving = new AbortController();
+    const stream = streamMessage(
+      client,
+      { message: textMessage("wait", "wait") },
+      leaving.signal,
+    );
+    let waiting = "";
+    await expect(async () => {
+      for await (const { taskId } of stream) {
+        waiting = taskId;
+        leaving.abort();
+      }
+    }).rejects.toThrow();
+    await client.tasks.cancelTask({ taskId: waiting });
+    await untilEnded(heard);
+
+    expect(heard.outcomes("turn")).toEqual([
+      "own succeeded",
+      "own failed",
+      "own canceled",
+    ]);
+    expect(heard.outcomes("request")).toEqual([
+      "SendMessage succeeded",
+      "SendMessage succeeded",
+      "GetTask failed",
+      "StreamMessage canceled",
+      "CancelTask succeeded",
+    ]);
+    expect(errors).toEqual([expect.objectContaining({ message: "broken" })]);
+  });
+
+  it("hears of posts, with the origin of their address alone", async () => {
+    const heard = new Heard();
+    await using hook = await webhook([500, 200]);
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: await scratch(),
+      pushTargets: ["127.0.0.1:*"],
+      observer: heard.observer,
+    });
+    const { tasks } = createDevtoolClient(await server.transport());
+    await tasks.sendMessage({
+      message: textMessage("say", "say"),
+      pushConfig: { id: "hook", url: `${hook.url}/?secret=1` },
+    });
+    await expect.poll(() => heard.outcomes("post").length).toBeGreaterThan(1);
+    await untilEnded(heard);
+    expect(heard.outcomes("post").slice(0, 2)).toEqual([
+      `${hook.url} failed`,
+      `${hook.url} succeeded`,
+    ]);
+    expect(heard.of("post")[0]).toMatchObject({ subjectId: "hook" });
+  });
+
+  it("disturbs nothing when it throws, which the operator sees", async () => {
+    const errors: unknown[] = [];
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: await scratch(),
+      observer: ({ kind }) => {
+        if (kind === "turn") throw new Error("at the begin");
+        return () => {
+          throw new Error(`at the end of ${kind}`);
+        };
+      },
+      onError: (reason) => errors.push(String(reason)),
+    });
+    const { tasks } = createDevtoolClient(await server.transport());
+    const { task } = await tasks.sendMessage({
+      message: textMessage("say", "say"),
+    });
+    expect(task?.state).toBe(TaskState.COMPLETED);
+    expect(errors).toContain("Error: at the begin");
+    expect(errors).toContain("Error: at the end of append");
+    expect(errors).toContain("Error: at the end of request");
+  });
+});
+
+describe("interceptors", () => {
+  const MESSAGE = {
+    messageId: "m",
+    role: "ROLE_USER",
+    parts: [{ text: "say" }],
+  };
+
+  it("refuse a request in each binding, in its own spelling", async () => {
+    const seen: string[] = [];
+    const refuse: Interceptor = (next) => async (request) => {
+      seen.push(request.method.name);
+      if (!request.stream && request.method.name === "SendMessage") {
+        throw new ConnectError("closed on Sundays", Code.PermissionDenied);
+      }
+      return next(request);
+    };
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: await scratch(),
+      interceptors: [refuse],
+    });
+    const authorization = `Bearer ${server.token}`;
+    for (const binding of bindingsOf(server.url, { authorization })) {
+      const { result, failure } = await binding.call("SendMessage", {
+        message: MESSAGE,
+      });
+      expect([binding.name, result]).toEqual([binding.name, undefined]);
+      expect(failure).toBeDefined();
+    }
+    expect(seen).toEqual(Array(3).fill("SendMessage"));
+    const { tasks } = createDevtoolClient(await server.transport());
+    await expect(
+      tasks.sendMessage({ message: textMessage("m", "say") }),
+    ).rejects.toThrow("closed on Sundays");
+    expect((await tasks.listTasks({})).tasks).toEqual([]);
+  });
+
+  it("replace messages and answers, the first one outermost", async () => {
+    const { output } = TaskService.method.sendMessage;
+    const named =
+      (name: string): Interceptor =>
+      (next) =>
+      async (request) => {
+        if (isMessage(request.message, SendMessageRequestSchema)) {
+          const [part] = request.message.message?.parts ?? [];
+          if (part?.content.case === "text") part.content.value += name;
+        }
+        const response = await next(request);
+        if (isMessage(response.message, output)) {
+          const { task } = response.message;
+          if (task) task.title += name;
+        }
+        return response;
+      };
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: await scratch(),
+      interceptors: [named("1"), named("2")],
+    });
+    const client = createDevtoolClient(await server.transport());
+    const { task } = await client.tasks.sendMessage({
+      message: textMessage("m", "say"),
+    });
+    expect(task?.title).toMatch(/21$/);
+    expect(JSON.stringify(task?.history)).toContain("say12");
+    let text = "";
+    for await (const { payload } of streamMessage(
+      client,
+      { message: textMessage("n", "stream") },
+      limit(),
+    )) {
+      if (payload.case === "text") text += payload.value.text;
+    }
+    expect(text).toBe("stream");
+  });
+
+  it("cannot give a caller a right that it lacks", async () => {
+    const forge: Interceptor = (next) => async (request) => {
+      if (isMessage(request.message, SendMessageRequestSchema)) {
+        request.message.sessionSettings = create(SessionSettingsSchema, {
+          agentOptions: { mode: "yolo" },
+        });
+      }
+      return next(request);
+    };
+    await using server = await createServer({
+      agents: { own: { ...agent, servesAnonymous: true } },
+      anonymous: "admit",
+      workspace: await scratch(),
+      interceptors: [forge],
+    });
+    const client = createDevtoolClient(
+      createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" }),
+    );
+    await expect(
+      client.tasks.sendMessage({ message: textMessage("m", "say") }),
+    ).rejects.toThrow("approve");
+  });
+});
+
+/** Waits until each operation has ended, once. */
+async function untilEnded({ begun, ended }: Heard): Promise<void> {
+  await expect
+    .poll(() => begun.filter(({ id }) => ended.get(id)?.length !== 1))
+    .toEqual([]);
+}
+
+/** A webhook that answers with these statuses, and then with the last one. */
+async function webhook(statuses: readonly number[]) {
+  let count = 0;
+  const server = createHttpServer((request, response) => {
+    response.statusCode = statuses[count++] ?? statuses.at(-1) ?? 200;
+    request.resume().on("end", () => response.end());
+  });
+  await new Promise<void>((resolve) =>
+    server.listen(0, "127.0.0.1", () => resolve()),
+  );
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function scratch(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "observer-"));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  return directory;
+}

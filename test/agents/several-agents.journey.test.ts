@@ -1,0 +1,102 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCommand } from "@devtool/cli/testing";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { namedAgent } from "../scenarios/named-agent.ts";
+
+describe("a server with several agents", () => {
+  let workspace: string;
+  let elsewhere: string;
+  let server: DevtoolServer;
+  let flags: readonly string[];
+
+  beforeAll(async () => {
+    [workspace = "", elsewhere = ""] = await Promise.all([
+      directory(),
+      directory(),
+    ]);
+    const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob") };
+    server = await createServer({
+      agents,
+      workspace,
+      workspaceRoots: [workspace, elsewhere],
+    });
+    flags = ["--url", server.url, "--token", server.token];
+  });
+  afterAll(async () => {
+    await server.close();
+    for (const one of [workspace, elsewhere]) {
+      await rm(one, { recursive: true });
+    }
+  });
+
+  it("runs a job by the first one, or by the one of --agent", async () => {
+    expect((await runCommand(["run", ...flags, "hello"])).out).toContain(
+      "Ada answers",
+    );
+    expect(
+      (await runCommand(["run", ...flags, "--agent", "bob", "hello"])).out,
+    ).toContain("Bob answers");
+  });
+
+  it("chats with the one of --agent, and continues only its conversations", async () => {
+    const chat = ["chat", ...flags, "--agent", "bob"];
+    const first = await runCommand(chat, { stdin: "hello\n" });
+    expect(first.out).toContain("agent bob");
+    expect(first.out).toContain("Bob answers");
+    await runCommand(["run", ...flags, "--agent", "ada", "hello"]);
+    expect(
+      (await runCommand([...chat, "--continue"], { stdin: "hello\n" })).out,
+    ).toContain("Bob answers");
+  });
+
+  it("lists and runs the slash commands of the one of --agent, in the directory of --workspace", async () => {
+    const place = ["--agent", "bob", "--workspace", elsewhere];
+    expect((await runCommand(["commands", ...flags])).out).toContain(
+      `/where                       Ada in ${workspace}`,
+    );
+    const listed = await runCommand(["commands", ...flags, ...place]);
+    expect(listed.out).toContain(
+      `/where                       Bob in ${elsewhere}`,
+    );
+    expect(
+      (await runCommand(["exec", ...flags, ...place, "/where"])).out,
+    ).toContain(`Bob answers in ${elsewhere}`);
+  });
+
+  it.each([["run"], ["exec"]])(
+    "names the agents when there is no such one: %s",
+    async (command) => {
+      const { code, err } = await runCommand([
+        command,
+        ...flags,
+        "--agent",
+        "eve",
+        "/where",
+      ]);
+      expect([code, err]).toEqual([1, expect.stringMatching(/eve.*ada, bob/s)]);
+    },
+  );
+
+  it("does not take --agent beside --task, whose agent stays", async () => {
+    const { code, err } = await runCommand([
+      "run",
+      ...flags,
+      "--agent",
+      "bob",
+      "--task",
+      "abcd",
+      "hello",
+    ]);
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining("cannot be used with option '--task"),
+    ]);
+  });
+});
+
+async function directory(): Promise<string> {
+  return realpath(await mkdtemp(join(tmpdir(), "devtool-agents-")));
+}

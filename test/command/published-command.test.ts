@@ -1,0 +1,182 @@
+import { execFile } from "node:child_process";
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { startFakeGemini } from "@devtool/fake-gemini";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "../depth.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+import { serverProgram } from "../mcp/servers.ts";
+
+const BINDINGS = [
+  "0.3 JSONRPC",
+  "0.3 HTTP+JSON",
+  "1.0 JSONRPC",
+  "1.0 HTTP+JSON",
+  "1.0 GRPC",
+];
+const cli = fileURLToPath(new URL("../../packages/cli/", import.meta.url));
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+const manifest: Manifest = JSON.parse(
+  await readFile(join(cli, "package.json"), "utf8"),
+);
+
+/**
+ * The files that are published, in a directory where nothing is but what the
+ * manifest names.
+ */
+async function installed(directory: string): Promise<string> {
+  await cp(join(cli, "dist"), join(directory, "dist"), { recursive: true });
+  await cp(join(cli, "package.json"), join(directory, "package.json"));
+  for (const name of Object.keys(manifest.dependencies)) {
+    await mkdir(dirname(join(directory, "node_modules", name)), {
+      recursive: true,
+    });
+    await symlink(
+      await realpath(join(cli, "node_modules", name)),
+      join(directory, "node_modules", name),
+    );
+  }
+  return join(directory, "dist/main.js");
+}
+
+describe.skipIf(LEFT_TO_CI !== "")(
+  `the command as it is published${LEFT_TO_CI}`,
+  () => {
+    let home: string;
+    let main: string;
+    beforeAll(async () => {
+      home = await mkdtemp(join(tmpdir(), "devtool-published-"));
+      main = await installed(join(home, "cli"));
+      await mkdir(join(home, "data"), { mode: 0o700 });
+      const stdio = `{ command = "${process.execPath}", args = ["${serverProgram("server-everything")}"] }`;
+      const config = `[[mcp_servers]]\nname = "everything"\nstdio = ${stdio}\n`;
+      await writeFile(join(home, "data/config.toml"), config);
+    });
+    afterAll(() => rm(home, { recursive: true }));
+
+    function serving(
+      environment: NodeJS.ProcessEnv = process.env,
+    ): Promise<ServerProcess> {
+      return startServing(
+        [
+          "--data",
+          join(home, "data"),
+          "--workspace",
+          join(home, "workspace"),
+          "--grpc-in-card",
+        ],
+        environment,
+        main,
+      );
+    }
+
+    async function devtool(...args: readonly string[]): Promise<string> {
+      const words = [main, ...args, "--data", join(home, "data")];
+      return (await promisify(execFile)(process.execPath, words)).stdout;
+    }
+
+    it(`speaks A2A in ${BINDINGS.join(", ")}`, async () => {
+      const server = await serving();
+      const known = fileURLToPath(
+        new URL("../conformance/known-failing/devtool.json", import.meta.url),
+      );
+      for (const words of BINDINGS) {
+        const [version = "", binding = ""] = words.split(" ");
+        const expected = version === "1.0" ? ["--known-failing", known] : [];
+        // Throws where a case fails that is not known to.
+        const out = await devtool(
+          "conformance",
+          server.info.url,
+          "--a2a",
+          version,
+          "--binding",
+          binding,
+          "--only",
+          "a2a/",
+          ...expected,
+        );
+        expect(out, words).toMatch(/ passed.* of \d+ cases$/m);
+      }
+      expect(await server.stop()).toBe(0);
+    });
+
+    it("works with a model, a shell and an MCP server, over every protocol", async () => {
+      const fake = await startFakeGemini();
+      const server = await serving({
+        ...process.env,
+        GEMINI_API_KEY: "none",
+        GOOGLE_GEMINI_BASE_URL: fake.url,
+      });
+      const script = [
+        'run printf "%s-" one two && echo three',
+        'call mcp__everything__echo {"message": "from afar"}',
+        "text All is done.",
+      ];
+      for (const protocol of ["connect", "grpc", "a2a"]) {
+        const how = [
+          "--protocol",
+          protocol,
+          "--approve",
+          "all",
+          "--json",
+          "--workspace",
+          join(home, "workspace"),
+        ];
+        const out = await devtool("run", ...how, script.join("\n"));
+        for (const said of [
+          "one-two-three",
+          "Echo: from afar",
+          "All is done.",
+        ]) {
+          expect(out, protocol).toContain(said);
+        }
+      }
+      expect(await server.stop()).toBe(0);
+      await fake[Symbol.asyncDispose]();
+    });
+
+    it("names the licence of all that is in it", async () => {
+      const text = await readFile(
+        join(home, "cli/dist/THIRD-PARTY-LICENSES.txt"),
+        "utf8",
+      );
+      const packages = [...text.matchAll(/^(\S+) [\d.]+: (.+)$/gm)].map(
+        ([, name = "", license = ""]) => ({
+          name,
+          license,
+        }),
+      );
+      const bundled = Object.keys(manifest.devDependencies).filter(
+        (name) => !/^(@devtool\/.*|@types\/.*|rolldown)$/.test(name),
+      );
+      expect(packages.map(({ name }) => name)).toEqual(
+        expect.arrayContaining([...bundled, "@google/genai", "undici"]),
+      );
+      const one = "(MIT|ISC|BSD-[23]-Clause|Apache-2\\.0)";
+      const permissive = new RegExp(`^\\(?${one}( (AND|OR) ${one})*\\)?$`);
+      expect(
+        packages.filter(({ license }) => !permissive.test(license)),
+      ).toEqual([]);
+    });
+  },
+);

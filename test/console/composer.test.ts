@@ -1,0 +1,241 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadConsole } from "@devtool/console";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CHROMIUM, launch } from "../outer/browser.ts";
+import { namedAgent } from "../scenarios/named-agent.ts";
+import { openConsole } from "./console-page.ts";
+
+describe.skipIf(CHROMIUM === undefined)(
+  "where a message is written (skipped without Chromium)",
+  () => {
+    let workspace: string;
+    let elsewhere: string;
+    let server: DevtoolServer;
+
+    beforeAll(async () => {
+      [workspace = "", elsewhere = ""] = await Promise.all([
+        directory(),
+        directory(),
+      ]);
+      const eve: Agent = { ...namedAgent("Eve"), follows: ["approval_mode"] };
+      const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob"), eve };
+      const workspaceRoots = [workspace, elsewhere];
+      server = await createServer({
+        agents,
+        workspace,
+        workspaceRoots,
+        site: await loadConsole(),
+      });
+    });
+    afterAll(async () => {
+      await server?.close();
+      for (const one of [workspace, elsewhere]) {
+        await rm(one, { recursive: true });
+      }
+    });
+
+    it("lists and runs the slash commands of the session's agent, for its directory", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/commands`);
+      await page.getByLabel("Agent").selectOption("bob");
+      await page.getByLabel("Workspace").fill(elsewhere);
+      await listed(page, `/where Bob in ${elsewhere}`);
+      await page.locator(".commands [role=option]").click();
+      await page.keyboard.press("Enter");
+      await page
+        .locator(".prose", { hasText: `Bob answers in ${elsewhere}` })
+        .waitFor();
+      // The session that the command has begun is Bob's, and there.
+      await listed(page, `/where Bob in ${elsewhere}`);
+      await page.goto(`${server.url}/console/#/new/others`);
+      await listed(page, `/where Ada in ${workspace}`);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("N1: offers no model and no mode of an agent that follows none, and says why", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const noMode = page.getByText("choose the mode.");
+      await page.goto(`${server.url}/console/#/new/modes`);
+      await page.getByLabel("Agent").selectOption("eve");
+      await page.getByLabel("Mode").selectOption("plan");
+      await page.getByLabel("Agent").selectOption("bob");
+      await noMode.waitFor();
+      await page.getByText("does not let you choose the model").waitFor();
+      expect(await page.getByLabel("Mode").count()).toBe(0);
+      // The mode that was chosen for Eve is not sent to Bob, who refuses it.
+      await page.getByLabel("Message").fill("hello");
+      await page.keyboard.press("Enter");
+      await page.locator(".prose", { hasText: "Bob answers" }).waitFor();
+      await page.locator(".session-about", { has: noMode }).waitFor();
+      expect(await page.getByLabel("Mode").count()).toBe(0);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("keeps what is written in a session while another one is shown", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      await page.goto(`${server.url}/console/#/new/drafts`);
+      await message.fill("first");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/session/);
+      const session = page.url();
+      await message.fill("half a second message");
+      await page.goto(`${server.url}/console/#/new/another`);
+      await expect.poll(() => message.inputValue()).toBe("");
+      await message.fill("another session");
+      await page.keyboard.press("Enter");
+      await page.waitForURL((url) => url.hash.includes("session"));
+      await expect.poll(() => message.inputValue()).toBe("");
+      await page.goto(session);
+      await expect
+        .poll(() => message.inputValue())
+        .toBe("half a second message");
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("gives a command that does not start back to its session, while another one is shown", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const asked = Promise.withResolvers<void>();
+      const left = Promise.withResolvers<void>();
+      await page.route(/RunSlashCommand/, async (route) => {
+        asked.resolve();
+        await left.promise;
+        await route.abort();
+      });
+      await page.goto(`${server.url}/console/#/new/refused`);
+      await message.fill("/nosuch command");
+      await page.keyboard.press("Enter");
+      await asked.promise;
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await message.fill("something else");
+      left.resolve();
+      await page.goto(`${server.url}/console/#/new/refused`);
+      await expect.poll(() => message.inputValue()).toBe("/nosuch command");
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await expect.poll(() => message.inputValue()).toBe("something else");
+    });
+
+    it("gives a message that the server refuses back to its session, while another one is shown", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const left = Promise.withResolvers<void>();
+      await page.route(/StreamMessage/, async (route) => {
+        await left.promise;
+        await route.continue();
+      });
+      await page.goto(`${server.url}/console/#/new/unwelcome`);
+      await page.getByLabel("Workspace").fill("/nowhere");
+      await message.fill("what took long to write");
+      const asked = page.waitForRequest(/StreamMessage/);
+      await page.keyboard.press("Enter");
+      await asked;
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await message.fill("something else");
+      const answered = page.waitForResponse(/StreamMessage/);
+      left.resolve();
+      await answered;
+      await page.goto(`${server.url}/console/#/new/unwelcome`);
+      await expect
+        .poll(() => message.inputValue())
+        .toBe("what took long to write");
+      await page.getByRole("alert").getByText("was not sent").waitFor();
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await expect.poll(() => message.inputValue()).toBe("something else");
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("stays with another session that is shown when a command has run", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const shown = Promise.withResolvers<void>();
+      await page.route(/RunSlashCommand/, async (route) => {
+        await shown.promise;
+        await route.continue();
+      });
+      await page.goto(`${server.url}/console/#/new/command`);
+      await message.fill("/about");
+      await page.keyboard.press("Enter");
+      await page.goto(`${server.url}/console/#/new/another`);
+      await message.fill("written meanwhile");
+      const ran = page.waitForResponse(/RunSlashCommand/);
+      shown.resolve();
+      await ran;
+      // The session of the command is in the list by then, and its page would
+      // be shown.
+      await page.locator(".rows", { hasText: "/about" }).waitFor();
+      expect(new URL(page.url()).hash).toBe("#/new/another");
+      expect(await message.inputValue()).toBe("written meanwhile");
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("says which of the files that are added are no images", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/files`);
+      const buffer = Buffer.from("text");
+      await page.getByLabel("Add an image").setInputFiles([
+        { name: "notes.pdf", mimeType: "application/pdf", buffer },
+        { name: "dot.gif", mimeType: "image/gif", buffer },
+      ]);
+      await page
+        .getByRole("alert")
+        .getByText("Only images can be added, not these: notes.pdf")
+        .waitFor();
+      expect(await page.locator(".attachments li").count()).toBe(1);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("runs no slash command with images, which it would lose, and keeps both", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/images`);
+      const buffer = Buffer.from("text");
+      await page
+        .getByLabel("Add an image")
+        .setInputFiles([{ name: "dot.gif", mimeType: "image/gif", buffer }]);
+      await page.getByLabel("Message").fill("/where ");
+      await page.keyboard.press("Enter");
+      await page
+        .getByRole("alert")
+        .getByText("A slash command takes no images: dot.gif")
+        .waitFor();
+      expect(await page.getByLabel("Message").inputValue()).toBe("/where ");
+      expect(await page.locator(".attachments li").count()).toBe(1);
+      await page.getByRole("button", { name: "Remove" }).click();
+      await page.getByLabel("Message").press("Enter");
+      await page.locator(".prose", { hasText: "Ada answers" }).waitFor();
+      expect(opened.faults()).toEqual([]);
+    });
+  },
+);
+
+/** Writes a slash, and waits for the only command that is offered. */
+async function listed(page: Page, command: string): Promise<void> {
+  await page.getByLabel("Message").fill("/");
+  await expect
+    .poll(() => page.locator(".commands [role=option]").allTextContents())
+    .toEqual([command]);
+}
+
+async function directory(): Promise<string> {
+  return realpath(await mkdtemp(join(tmpdir(), "devtool-composer-")));
+}

@@ -1,0 +1,95 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+import { accessOf, clientOf } from "./console-page.ts";
+import { readPrintedCode } from "./printed-code.ts";
+
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
+const PUBLIC = "https://devtool.example:8443/port";
+
+describe("the code for a phone", () => {
+  let base: string;
+  let near: ServerProcess;
+  let far: ServerProcess;
+
+  beforeAll(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-phone-"));
+    await mkdir(join(base, "work"));
+    [near, far] = await Promise.all([
+      startServing([
+        "--data",
+        join(base, "near"),
+        "--workspace",
+        join(base, "work"),
+      ]),
+      startServing([
+        "--data",
+        join(base, "far"),
+        "--workspace",
+        join(base, "work"),
+        "--public-url",
+        PUBLIC,
+        "--tls-ended-by-proxy",
+      ]),
+    ]);
+  });
+  afterAll(async () => {
+    await Promise.all([near?.stop(), far?.stop()]);
+    await rm(base, { recursive: true, force: true });
+  });
+
+  it("is not printed for a server on loopback, but what that server needs", async () => {
+    const printed = await devtool("near");
+    expect(readPrintedCode(printed)).toBeUndefined();
+    expect(printed).toContain(
+      `A phone cannot open ${near.info.url}. For a QR code, the server needs:
+  - an address that other machines reach (--host, or --public-url of a proxy)
+  - a certificate ([tls] in config.toml, or that of a proxy)
+  - a token of its own (--token-file)
+`,
+    );
+  });
+
+  it("leads to the public address, and lets in the phone that reads it, once, with a session of its own", async () => {
+    const printed = await devtool("far");
+    const { origin, pathname, hash } = new URL(readPrintedCode(printed) ?? "");
+    expect(`${origin}${pathname}`).toBe(`${PUBLIC}/console/`);
+    const code = new URLSearchParams(hash.slice(1)).get("code") ?? "";
+    expect(code).toMatch(/^[\w-]{43}$/);
+    // The address for the browser here has another code, so both can be used.
+    expect(printed.match(/#code=([\w-]{43})/)?.[1]).not.toBe(code);
+    const { token, session } = await accessOf(far.info, "").redeemAccessCode({
+      code,
+    });
+    expect(session?.label).toBe("phone");
+    await clientOf({ ...far.info, token }).tasks.listTasks({});
+    await expect(
+      accessOf(far.info, "").redeemAccessCode({ code }),
+    ).rejects.toThrow();
+  });
+
+  it("has nothing of the operator's token, nor has what is printed beside it", async () => {
+    const printed = await devtool("far");
+    const file = await readFile(join(base, "far/server.json"), "utf8");
+    expect(file).toContain(far.info.token);
+    for (const text of [printed, readPrintedCode(printed) ?? ""]) {
+      expect(text).not.toBe("");
+      expect(text).not.toContain(far.info.token);
+    }
+  });
+
+  async function devtool(data: "near" | "far"): Promise<string> {
+    const args = [MAIN, "console", "--no-open", "--data", join(base, data)];
+    return (await promisify(execFile)(process.execPath, args)).stdout;
+  }
+});

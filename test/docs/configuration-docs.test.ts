@@ -1,0 +1,197 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import type { Io } from "@devtool/cli/testing";
+import { readConfig, runProgram } from "@devtool/cli/testing";
+import {
+  AgentConfigSchema,
+  AuthenticationConfigSchema,
+  ConsoleConfigSchema,
+  JwtConfigSchema,
+  McpHttpSchema,
+  McpServerSchema,
+  McpStdioSchema,
+  ModelConfigSchema,
+  ServerConfigSchema,
+  StoreConfigSchema,
+  TlsConfigSchema,
+} from "@devtool/schema";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+describe("docs/configuration.md", () => {
+  let text: string;
+  let base: string;
+  beforeAll(async () => {
+    text = await readFile(
+      new URL("../../docs/configuration.md", import.meta.url),
+      "utf8",
+    );
+    base = await mkdtemp(join(tmpdir(), "devtool-configuration-"));
+  });
+  afterAll(() => rm(base, { recursive: true }));
+
+  it("shows a config file that sets every field there is", async () => {
+    const path = join(base, "all.toml");
+    await writeFile(path, /```toml\n([\s\S]*?)```/.exec(text)?.[1] ?? "");
+    const config = await readConfig(path, base);
+    for (const { name, localName } of ServerConfigSchema.fields) {
+      expect(Reflect.get(config, localName), name).not.toEqual(
+        Reflect.get(create(ServerConfigSchema), localName),
+      );
+    }
+    expect(config.model).toMatchObject({
+      name: expect.stringMatching(/./),
+      vertexLocation: "global",
+    });
+    expect(config.mcpServers.map(({ transport }) => transport.case)).toEqual([
+      "stdio",
+      "http",
+    ]);
+  });
+
+  it("lists every field", () => {
+    const fields = [
+      ...names(ServerConfigSchema, ""),
+      ...names(ModelConfigSchema, "model."),
+      ...names(McpServerSchema, "mcp_servers."),
+      ...names(AgentConfigSchema, "agents."),
+      ...names(AuthenticationConfigSchema, "authentication."),
+      ...names(JwtConfigSchema, "authentication.jwt."),
+      ...names(TlsConfigSchema, "tls."),
+      ...names(StoreConfigSchema, "store."),
+      ...names(ConsoleConfigSchema, "console."),
+    ];
+    const tables = new Set([
+      "agents",
+      "model",
+      "mcp_servers",
+      "authentication",
+      "authentication.jwt",
+      "tls",
+      "store",
+      "console",
+    ]);
+    for (const name of fields.filter((field) => !tables.has(field))) {
+      expect(text).toContain(`\`${name}\``);
+    }
+    for (const name of [
+      ...names(McpStdioSchema, ""),
+      ...names(McpHttpSchema, ""),
+    ]) {
+      expect(text).toContain(`\`${name}\``);
+    }
+  });
+
+  it("lists every flag of the server", async () => {
+    const help = await say(["serve", "--help"]);
+    const flags = [...help.matchAll(/^ {2}(--[a-z-]+(?: <[^>]+>)?)/gm)].map(
+      ([, flag]) => flag,
+    );
+    expect(flags.length).toBeGreaterThan(5);
+    const rows = [...text.matchAll(/^\| `(--[^`]+)`/gm)].map(
+      ([, flag]) => flag,
+    );
+    expect(rows.toSorted()).toEqual(flags.toSorted());
+  });
+
+  it("lists what lies in a data directory, and goes through an audit as it shows", async () => {
+    const data = join(base, "data");
+    await using server = await serving([
+      "--data",
+      data,
+      "--workspace",
+      join(base, "workspace"),
+    ]);
+    const connected = ["--data", data];
+    await say([
+      "run",
+      "--approve",
+      "all",
+      ...connected,
+      "--workspace",
+      join(base, "workspace"),
+      "write a.txt one",
+    ]);
+    const documented = [...text.matchAll(/^\| `([\w.-]+)` +\| /gm)].map(
+      ([, name = ""]) => name,
+    );
+    const present = (await readdir(data)).map((name) =>
+      name.replace(/-(wal|shm)$/, ""),
+    );
+    expect(documented).toEqual(expect.arrayContaining(present));
+    expect(present).toEqual(
+      expect.arrayContaining(["server.json", "tasks.db", "checkpoints.git"]),
+    );
+
+    const verdict = await say(["audit", "verify", ...connected]);
+    const [head = ""] = /[A-Za-z0-9+/]{43}=/.exec(verdict) ?? [];
+    const again = await say(["audit", "verify", "--head", head, ...connected]);
+    const session = `$ devtool audit verify\n${verdict}$ devtool audit verify --head ${head}\n${again}`;
+    const shown = /<!-- transcript: audit -->\n```\n([\s\S]*?)```/.exec(
+      text,
+    )?.[1];
+    expect(session.replaceAll(head, "kQ3…=")).toBe(shown);
+    const exported = await say(["audit", "export", ...connected]);
+    expect(exported).toMatch(/^\{"number":"1".*"AUDIT_ACTION_ASKED"/);
+    expect(exported).toContain(`"hash":"${head}"`);
+    expect(server.says()).toContain("devtool serves");
+  });
+});
+
+function names({ fields }: DescMessage, prefix: string): string[] {
+  return fields.map(({ name }) => prefix + name);
+}
+
+/** Runs a command line to its end and gives what it says. */
+async function say(argv: readonly string[]): Promise<string> {
+  const { io, says } = terminal();
+  await runProgram(argv, io);
+  return says();
+}
+
+/** A server as the command runs it. */
+async function serving(
+  argv: readonly string[],
+): Promise<AsyncDisposable & { says(): string }> {
+  const { io, says, interrupt, ready } = terminal();
+  const ended = runProgram(["serve", "--port", "0", ...argv], io);
+  await Promise.race([ready, ended]);
+  return {
+    says,
+    async [Symbol.asyncDispose]() {
+      interrupt();
+      await ended;
+    },
+  };
+}
+
+function terminal() {
+  const stdout = new PassThrough();
+  const ready = Promise.withResolvers<void>();
+  let said = "";
+  stdout.on("data", (chunk: Buffer) => {
+    said += chunk.toString();
+    ready.resolve();
+  });
+  let interrupt = (): void => undefined;
+  const io: Io = {
+    stdin: new PassThrough(),
+    stdout,
+    stderr: new PassThrough(),
+    env: {},
+    interactive: false,
+    onInterrupt(listener) {
+      interrupt = listener;
+      return () => undefined;
+    },
+    interrupt: () => undefined,
+  };
+  return {
+    io,
+    says: () => said,
+    interrupt: () => interrupt(),
+    ready: ready.promise,
+  };
+}

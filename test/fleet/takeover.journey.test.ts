@@ -1,0 +1,215 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "@devtool/postgres/testing";
+import {
+  OPTION_PROCEED_ONCE,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+} from "vitest";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+
+const bin = findPostgres();
+const why = withoutPostgres(bin);
+const LIMIT_MS = 120_000;
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
+
+describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
+  let database: PostgresServer;
+  let base: string;
+  const servers: ServerProcess[] = [];
+  let schemas = 0;
+  beforeAll(async () => {
+    database = await startPostgres(bin ?? "");
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-takeover-"));
+    await mkdir(join(base, "work"));
+    await writeFile(
+      join(base, "token"),
+      "one-token-for-all-servers-of-32-characters",
+      { mode: 0o600 },
+    );
+    schemas++;
+  });
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.kill();
+    await rm(base, { recursive: true });
+  });
+
+  /** Starts a server on the database, with a data directory of its own. */
+  async function start(): Promise<ServerProcess> {
+    const data = join(base, `data-${servers.length}`);
+    await mkdir(data, { mode: 0o700 });
+    await writeFile(
+      join(data, "config.toml"),
+      `[store]\nurl = "${database.url}"\nschema = "takeover_${schemas}"\n`,
+    );
+    const flags = [
+      "--data",
+      data,
+      "--workspace",
+      join(base, "work"),
+      "--token-file",
+      join(base, "token"),
+    ];
+    const server = await startServing(flags);
+    servers.push(server);
+    return server;
+  }
+
+  it("hands a task that asks to another server when its own is killed, which runs the call once it is approved", async () => {
+    const [one, other] = [await start(), await start()];
+    const first = await clientOf(one).tasks.sendMessage({
+      message: textMessage("m1", "write asked.txt answered"),
+    });
+    expect(first.task?.state).toBe(TaskState.INPUT_REQUIRED);
+    await one.kill();
+    const taskId = first.task?.id ?? "";
+    await owned(taskId, 2);
+    const { task } = await clientOf(other).tasks.getTask({ taskId });
+    const [asking] = task ? pendingToolCalls(task) : [];
+    if (!asking) throw new Error("nothing is asked");
+    const parts = [confirmationPart(asking, OPTION_PROCEED_ONCE)];
+    const answered = await clientOf(other).tasks.sendMessage({
+      message: { ...textMessage("m2", ""), parts },
+      taskId,
+    });
+    expect(answered.task?.state).toBe(TaskState.COMPLETED);
+    expect(await readFile(join(base, "work", "asked.txt"), "utf8")).toBe(
+      "answered",
+    );
+  });
+
+  it("goes on with a task of a server that is stopped, and keeps nothing that this one writes when it goes on", async () => {
+    const [zombie, other] = [await start(), await start()];
+    const prompt = "say 3\nwait 600000";
+    const begun = await clientOf(zombie).tasks.sendMessage({
+      message: textMessage("m1", prompt),
+      returnImmediately: true,
+    });
+    const taskId = begun.task?.id ?? "";
+    const seen: TaskEvent[] = [];
+    const signal = AbortSignal.timeout(LIMIT_MS);
+    let stopped = false;
+    for await (const { event } of clientOf(other).tasks.subscribeTask(
+      { taskId },
+      { signal },
+    )) {
+      if (event) seen.push(event);
+      if (!stopped && textOf(seen).includes("chunk 3")) {
+        stopped = true;
+        process.kill(zombie.info.pid, "SIGSTOP");
+      }
+      if (event && event.state > TaskState.WORKING) break;
+    }
+    const next = await clientOf(other).tasks.sendMessage({
+      message: textMessage("m2", "text Here."),
+      taskId,
+    });
+    expect(next.task?.state).toBe(TaskState.COMPLETED);
+    process.kill(zombie.info.pid, "SIGCONT");
+    // The zombie answers with the log of the other server, and its own run has
+    // ended.
+    const { task } = await clientOf(zombie).tasks.getTask({ taskId });
+    expect([task?.state, task?.sequence]).toEqual([
+      TaskState.COMPLETED,
+      next.task?.sequence,
+    ]);
+    const rest: TaskEvent[] = [];
+    for await (const { event } of clientOf(zombie).tasks.subscribeTask(
+      { taskId },
+      { signal },
+    )) {
+      if (event) rest.push(event);
+    }
+    expect(rest.map(({ sequence }) => Number(sequence))).toEqual(
+      rest.map((_, index) => index + 1),
+    );
+    expect(rest.slice(0, seen.length)).toEqual(seen);
+  });
+
+  it("does not start without its database, and says what to do", async () => {
+    const data = join(base, "data");
+    const url = "postgres://devtool:secret@127.0.0.1:1/devtool";
+    const flags = [
+      "--port",
+      "0",
+      "--data",
+      data,
+      "--workspace",
+      join(base, "work"),
+      "--store",
+      url,
+    ];
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      [MAIN, "serve", ...flags],
+      { encoding: "utf8" },
+    );
+    expect(status).toBe(1);
+    expect(stderr).toContain(
+      "PostgreSQL at 127.0.0.1:1/devtool refuses connections: start PostgreSQL",
+    );
+    expect(stderr).not.toContain("secret");
+  });
+
+  /** Waits until a task was acquired as often as this. */
+  async function owned(taskId: string, fence: number): Promise<void> {
+    const began = performance.now();
+    const fenceOf = async () => {
+      const [row] = await database.run(
+        `SELECT fence FROM takeover_${schemas}.task WHERE id = '${taskId}'`,
+      );
+      return Number(row?.fence);
+    };
+    await expect.poll(fenceOf, { timeout: LIMIT_MS, interval: 20 }).toBe(fence);
+    console.info(
+      `taken over after ${Math.round(performance.now() - began)} ms`,
+    );
+  }
+});
+
+function clientOf({ info: { url, token } }: ServerProcess): DevtoolClient {
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(
+    createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }),
+  );
+}
+
+function textOf(events: readonly TaskEvent[]): string {
+  return events
+    .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
+    .join("");
+}

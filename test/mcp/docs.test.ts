@@ -1,0 +1,47 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fromJsonString } from "@bufbuild/protobuf";
+import { readConfig } from "@devtool/cli/testing";
+import { type McpServer, SessionSettingsSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { serversOf } from "./servers.ts";
+
+describe("docs/mcp.md", () => {
+  it("shows servers of an operator that can be used", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-docs-"));
+    await writeFile(join(directory, "config.toml"), await snippet("toml"));
+    const { mcpServers } = await readConfig(undefined, directory);
+    await rm(directory, { recursive: true });
+    expect(mcpServers.map(({ transport }) => transport.case)).toEqual([
+      "stdio",
+      "http",
+    ]);
+    expect(await namesOf(mcpServers)).toEqual(["files", "tickets"]);
+  });
+
+  it("shows a server of a client that can be used", async () => {
+    const { mcpServers } = fromJsonString(
+      SessionSettingsSchema,
+      await snippet("json"),
+    );
+    expect(await namesOf(mcpServers)).toEqual(["editor"]);
+  });
+});
+
+async function snippet(language: string): Promise<string> {
+  const text = await readFile(
+    new URL("../../docs/mcp.md", import.meta.url),
+    "utf8",
+  );
+  return (
+    new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(text)?.[1] ?? ""
+  );
+}
+
+async function namesOf(settings: readonly McpServer[]): Promise<string[]> {
+  await using servers = serversOf(settings).servers;
+  return servers
+    .status()
+    .flatMap(({ name, state }) => (state === "idle" ? [name] : []));
+}

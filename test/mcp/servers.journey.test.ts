@@ -1,0 +1,420 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { Question } from "@devtool/coding-agent/tool";
+import { type McpServer, McpServerSchema } from "@devtool/schema";
+import { describe, expect, it, vi } from "vitest";
+import { COMPILE_CACHE } from "../compile-cache-variable.ts";
+import {
+  errorOf,
+  nodeServer,
+  play,
+  serversOf,
+  textOf,
+  toolNamed,
+} from "./servers.ts";
+
+const signal = AbortSignal.timeout(300_000);
+const MODERN = fileURLToPath(new URL("modern-server.ts", import.meta.url));
+const CHAOS = fileURLToPath(new URL("chaos-server.ts", import.meta.url));
+
+describe("a server of the newest revision", () => {
+  it("asks, is answered with one of its choices, and answers", async () => {
+    await using servers = serversOf([nodeServer("modern", [MODERN])], {
+      originOf: () => "client",
+    }).servers;
+    const questions: Question[] = [];
+    const tool = toolNamed(await servers.tools(signal), "deploy");
+    const played = await play(tool, { name: "app" }, signal, (question) => {
+      questions.push(question);
+      return { optionId: 'value:"live"', text: "" };
+    });
+    expect(textOf(played)).toBe("app is live");
+    expect(questions.map(({ description }) => description)).toEqual([
+      expect.stringMatching(
+        /^MCP server modern \(.+, named by the client\) asks$/,
+      ),
+    ]);
+    expect(
+      questions.map(({ options }) => options.map(({ id, name }) => [id, name])),
+    ).toEqual([
+      [
+        ['value:"test"', "test"],
+        ['value:"live"', "live"],
+        ["cancel", "Decline"],
+      ],
+    ]);
+  });
+
+  it("is told that the user declined", async () => {
+    await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;
+    const played = await play(
+      toolNamed(await servers.tools(signal), "deploy"),
+      { name: "app" },
+      signal,
+    );
+    expect(textOf(played)).toBe("app is nowhere");
+  });
+
+  it("gives a call up while the user is asked", async () => {
+    await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;
+    const cancel = new AbortController();
+    const invocation = await toolNamed(
+      await servers.tools(signal),
+      "deploy",
+    ).prepare({ name: "app" }, signal);
+    const cancelled = (async () => {
+      for await (const event of invocation.execute(cancel.signal)) {
+        if (event.case === "question") cancel.abort();
+      }
+    })();
+    await expect(cancelled).rejects.toThrow(/abort/);
+  });
+
+  it("cannot leave its name out of a question by what it calls a tool", async () => {
+    await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;
+    const { description } = await toolNamed(
+      await servers.tools(signal),
+      "forge",
+    ).prepare({}, signal);
+    expect(description).toMatch(
+      /^Read README\.md \[1 more line\] \(MCP server modern: \/.*\)$/,
+    );
+  });
+
+  it("shows a tool that it got later", async () => {
+    await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;
+    await play(toolNamed(await servers.tools(signal), "grow"), {}, signal);
+    await vi.waitFor(
+      async () => toolNamed(await servers.tools(signal), "grown"),
+      10_000,
+    );
+  });
+});
+
+describe("a tool that its server changes (rug pull)", () => {
+  it("is not called under the old description, and has another hash under the new one", async () => {
+    await using servers = serversOf([chaos("change")]).servers;
+    const [old, other] = ["fault", "echo"].map((name) =>
+      servers.tools(signal).then((tools) => toolNamed(tools, name)),
+    );
+    const [tool, echo] = [await old, await other];
+    if (!tool || !echo) throw new Error("there should be two tools");
+    expect(textOf(await play(tool, {}, signal))).toBe("changed");
+    expect(errorOf(await play(tool, {}, signal))).toEqual({
+      type: "mcp_tool_error",
+      message:
+        "tool mcp__change__fault was changed by its server: ask for the tools again",
+    });
+    const tools = await servers.tools(signal);
+    expect(toolNamed(tools, "fault").facts?.definitionHash).not.toBe(
+      tool.facts?.definitionHash,
+    );
+    expect(toolNamed(tools, "echo").facts?.definitionHash).toBe(
+      echo.facts?.definitionHash,
+    );
+    expect(toolNamed(tools, "fault").declaration.description).toContain(
+      "Now it does more.",
+    );
+  });
+});
+
+describe("a server that crashes", () => {
+  it("is started again when it is needed, ever later, and after five times not before a refresh", async () => {
+    const clock = { nowMs: 0 };
+    const { servers, notices } = serversOf([chaos("crash"), chaos("none")], {
+      now: () => clock.nowMs,
+    });
+    await using _servers = servers;
+    for (const waitMs of [0, 0, 1000, 2000, 4000]) {
+      clock.nowMs += Math.max(0, waitMs - 1);
+      if (waitMs > 0) {
+        expect(namesOf(await servers.tools(signal))).not.toContain(
+          "mcp__crash__fault",
+        );
+      }
+      clock.nowMs += Math.min(1, waitMs);
+      expect(
+        errorOf(
+          await play(
+            toolNamed(await servers.tools(signal), "crash__fault"),
+            {},
+            signal,
+          ),
+        ).message,
+      ).toMatch(
+        /^MCP server "crash": it ended with exit code 7; what the call did until then is unknown$/,
+      );
+    }
+    clock.nowMs += 24 * 3_600_000;
+    expect(namesOf(await servers.tools(signal))).toEqual([
+      "mcp__none__echo",
+      "mcp__none__fault",
+    ]);
+    expect(servers.status()).toEqual([
+      {
+        name: "crash",
+        state: "stopped",
+        reason: 'MCP server "crash": it ended with exit code 7',
+        toolCount: 0,
+      },
+      { name: "none", state: "ready", reason: "", toolCount: 2 },
+    ]);
+    expect(notices.at(-1)).toBe(
+      'MCP server "crash": it ended with exit code 7',
+    );
+    expect(await servers.refresh(signal)).toMatchObject([
+      { state: "ready", toolCount: 2 },
+      { state: "ready" },
+    ]);
+  });
+
+  it("is forgiven what lies more than three minutes back", async () => {
+    const clock = { nowMs: 0 };
+    await using servers = serversOf([chaos("crash")], {
+      now: () => clock.nowMs,
+    }).servers;
+    for (let crash = 0; crash < 7; crash++) {
+      await play(toolNamed(await servers.tools(signal), "fault"), {}, signal);
+      clock.nowMs += 60_000;
+    }
+    expect(servers.status()).toMatchObject([{ state: "failed" }]);
+  });
+
+  it("is started again for a call of a tool that is still the same", async () => {
+    await using servers = serversOf([chaos("crash")]).servers;
+    const tools = await servers.tools(signal);
+    await play(toolNamed(tools, "fault"), {}, signal);
+    expect(
+      textOf(await play(toolNamed(tools, "echo"), { again: true }, signal)),
+    ).toBe('{"again":true}');
+  });
+});
+
+describe("a server that sends too much", () => {
+  it("is given up for that, before its call runs out of time", async () => {
+    // A clock that stands still makes one second of the whole run, however slow
+    // the machine is.
+    await using servers = serversOf([chaos("flood")], { now: () => 0 }).servers;
+    const played = await play(
+      toolNamed(await servers.tools(signal), "fault"),
+      {},
+      signal,
+    );
+    expect(errorOf(played).message).toContain(
+      "it sent more than 5000 messages within a second",
+    );
+    expect(servers.status()).toMatchObject([{ state: "failed" }]);
+  });
+
+  it("on one line is given up for that", async () => {
+    const settings = chaos("line", {
+      CHAOS_LINE_BYTES: String(9 * 1024 * 1024),
+    });
+    await using servers = serversOf([settings]).servers;
+    const played = await play(
+      toolNamed(await servers.tools(signal), "fault"),
+      {},
+      signal,
+    );
+    expect(errorOf(played).message).toContain(
+      "it wrote a line of more than 8388608 bytes",
+    );
+  });
+});
+
+describe("a server that is not there", () => {
+  it("is named with what it last said", async () => {
+    const program = 'console.error("no licence found"); process.exit(3)';
+    const { servers, notices } = serversOf([
+      nodeServer("shy", ["-e", program]),
+      chaos("none"),
+    ]);
+    await using _servers = servers;
+    expect(namesOf(await servers.tools(signal))).toEqual([
+      "mcp__none__echo",
+      "mcp__none__fault",
+    ]);
+    expect(notices).toEqual([
+      'MCP server "shy": it ended with exit code 3; its last words: no licence found',
+    ]);
+    expect(servers.status()).toMatchObject([
+      { name: "shy", state: "failed" },
+      { state: "ready" },
+    ]);
+  });
+
+  it("is named when there is no such program", async () => {
+    const settings = server("lost", {
+      case: "stdio",
+      value: { command: "/no/such/program" },
+    });
+    const { servers, notices } = serversOf([settings]);
+    await using _servers = servers;
+    expect(await servers.tools(signal)).toEqual([]);
+    expect(notices).toEqual([
+      'MCP server "lost": it could not be started (spawn /no/such/program ENOENT)',
+    ]);
+  });
+
+  it("does not hold up a turn for long, and is there for a later one", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-"));
+    const go = join(directory, "go");
+    const program = `const timer = setInterval(() => fs.existsSync(${JSON.stringify(go)}) &&
+      (clearInterval(timer), import(${JSON.stringify(CHAOS)})), 20)`;
+    const { servers, notices } = serversOf(
+      [nodeServer("slow", ["-e", program])],
+      { waitMs: 100 },
+    );
+    await using _servers = servers;
+    expect(await servers.tools(signal)).toEqual([]);
+    expect(notices).toEqual(['MCP server "slow": it is not ready yet']);
+    expect(servers.status()).toMatchObject([{ state: "connecting" }]);
+    await writeFile(go, "");
+    await vi.waitFor(
+      () => expect(servers.status()).toMatchObject([{ state: "ready" }]),
+      10_000,
+    );
+    await vi.waitFor(
+      async () => toolNamed(await servers.tools(signal), "mcp__slow__echo"),
+      10_000,
+    );
+    await rm(directory, { recursive: true });
+  });
+
+  it("is given up when it never answers", async () => {
+    const settings = nodeServer("mute", ["-e", "setInterval(() => {}, 1000)"]);
+    const { servers, notices } = serversOf([settings], {
+      connectTimeoutMs: 300,
+    });
+    await using _servers = servers;
+    expect(await servers.tools(signal)).toEqual([]);
+    expect(notices).toEqual([
+      'MCP server "mute": it did not answer within 300 ms',
+    ]);
+  });
+
+  it("gets a second life when it died of a question that it did not know", async () => {
+    const program = `process.stdin.once("data", (data) => String(data).includes("initialize")
+      ? import(${JSON.stringify(CHAOS)}).then(() => process.stdin.emit("data", data)) : process.exit(1))`;
+    await using servers = serversOf([
+      nodeServer("old", ["-e", program]),
+    ]).servers;
+    expect(namesOf(await servers.tools(signal))).toEqual([
+      "mcp__old__echo",
+      "mcp__old__fault",
+    ]);
+  });
+
+  it("over HTTP cannot fill our memory with one answer", async () => {
+    const web = createServer((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      for (let megabytes = 0; megabytes < 9; megabytes++) {
+        response.write("x".repeat(1024 * 1024));
+      }
+      response.end();
+    });
+    await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+    const address = web.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    const settings = server("heavy", {
+      case: "http",
+      value: { url: `http://127.0.0.1:${port}/` },
+    });
+    const { servers, notices } = serversOf([settings]);
+    await using _servers = servers;
+    expect(await servers.tools(signal)).toEqual([]);
+    expect(notices).toEqual([
+      expect.stringContaining("it sent a message of more than 8388608 bytes"),
+    ]);
+    web.closeAllConnections();
+    web.close();
+  });
+});
+
+describe("servers that are ended", () => {
+  it("leave no process, even when they do not want to go", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-"));
+    const pids = join(directory, "pids");
+    {
+      await using servers = serversOf([
+        chaos("stubborn", { CHAOS_PIDS: pids }),
+      ]).servers;
+      await servers.tools(signal);
+    }
+    const [pid] = (await readFile(pids, "utf8")).split(" ");
+    expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
+    await rm(directory, { recursive: true });
+  });
+});
+
+describe("settings that cannot be used", () => {
+  const stdio = { case: "stdio" as const, value: { command: "x" } };
+  it.each([
+    {
+      what: "a server without a name",
+      servers: [server("", stdio)],
+      error: "has a server without a name",
+    },
+    {
+      what: "two of the same name",
+      servers: [server("a", stdio), server("a", stdio)],
+      error: '"a" is named twice',
+    },
+    {
+      what: "no transport",
+      servers: [server("a")],
+      error: '"a" has no transport',
+    },
+    {
+      what: "no command",
+      servers: [server("a", { case: "stdio", value: {} })],
+      error: '"a" has no command',
+    },
+    {
+      what: "an address that is none of the web",
+      servers: [
+        server("a", { case: "http", value: { url: "file:///etc/passwd" } }),
+      ],
+      error: '"a" has no http or https URL',
+    },
+  ])("are refused: $what", ({ servers, error }) => {
+    expect(() => serversOf(servers)).toThrow(error);
+  });
+});
+
+function chaos(
+  fault: string,
+  env: Readonly<Record<string, string>> = {},
+): McpServer {
+  const callTimeout = durationFromMs(20_000);
+  const value = {
+    command: process.execPath,
+    args: [CHAOS, fault],
+    env: { ...COMPILE_CACHE, ...env },
+  };
+  return create(McpServerSchema, {
+    name: fault,
+    transport: { case: "stdio", value },
+    callTimeout,
+  });
+}
+
+type Settings = Exclude<MessageInitShape<typeof McpServerSchema>, McpServer>;
+
+function server(
+  name: string,
+  transport?: NonNullable<Settings["transport"]>,
+): McpServer {
+  return create(McpServerSchema, { name, ...(transport && { transport }) });
+}
+
+function namesOf(
+  tools: readonly { readonly declaration: { readonly name: string } }[],
+): string[] {
+  return tools.map(({ declaration }) => declaration.name);
+}

@@ -1,0 +1,73 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "../depth.ts";
+import { PackedProject } from "./project.ts";
+import { SAYS, snippetOf } from "./snippets.ts";
+
+describe.skipIf(LEFT_TO_CI !== "")(
+  `a package for the owner of another agent, packed and installed alone${LEFT_TO_CI}`,
+  () => {
+    it.each([
+      {
+        name: "policy",
+        ours: ["policy", "schema"],
+        others: [
+          "@bufbuild/protobuf",
+          "picomatch",
+          "re2js",
+          "smol-toml",
+          // The readers of shell commands; the grammar alone has 20 MB.
+          "node-addon-api",
+          "node-gyp-build",
+          "tree-sitter-bash",
+          "unbash",
+          "web-tree-sitter",
+        ],
+        maxBytes: 40_000_000,
+      },
+      { name: "sandbox", ours: ["sandbox"], others: [], maxBytes: 500_000 },
+    ])(
+      "is $name, which runs the code in its README and brings no server",
+      async ({ name, ours, others, maxBytes }) => {
+        await using project = await PackedProject.install([], ours);
+        expect(
+          await project.runModule(process.execPath, await snippetOf(name)),
+        ).toBe(SAYS[name]);
+        const modules = join(project.directory, "node_modules");
+        const names = packagesIn(modules);
+        const bytes = sizeOf(modules);
+        console.log(
+          `${name} alone: ${names.length} packages, ${(bytes / 1e6).toFixed(1)} MB`,
+        );
+        expect(names).toEqual(
+          [...ours.map((own) => `@devtool/${own}`), ...others].toSorted(),
+        );
+        expect(bytes).toBeLessThan(maxBytes);
+      },
+      300_000,
+    );
+  },
+);
+
+/** The names of the packages that npm installed. */
+function packagesIn(modules: string): string[] {
+  const names = readdirSync(modules).filter((name) => !name.startsWith("."));
+  const scoped = (name: string): string[] =>
+    readdirSync(join(modules, name)).map((own) => `${name}/${own}`);
+  return names
+    .flatMap((name) => (name.startsWith("@") ? scoped(name) : name))
+    .toSorted();
+}
+
+/** The bytes of the files below a directory. */
+function sizeOf(directory: string): number {
+  const files = readdirSync(directory, {
+    recursive: true,
+    withFileTypes: true,
+  }).filter((entry) => entry.isFile());
+  return files.reduce(
+    (sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size,
+    0,
+  );
+}
