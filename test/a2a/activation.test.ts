@@ -12,10 +12,10 @@ import {
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2AService,
-  A2aRole,
   A2aTaskSchema,
   encodeA2aJson,
 } from "@devtool/schema/a2a-v1";
+import { A2aRole } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";

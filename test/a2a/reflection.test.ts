@@ -5,10 +5,8 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import {
-  ServerReflection,
-  ServerReflectionRequestSchema,
-} from "@devtool/schema/reflection";
+import { ServerReflection } from "@devtool/schema/reflection";
+import { ServerReflectionRequestSchema } from "@devtool/schema/testing";
 import { describe, expect, it } from "vitest";
 
 const run = promisify(execFile);

@@ -21,12 +21,12 @@ import {
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2AService,
-  A2aRole,
   type A2aTask,
   A2aTaskState,
   BadRequestSchema,
   ErrorInfoSchema,
 } from "@devtool/schema/a2a-v1";
+import { A2aRole } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

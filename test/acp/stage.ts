@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Transport } from "@connectrpc/connect";
-import { startCuttingProxy } from "@devtool/conformance";
+import { startCuttingProxy } from "@devtool/conformance/testing";
 import {
   type ServerProcess,
   startServing,

@@ -19,7 +19,8 @@ import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { codingAgent } from "@devtool/coding-agent";
 import { type SendMessageRequestSchema, TaskState } from "@devtool/schema";
-import { A2AService, A2aRole } from "@devtool/schema/a2a-v1";
+import { A2AService } from "@devtool/schema/a2a-v1";
+import { A2aRole } from "@devtool/schema/testing";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

@@ -25,8 +25,8 @@ import {
   createServer,
   type Observer,
   type Operation,
-  type OperationEnd,
 } from "@devtool/server";
+import type { OperationEnd } from "@devtool/server/agent";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
 

@@ -17,10 +17,10 @@ import {
 import { createA2aTransport } from "@devtool/client/a2a";
 import {
   ApprovalMode,
-  McpStdioSchema,
   type SessionSettingsSchema,
   TaskState,
 } from "@devtool/schema";
+import { McpStdioSchema } from "@devtool/schema/testing";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "./issuer.ts";

@@ -23,10 +23,10 @@ import {
   type SendMessageRequestSchema,
   type Task,
   TaskService,
-  TurnSettingsSchema,
 } from "@devtool/schema";
 import { ReviewDecision, SessionService } from "@devtool/schema/codex";
 import { objectOrEmpty } from "@devtool/schema/json";
+import { TurnSettingsSchema } from "@devtool/schema/testing";
 import {
   type Agent,
   createServer,

@@ -1,10 +1,10 @@
 import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
 import {
-  agentCases,
   type CaseResult,
   REQUIREMENTS,
   runAgentSuite,
 } from "@devtool/conformance";
+import { agentCases } from "@devtool/conformance/testing";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";
 import {

@@ -11,13 +11,15 @@ import {
   fetchAgentCard,
 } from "@devtool/client/a2a";
 import {
-  type A2aInterface,
   type CaseResult,
-  type ClientSuiteOptions,
-  clientCases,
   REQUIREMENTS,
   runClientSuite,
 } from "@devtool/conformance";
+import {
+  type A2aInterface,
+  type ClientSuiteOptions,
+  clientCases,
+} from "@devtool/conformance/testing";
 import type { SendMessageRequest } from "@devtool/schema";
 import type { ProgramResponse } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";

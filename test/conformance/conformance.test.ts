@@ -3,8 +3,8 @@ import {
   findSubject,
   REQUIREMENTS,
   runServerSuite,
-  serverCases,
 } from "@devtool/conformance";
+import { serverCases } from "@devtool/conformance/testing";
 import { beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 import { knownFailingOf } from "./known-failing.ts";

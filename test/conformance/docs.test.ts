@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { serverCases } from "@devtool/conformance";
+import { serverCases } from "@devtool/conformance/testing";
 import { describe, expect, it } from "vitest";
 import { readMatrix } from "../interop/matrix.ts";
 import { knownFailingFile, knownFailingOf } from "./known-failing.ts";

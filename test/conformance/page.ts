@@ -1,4 +1,5 @@
-import { REQUIREMENTS, serverCases } from "@devtool/conformance";
+import { REQUIREMENTS } from "@devtool/conformance";
+import { serverCases } from "@devtool/conformance/testing";
 import type { ExpectedFailure } from "@devtool/schema/conformance";
 import { readMatrix } from "../interop/matrix.ts";
 import { interopSections } from "../interop/matrix-page.ts";

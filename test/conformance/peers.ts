@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import type { ServerTarget } from "@devtool/conformance";
+import type { ServerTarget } from "@devtool/conformance/testing";
 import { createMcp } from "@devtool/mcp";
 import { HAS_PEER, startPeer } from "../gemini-cli/peer.ts";
 import { foreignServers } from "../interop/foreign-servers.ts";

@@ -6,18 +6,20 @@ import { create, type DescMessage } from "@bufbuild/protobuf";
 import type { Io } from "@devtool/cli/testing";
 import { readConfig, runProgram } from "@devtool/cli/testing";
 import {
+  McpServerSchema,
+  ModelConfigSchema,
+  ServerConfigSchema,
+} from "@devtool/schema";
+import {
   AgentConfigSchema,
   AuthenticationConfigSchema,
   ConsoleConfigSchema,
   JwtConfigSchema,
   McpHttpSchema,
-  McpServerSchema,
   McpStdioSchema,
-  ModelConfigSchema,
-  ServerConfigSchema,
   StoreConfigSchema,
   TlsConfigSchema,
-} from "@devtool/schema";
+} from "@devtool/schema/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 describe("docs/configuration.md", () => {

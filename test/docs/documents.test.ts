@@ -10,7 +10,7 @@ import {
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { jsonGoldens } from "@devtool/conformance";
+import { jsonGoldens } from "@devtool/conformance/testing";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";

@@ -24,7 +24,6 @@ import {
   reduceTask,
   SESSION_SETTINGS_URI,
   type SendMessageRequestSchema,
-  TASK_EVENT_URI,
   type Task,
   type TaskEvent,
   TaskState,
@@ -32,6 +31,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { decodeStreamFrame } from "@devtool/schema/a2a-v03";
+import { TASK_EVENT_URI } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import { beforeAll, describe, expect, it } from "vitest";
 import { serverProgram } from "../mcp/servers.ts";

@@ -4,11 +4,8 @@ import {
   fromBinary,
   toBinary,
 } from "@bufbuild/protobuf";
-import {
-  type JsonCodec,
-  jsonGoldens,
-  runJsonSuite,
-} from "@devtool/conformance";
+import { type JsonCodec, runJsonSuite } from "@devtool/conformance";
+import { jsonGoldens } from "@devtool/conformance/testing";
 import {
   AgentSettingsSchema,
   DevelopmentToolEventSchema,

@@ -14,7 +14,8 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { REPLAY_URI, type Replay, TaskService } from "@devtool/schema";
+import { type Replay, TaskService } from "@devtool/schema";
+import { REPLAY_URI } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

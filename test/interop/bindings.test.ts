@@ -15,21 +15,22 @@ import { create, fromJsonString } from "@bufbuild/protobuf";
 import { playProgram } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
-  agentCases,
   type CaseResult,
-  jsonGoldens,
-  programCases,
   REQUIREMENTS,
   runProgramSuite,
-  startCuttingProxy,
 } from "@devtool/conformance";
+import {
+  agentCases,
+  jsonGoldens,
+  programCases,
+  startCuttingProxy,
+} from "@devtool/conformance/testing";
 import { emptyTask } from "@devtool/schema";
 import {
-  type Binding,
   BindingSchema,
-  ConversationSchema,
   type ProgramResponse,
 } from "@devtool/schema/conformance";
+import { type Binding, ConversationSchema } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,

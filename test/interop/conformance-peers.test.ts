@@ -6,8 +6,8 @@ import {
   findSubject,
   htmlPage,
   runServerSuite,
-  type Subject,
 } from "@devtool/conformance";
+import type { Subject } from "@devtool/conformance/testing";
 import { Outcome, type Report } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import { knownFailingOf } from "../conformance/known-failing.ts";

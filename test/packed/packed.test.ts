@@ -13,7 +13,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { startCuttingProxy } from "@devtool/conformance";
+import { startCuttingProxy } from "@devtool/conformance/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commonVersion } from "../../scripts/release/manifests.ts";
 import { LEFT_TO_CI } from "../depth.ts";

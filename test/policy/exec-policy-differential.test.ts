@@ -1,9 +1,6 @@
 import { readFileSync } from "node:fs";
-import {
-  createShellAnalyzer,
-  type ShellAnalysis,
-  type ShellAnalyzer,
-} from "@devtool/policy";
+import { createShellAnalyzer, type ShellAnalyzer } from "@devtool/policy";
+import type { ShellAnalysis } from "@devtool/policy/testing";
 import {
   createTreeSitterReader,
   createUnbashReader,

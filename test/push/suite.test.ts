@@ -3,12 +3,14 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   type CaseResult,
   findSubject,
-  type PushSuiteOptions,
-  pushCases,
   REQUIREMENTS,
   runPushSuite,
-  type ServerTarget,
 } from "@devtool/conformance";
+import {
+  type PushSuiteOptions,
+  pushCases,
+  type ServerTarget,
+} from "@devtool/conformance/testing";
 import { describe, expect, it } from "vitest";
 import { optOut } from "../conformance/faults/fault.ts";
 import { startSpoilingProxy } from "../conformance/spoiling-proxy.ts";

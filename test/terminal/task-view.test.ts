@@ -15,7 +15,10 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { type CuttingProxy, startCuttingProxy } from "@devtool/conformance";
+import {
+  type CuttingProxy,
+  startCuttingProxy,
+} from "@devtool/conformance/testing";
 import {
   emptyTask,
   MessageSchema,

@@ -1,11 +1,4 @@
 export { acpAgent } from "./agent/acp-agent.ts";
-export type {
-  AcpAgentOptions,
-  AcpCommand,
-  AcpConnect,
-  AcpLimits,
-  AcpPipe,
-  ClientMethods,
-} from "./agent/acp-agent-options.ts";
+export type { AcpAgentOptions, AcpPipe } from "./agent/acp-agent-options.ts";
 export { exactFetch } from "./agent/exact-fetch.ts";
 export { streamPipe } from "./agent/stream-pipe.ts";

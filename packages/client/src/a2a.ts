@@ -6,13 +6,9 @@
  * card; `createA2aTransport` connects to an interface whose version and binding
  * are known.
  */
-export { type AgentCardOptions, fetchAgentCard } from "./a2a/agent-card.ts";
-export type { EndpointOptions } from "./a2a/endpoint.ts";
+export { fetchAgentCard } from "./a2a/agent-card.ts";
 export {
   type A2aTransportOptions,
   createA2aTransport,
 } from "./a2a-transport.ts";
-export {
-  type AgentTransportOptions,
-  createAgentTransport,
-} from "./agent-transport.ts";
+export { createAgentTransport } from "./agent-transport.ts";

@@ -6,4 +6,4 @@ export {
   type ChatTransportOptions,
   createChatTransport,
 } from "./ai-sdk/chat-transport.ts";
-export type { AgentMetadata, AgentUIMessage } from "./ai-sdk/ui-message.ts";
+export type { AgentUIMessage } from "./ai-sdk/ui-message.ts";

@@ -2,7 +2,4 @@
  * The public API of `@devtool/client/gemini-cli`: a Connect transport for
  * Gemini CLI's own A2A server.
  */
-export {
-  createGeminiCliTransport,
-  type GeminiCliTransportOptions,
-} from "./gemini-cli/transport.ts";
+export { createGeminiCliTransport } from "./gemini-cli/transport.ts";

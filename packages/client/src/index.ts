@@ -16,16 +16,10 @@ export {
   textMessage,
 } from "./confirmation.ts";
 export { createDevtoolClient, type DevtoolClient } from "./devtool-client.ts";
-export {
-  type ExchangeOptions,
-  observeTask,
-  streamMessage,
-  subscribeTask,
-} from "./follow.ts";
+export { observeTask, streamMessage, subscribeTask } from "./follow.ts";
 export { callWithRetry, type ResumeOptions } from "./resume.ts";
 export type { PlanStep } from "./view/plan.ts";
-export type { Schedule } from "./view/schedule.ts";
-export type { MessageContent, NewSession } from "./view/send-request.ts";
+export type { MessageContent } from "./view/send-request.ts";
 export {
   createSessionList,
   type SessionFilter,

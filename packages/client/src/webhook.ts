@@ -5,11 +5,8 @@
 export { notificationEvent } from "./webhook/notification-event.ts";
 export { SeenEvents } from "./webhook/seen-events.ts";
 export {
-  type Notification,
   NotificationError,
   type NotificationKeys,
-  type NotificationRequest,
   notificationKeys,
-  type VerifyOptions,
   verifyNotification,
 } from "./webhook/verify-notification.ts";

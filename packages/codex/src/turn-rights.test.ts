@@ -1,10 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  ApprovalMode,
-  ApprovalPolicy,
-  SandboxPolicy,
-  TurnSettingsSchema,
-} from "@devtool/schema";
+import { ApprovalMode, ApprovalPolicy, SandboxPolicy } from "@devtool/schema";
+import { TurnSettingsSchema } from "@devtool/schema/testing";
 import { describe, expect, it } from "vitest";
 import { narrowRights, type TurnRights } from "./turn-rights.ts";
 

@@ -6,11 +6,6 @@ export {
   builtinCommands,
   helpCommand,
 } from "./command/builtin/builtin-commands.ts";
-export type { CommandServices } from "./command/services.ts";
-export type {
-  CommandSource,
-  FoundCommands,
-  SlashCommand,
-} from "./command/slash-command.ts";
+export type { SlashCommand } from "./command/slash-command.ts";
 export { SlashCommands } from "./command/slash-commands.ts";
 export { replyWith } from "./command/steps.ts";

@@ -3,18 +3,13 @@ export { ApprovalMode } from "@devtool/schema";
 export { ApprovalFile } from "./approval-file.ts";
 export type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
 export { callRequest, type PlainCall } from "./call-request.ts";
-export {
-  type CompiledRule,
-  compileRule,
-  type PolicyTier,
-} from "./compiled-rule.ts";
+export type { CompiledRule } from "./compiled-rule.ts";
 export { describeRule } from "./describe-rule.ts";
 export {
   createFileAccess,
   createReadDecision,
   type FileAccess,
   type ReadDecision,
-  type WalkingCall,
 } from "./file-rules.ts";
 export { isGuardedPath } from "./guarded-paths.ts";
 export {
@@ -29,22 +24,12 @@ export {
   type PolicyErrorReason,
   tomlProblem,
 } from "./policy-error.ts";
-export {
-  type PolicySource,
-  parsePolicyFile,
-  readPolicyFile,
-} from "./policy-file.ts";
+export { parsePolicyFile, readPolicyFile } from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
 export { digestRules } from "./rule-digest.ts";
-export {
-  type Confinement,
-  createPolicyEngine,
-  type PolicyOptions,
-} from "./rule-policy.ts";
+export { createPolicyEngine } from "./rule-policy.ts";
 export { approvalId, SavedApprovals } from "./saved-approvals.ts";
-export type { Doubt, DoubtKind, SimpleCommand } from "./shell/reading.ts";
 export {
   createShellAnalyzer,
-  type ShellAnalysis,
   type ShellAnalyzer,
 } from "./shell/shell-analysis.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { PushConfigSchema, PushSubscriptionSchema } from "@devtool/schema";
 import { Code } from "@devtool/server";
-import { labeled } from "@devtool/server/testing/contracts";
+import { labeled } from "@devtool/server/testing";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assertVersion } from "./connection.ts";

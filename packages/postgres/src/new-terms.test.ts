@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
-import { created } from "@devtool/server/testing/contracts";
+import { created } from "@devtool/server/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
 import {

@@ -1,4 +1,4 @@
-import { created, text } from "@devtool/server/testing/contracts";
+import { created, text } from "@devtool/server/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
 import {

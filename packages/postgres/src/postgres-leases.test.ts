@@ -1,5 +1,5 @@
 import { Code } from "@devtool/server";
-import { created, eventsOf, text } from "@devtool/server/testing/contracts";
+import { created, eventsOf, text } from "@devtool/server/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
 import {

@@ -6,13 +6,11 @@ import {
   TaskEventSchema,
 } from "@devtool/schema";
 import { Code, verifyAudit } from "@devtool/server";
+import { created, eventsOf, text } from "@devtool/server/testing";
 import {
-  created,
-  eventsOf,
   testPushConfigStore,
   testSharedStore,
   testTaskStore,
-  text,
 } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";

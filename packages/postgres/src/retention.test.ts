@@ -8,12 +8,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
-import {
-  created,
-  eventsOf,
-  labeled,
-  text,
-} from "@devtool/server/testing/contracts";
+import { created, eventsOf, labeled, text } from "@devtool/server/testing";
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";

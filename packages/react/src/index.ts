@@ -6,13 +6,9 @@
  * Nothing here renders elements of its own, so all of it works in the DOM, in
  * Ink and in other renderers.
  */
-export { MessageList, type MessageListProps } from "./message-list.ts";
-export { describeToolCall, type ToolCallDisplay } from "./tool-call-display.ts";
+export { MessageList } from "./message-list.ts";
+export { describeToolCall } from "./tool-call-display.ts";
 export { type AgentsHandle, useAgents } from "./use-agents.ts";
-export { type ApprovalHandle, useApproval } from "./use-approval.ts";
-export {
-  type SessionsActions,
-  type SessionsHandle,
-  useSessions,
-} from "./use-sessions.ts";
+export { useApproval } from "./use-approval.ts";
+export { type SessionsHandle, useSessions } from "./use-sessions.ts";
 export { type TaskActions, type TaskHandle, useTask } from "./use-task.ts";

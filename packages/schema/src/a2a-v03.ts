@@ -5,7 +5,6 @@ export {
   decodeCommandRun,
 } from "./a2a-v03/command-params.ts";
 export {
-  type ExtensionSigns,
   extensionSignsV03,
   showsExtension,
 } from "./a2a-v03/extension-signs.ts";
@@ -24,23 +23,14 @@ export {
 } from "./a2a-v03/push-config.ts";
 export { findReplay, withReplay } from "./a2a-v03/replay.ts";
 export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
-export type {
-  RestCall,
-  RestContent,
-  RestOperation,
-} from "./a2a-v03/rest/operation.ts";
+export type { RestCall, RestOperation } from "./a2a-v03/rest/operation.ts";
 export { REST_OPERATIONS, restOperation } from "./a2a-v03/rest/operations.ts";
 export {
   decodeMessageSend,
   encodeMessageSend,
   type MessageSend,
 } from "./a2a-v03/send-params.ts";
-export {
-  assertNoSettings,
-  decodeRequestSettings,
-  type SettingsPlace,
-} from "./a2a-v03/settings.ts";
-export { decodeState, encodeState } from "./a2a-v03/state.ts";
+export { decodeState } from "./a2a-v03/state.ts";
 export {
   decodeStreamFrame,
   encodeStreamFrame,
@@ -51,11 +41,7 @@ export {
   type EncodeTaskOptions,
   encodeTask,
 } from "./a2a-v03/task.ts";
-export {
-  decodeOwnFields,
-  decodeSettings,
-  settingsMetadata,
-} from "./a2a-v03/task-metadata.ts";
+export { decodeOwnFields, settingsMetadata } from "./a2a-v03/task-metadata.ts";
 export {
   decodeTaskId,
   decodeTaskList,
@@ -67,7 +53,6 @@ export type { StreamView } from "./extension.ts";
 export {
   type AgentCard,
   AgentCardSchema,
-  type AgentExtension,
   type AgentSkill,
   AgentSkillSchema,
 } from "./gen/devtool/a2a/v1alpha/agent_card_pb.ts";
@@ -78,26 +63,5 @@ export {
 export {
   type JsonRpcError,
   JsonRpcErrorSchema,
-  type JsonRpcRequest,
-  JsonRpcRequestSchema,
-  type JsonRpcResponse,
   JsonRpcResponseSchema,
-  type Message as A2aMessage,
-  MessageSchema as A2aMessageSchema,
-  type MessageSendParams,
-  MessageSendParamsSchema,
-  type Part as A2aPart,
-  PartSchema as A2aPartSchema,
-  type PushNotificationConfig,
-  PushNotificationConfigSchema,
-  type Task as A2aTask,
-  TaskArtifactUpdateEventSchema,
-  TaskIdParamsSchema,
-  type TaskPushNotificationConfig,
-  TaskPushNotificationConfigParamsSchema,
-  TaskPushNotificationConfigSchema,
-  TaskQueryParamsSchema,
-  TaskSchema as A2aTaskSchema,
-  type TaskStatusUpdateEvent,
-  TaskStatusUpdateEventSchema,
 } from "./gen/devtool/a2a/v1alpha/envelope_pb.ts";

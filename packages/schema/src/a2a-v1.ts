@@ -9,7 +9,6 @@ export {
 export { frameFromA2a } from "./a2a-v1/frame.ts";
 export {
   type HttpCall,
-  type HttpParts,
   httpCallOf,
   requestJson,
 } from "./a2a-v1/http-request.ts";
@@ -21,14 +20,9 @@ export { sendRequestFromA2a, sendRequestToA2a } from "./a2a-v1/send-request.ts";
 export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
 export { replyToA2a, streamResponseOf } from "./a2a-v1/stream-response.ts";
 export { taskToA2a } from "./a2a-v1/task.ts";
-export {
-  MessageQueueService,
-  type WithdrawMessageRequest as A2aWithdrawMessageRequest,
-} from "./gen/devtool/queue/v1alpha/message_queue_service_pb.ts";
+export { MessageQueueService } from "./gen/devtool/queue/v1alpha/message_queue_service_pb.ts";
 export { http as httpRule } from "./gen/google/api/annotations_pb.ts";
-export { method_signature as methodSignature } from "./gen/google/api/client_pb.ts";
 export { field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.ts";
-export { type HttpRule, HttpRuleSchema } from "./gen/google/api/http_pb.ts";
 export {
   type BadRequest,
   BadRequestSchema,
@@ -39,24 +33,17 @@ export {
   A2AService,
   type AgentCard,
   AgentCardSchema,
-  type AgentCardSignature,
   type AgentInterface,
   AgentInterfaceSchema,
-  type AgentSkill,
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   ListTaskPushNotificationConfigsResponseSchema,
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
-  type Message as A2aMessage,
-  MessageSchema as A2aMessageSchema,
   type Part as A2aPart,
-  Role as A2aRole,
   type SecurityRequirement,
   SecurityRequirementSchema,
-  type SecurityScheme,
-  SecuritySchemeSchema,
   type SendMessageRequest as A2aSendMessageRequest,
   SendMessageRequestSchema as A2aSendMessageRequestSchema,
   type SendMessageResponse,
@@ -67,5 +54,4 @@ export {
   type TaskPushNotificationConfig,
   TaskSchema as A2aTaskSchema,
   TaskState as A2aTaskState,
-  TaskStatusUpdateEventSchema as A2aTaskStatusUpdateEventSchema,
 } from "./gen/lf/a2a/v1/a2a_pb.ts";

@@ -11,7 +11,6 @@ export {
 export { RunEvents } from "./ag-ui/run-events.ts";
 export { decodeRunInput, readForwardedProps } from "./ag-ui/run-input.ts";
 export { hasMessages, threadMessagesOf } from "./ag-ui/thread-messages.ts";
-export type { Message as AgUiMessage } from "./gen/devtool/ag_ui/v1alpha/message_pb.ts";
 export type {
   ForwardedProps,
   RunAgentInput,

@@ -3,14 +3,11 @@ export {
   CallOutcome,
   type Event as SessionEvent,
   EventSchema as SessionEventSchema,
-  type FileChange,
   FileChangeSchema,
   InputOptionSchema,
 } from "./gen/devtool/codex/v1alpha/event_pb.ts";
 export {
   type OpenSessionRequest,
-  type OpenSessionResponse,
-  OpenSessionResponseSchema,
   SessionService,
 } from "./gen/devtool/codex/v1alpha/session_service_pb.ts";
 export {
@@ -18,6 +15,4 @@ export {
   type InputItem,
   ReviewDecision,
   type Submission,
-  SubmissionSchema,
-  type UserTurn,
 } from "./gen/devtool/codex/v1alpha/submission_pb.ts";

@@ -3,9 +3,7 @@ export {
   type Case,
   CaseSchema,
   type Expectation,
-  ExpectationSchema,
   type Golden,
-  GoldenSchema,
   type GoldenSuite,
   GoldenSuiteSchema,
   type Step,
@@ -22,24 +20,14 @@ export {
   type AgentSuite,
   AgentSuiteSchema,
   type ClientCase,
-  ClientCaseSchema,
   type ClientSuite,
   ClientSuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/client_pb.ts";
 // The contract with a program under test.
 export {
-  type Answer,
-  AnswerSchema,
-  type Binding,
   BindingSchema,
-  type Command,
   type Conversation,
-  ConversationSchema,
   type Converse,
-  type ConverseOverA2a,
-  ConverseOverA2aSchema,
-  ConverseSchema,
-  type KnownFailure,
   type ProgramCase,
   type ProgramRequest,
   ProgramRequestSchema,
@@ -50,9 +38,7 @@ export {
 } from "./gen/devtool/conformance/v1alpha/program_pb.ts";
 // Cases for the receiver of push notifications.
 export {
-  type Post,
   type PushCase,
-  PushCaseSchema,
   type PushSuite,
   PushSuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/push_pb.ts";
@@ -62,8 +48,6 @@ export {
   type ExchangeRecord,
   ExchangeRecordSchema,
   type ExpectedFailure,
-  type Failure,
-  FailureSchema,
   type KnownFailing,
   KnownFailingSchema,
   Outcome,

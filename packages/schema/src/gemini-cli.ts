@@ -8,8 +8,6 @@ export {
   rfcSendParams,
 } from "./gemini-cli/send-params.ts";
 export {
-  CODER_AGENT_KEY,
-  coderAgentMetadata,
   encodeGeminiCliSettings,
   settingsFromGeminiCli,
 } from "./gemini-cli/settings.ts";
@@ -23,7 +21,6 @@ export {
   CreateTaskRequestSchema,
   ErrorResponseSchema,
   ExecuteCommandRequestSchema,
-  type ExecuteCommandResponse,
   ExecuteCommandResponseSchema,
   type TaskInfo,
   TaskInfoSchema,

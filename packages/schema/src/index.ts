@@ -12,7 +12,7 @@ export {
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
 export { keepEnd, keepStart } from "./cut-text.ts";
-export { type DataContent, dataText } from "./data-text.ts";
+export { dataText } from "./data-text.ts";
 export { errorWords } from "./error-words.ts";
 export {
   assertExactJson,
@@ -24,19 +24,12 @@ export {
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
 export {
   EXTENSION_URI,
-  type ExtensionVersion,
   findExtension,
-  isCompatibleVersion,
   isExtensionUri,
-  MESSAGE_SETTINGS_URI,
   MODIFIED_ARGUMENTS_URI,
-  parseExtensionVersion,
-  REPLAY_URI,
   SEQUENCE_URI,
   SESSION_SETTINGS_URI,
   SHOWN_DIGEST_URI,
-  TASK_EVENT_URI,
-  TASK_URI,
 } from "./extension.ts";
 // The RFC's messages: devtool.a2a.v1alpha
 export {
@@ -53,22 +46,15 @@ export {
   SlashCommandSchema,
 } from "./gen/devtool/a2a/v1alpha/command_pb.ts";
 export {
-  type ModifiedFileDetails,
-  ModifiedFileDetailsSchema,
   type ToolCallConfirmation,
   ToolCallConfirmationSchema,
 } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 export {
   type AgentThought,
   AgentThoughtSchema,
-  type DevelopmentToolEvent,
-  DevelopmentToolEvent_DevelopmentToolEventKind as DevelopmentToolEventKind,
   DevelopmentToolEventSchema,
 } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
-export {
-  type AgentSettings,
-  AgentSettingsSchema,
-} from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
+export { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 export {
   type ConfirmationOption,
   ConfirmationOptionSchema,
@@ -76,13 +62,10 @@ export {
   ConfirmationRequestSchema,
   type ErrorDetails,
   ErrorDetailsSchema,
-  type ExecuteDetails,
   ExecuteDetailsSchema,
   type FileDiff,
   FileDiffSchema,
-  type GenericDetails,
   GenericDetailsSchema,
-  type McpDetails,
   McpDetailsSchema,
   type ToolCall,
   ToolCallSchema,
@@ -93,16 +76,9 @@ export {
 // Our services and events: devtool.v1alpha
 export {
   AgentListService,
-  type ListAgentsResponse,
-  ListAgentsResponseSchema,
   type ListedAgent,
   ListedAgentSchema,
   type ListedModel,
-  ListedModelSchema,
-  type ListModelsRequest,
-  ListModelsRequestSchema,
-  type ListModelsResponse,
-  ListModelsResponseSchema,
 } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export {
   AuditAction,
@@ -111,13 +87,9 @@ export {
   AuditService,
 } from "./gen/devtool/v1alpha/audit_pb.ts";
 export {
-  type AuthenticationConfig,
-  AuthenticationConfigSchema,
   CallerRight,
   type JwtConfig,
-  JwtConfigSchema,
   type TlsConfig,
-  TlsConfigSchema,
 } from "./gen/devtool/v1alpha/authentication_pb.ts";
 export {
   BrowserAccessService,
@@ -125,7 +97,6 @@ export {
   BrowserSessionFileSchema,
   BrowserSessionSchema,
   type StoredBrowserSession,
-  StoredBrowserSessionSchema,
 } from "./gen/devtool/v1alpha/browser_access_service_pb.ts";
 export {
   type Checkpoint,
@@ -136,17 +107,13 @@ export {
   CommandFileSchema,
 } from "./gen/devtool/v1alpha/command_file_pb.ts";
 export {
-  type Readiness,
   ReadinessRequestSchema,
   ReadinessSchema,
   type ServerInfo,
   ServerInfoSchema,
   TokenFileSchema,
 } from "./gen/devtool/v1alpha/discovery_pb.ts";
-export {
-  type ErrorContext,
-  ErrorContextSchema,
-} from "./gen/devtool/v1alpha/error_pb.ts";
+export { ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
 export {
   type EventRow,
   EventRowSchema,
@@ -159,16 +126,11 @@ export {
 } from "./gen/devtool/v1alpha/inbox_pb.ts";
 export {
   type McpHttp,
-  McpHttpSchema,
   type McpServer,
   McpServerSchema,
   type McpStdio,
-  McpStdioSchema,
 } from "./gen/devtool/v1alpha/mcp_server_pb.ts";
-export {
-  type MessageSettings,
-  MessageSettingsSchema,
-} from "./gen/devtool/v1alpha/message_settings_pb.ts";
+export { MessageSettingsSchema } from "./gen/devtool/v1alpha/message_settings_pb.ts";
 export {
   type PolicyFile,
   PolicyFileSchema,
@@ -181,7 +143,6 @@ export {
   GetPushConfigRequestSchema,
   ListPushConfigsRequestSchema,
   type PushAuthentication,
-  PushAuthenticationSchema,
   type PushConfig,
   PushConfigSchema,
   PushFormat,
@@ -193,16 +154,12 @@ export {
   SetPushConfigRequestSchema,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
 export {
-  AgentConfigSchema,
   ClientMcpServers,
-  ConsoleConfigSchema,
   type ModelConfig,
   ModelConfigSchema,
   SandboxKind,
   type ServerConfig,
   ServerConfigSchema,
-  type StoreConfig,
-  StoreConfigSchema,
 } from "./gen/devtool/v1alpha/server_config_pb.ts";
 export {
   ApprovalMode,
@@ -218,18 +175,14 @@ export {
 export {
   type RunSlashCommandRequest,
   RunSlashCommandRequestSchema,
-  type RunSlashCommandResponse,
   RunSlashCommandResponseSchema,
   SlashCommandService,
 } from "./gen/devtool/v1alpha/slash_command_service_pb.ts";
 export {
   type ArtifactUpdate,
   ArtifactUpdateSchema,
-  type MessageQueued,
   MessageQueuedSchema,
-  type MessageTaken,
   MessageTakenSchema,
-  type MessageWithdrawn,
   MessageWithdrawnSchema,
   type Notice,
   NoticeSchema,
@@ -239,9 +192,7 @@ export {
   TaskCreatedSchema,
   type TaskEvent,
   TaskEventSchema,
-  type TaskRenamed,
   TaskRenamedSchema,
-  type TextContent,
   TextContentSchema,
 } from "./gen/devtool/v1alpha/task_event_pb.ts";
 export {
@@ -260,9 +211,7 @@ export {
   type Part,
   PartSchema,
   type QueuedMessage,
-  QueuedMessageSchema,
   Role,
-  type SessionMcpServer,
   type SessionTools,
   SessionToolsSchema,
   type Summary,
@@ -281,39 +230,27 @@ export {
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 export {
-  type CancelTaskRequest,
   CancelTaskRequestSchema,
-  type GetTaskRequest,
   GetTaskRequestSchema,
   type ListTasksRequest,
   ListTasksRequestSchema,
   type ListTasksResponse,
   ListTasksResponseSchema,
-  type RenameTaskRequest,
   RenameTaskRequestSchema,
   type Replay,
   ReplaySchema,
   type SendMessageRequest,
   SendMessageRequestSchema,
-  type StreamMessageRequest,
   StreamMessageRequestSchema,
-  type StreamMessageResponse,
-  StreamMessageResponseSchema,
   type SubscribeTaskRequest,
   SubscribeTaskRequestSchema,
-  type SubscribeTaskResponse,
-  SubscribeTaskResponseSchema,
   TaskService,
   type TaskSummary,
   TaskSummarySchema,
   type WatchTasksRequest,
-  WatchTasksRequestSchema,
   type WatchTasksResponse,
-  WatchTasksResponseSchema,
   type WithdrawMessageRequest,
   WithdrawMessageRequestSchema,
-  type WithdrawMessageResponse,
-  WithdrawMessageResponseSchema,
 } from "./gen/devtool/v1alpha/task_service_pb.ts";
 export {
   type TrustedFile,
@@ -327,24 +264,14 @@ export {
   ApprovalPolicy,
   SandboxPolicy,
   type TurnSettings,
-  TurnSettingsSchema,
 } from "./gen/devtool/v1alpha/turn_settings_pb.ts";
 export {
-  type GetWorkspaceSettingsResponse,
   GetWorkspaceSettingsResponseSchema,
-  type ListCheckpointsResponse,
-  ListCheckpointsResponseSchema,
   type ListedMcpServer,
   type ListedRule,
   WorkspaceService,
-  type WorkspaceTrustState,
 } from "./gen/devtool/v1alpha/workspace_service_pb.ts";
-export {
-  assertJsonBudget,
-  DEFAULT_LIMITS,
-  type JsonLimits,
-  parseJson,
-} from "./json-budget.ts";
+export { assertJsonBudget, DEFAULT_LIMITS, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";
 export { markLongIds, unmarkLongIds } from "./long-ids.ts";
@@ -358,7 +285,7 @@ export {
   structFromJson,
 } from "./rfc-json.ts";
 export { commandLine, shellLine, unshownArguments } from "./shell-line.ts";
-export { decodeStrictJson, type StrictOptions } from "./strict-json.ts";
+export { decodeStrictJson } from "./strict-json.ts";
 export { summaryOf } from "./task-history.ts";
 export {
   deriveState,
@@ -387,7 +314,6 @@ export {
   isAwaitingApproval,
   isEnded,
   isQuestionOfCall,
-  isStatusMove,
   lastStepIndex,
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
@@ -403,10 +329,9 @@ export {
   toolCallsOf,
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
-export { answerArtifact, type TurnEnd } from "./turn-answer.ts";
+export { answerArtifact } from "./turn-answer.ts";
 export { visibleCall } from "./visible-call.ts";
 export {
-  type FoldedLines,
   foldLines,
   hiddenLines,
   IN_EMOJI,

@@ -2,7 +2,6 @@
 export {
   ServerReflection,
   type ServerReflectionRequest,
-  ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from "./gen/grpc/reflection/v1/reflection_pb.ts";

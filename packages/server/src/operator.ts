@@ -5,12 +5,7 @@ export { openStore } from "./assembly/open-store.ts";
 export { failpoint } from "./failpoint.ts";
 export { isInside, realPathOrMissing } from "./files/real-path.ts";
 export { replaceFile } from "./files/replace-file.ts";
-export { isOtherProcess } from "./other-process.ts";
 export { assertSafeExposure } from "./server-access.ts";
-export { copyStore, type StoreCopy } from "./store/copy-store.ts";
+export { copyStore } from "./store/copy-store.ts";
 export { SqliteTaskStore } from "./store/sqlite-task-store.ts";
-export {
-  PROOF_BYTES,
-  type ServerSecrets,
-  serverProof,
-} from "./transport/http/server-proof.ts";
+export { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";

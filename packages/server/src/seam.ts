@@ -2,33 +2,23 @@
 // agents, and code that agents share with it.
 
 export type {
-  About,
   Agent,
   AgentCommands,
   AgentConversations,
   AgentServices,
   CardExtension,
-  ClientSetting,
   CommandContext,
   CommandPlace,
   ConversationKey,
   OpenAgent,
   Skill,
-  Summarized,
 } from "./agent/agent.ts";
-export type {
-  AgentCall,
-  CallOutcome,
-  CallOutput,
-  CallQuestion,
-} from "./agent/agent-call.ts";
 export type {
   AgentEvent,
   AgentExecutor,
   ArgumentsEdit,
   Turn,
   TurnEnd,
-  TurnNews,
 } from "./agent/agent-executor.ts";
 export type {
   AgentOffers,

@@ -18,12 +18,8 @@ import {
   MethodOptionsSchema,
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
-import {
-  fieldBehavior,
-  HttpRuleSchema,
-  httpRule,
-  methodSignature,
-} from "@devtool/schema/a2a-v1";
+import { fieldBehavior, httpRule } from "@devtool/schema/a2a-v1";
+import { HttpRuleSchema, methodSignature } from "@devtool/schema/testing";
 
 /**
  * Returns the elements that a proto file declares, sorted, one per line: equal

@@ -1,10 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { SessionEvent, Submission } from "@devtool/schema/codex";
 import {
   type OpenSessionResponse,
-  type SessionEvent,
-  type Submission,
   SubmissionSchema,
-} from "@devtool/schema/codex";
+} from "@devtool/schema/testing";
 
 /** An operation that a client submits. */
 export type Op = NonNullable<MessageInitShape<typeof SubmissionSchema>["op"]>;

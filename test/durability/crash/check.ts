@@ -2,7 +2,6 @@ import { equals } from "@bufbuild/protobuf";
 import {
   emptyTask,
   findToolCall,
-  isStatusMove,
   reduceTask,
   type Task,
   type TaskEvent,
@@ -11,6 +10,7 @@ import {
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
+import { isStatusMove } from "@devtool/schema/testing";
 import type { Witness } from "./workload.ts";
 
 /** The counts of faults after a crash; all are zero when there are none. */

@@ -1,6 +1,7 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { REPLAY_URI, TaskService } from "@devtool/schema";
+import { TaskService } from "@devtool/schema";
+import { REPLAY_URI } from "@devtool/schema/testing";
 
 /** The URL and token of a server. */
 export interface Target {

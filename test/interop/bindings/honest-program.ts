@@ -33,14 +33,16 @@ import {
   ToolCallSchema,
 } from "@devtool/schema";
 import {
-  ConversationSchema,
   type Converse,
-  type ConverseOverA2a,
   type ProgramRequest,
   ProgramRequestSchema,
   type ProgramResponse,
   ProgramResponseSchema,
 } from "@devtool/schema/conformance";
+import {
+  ConversationSchema,
+  type ConverseOverA2a,
+} from "@devtool/schema/testing";
 
 const registry = createRegistry(
   ...[

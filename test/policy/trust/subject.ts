@@ -22,7 +22,7 @@ import {
   SlashCommands,
 } from "@devtool/coding-agent/testing";
 import { emptyTask, reduceTask, TaskState } from "@devtool/schema";
-import type { CommandContext } from "@devtool/server";
+import type { CommandContext } from "@devtool/server/agent";
 import { REPOSITORIES } from "./repositories.ts";
 
 const signal = AbortSignal.timeout(300_000);

@@ -3,8 +3,6 @@
  * the Agent Client Protocol.
  */
 
-export { STATUS_KEY } from "./call-view.ts";
 export type { Port, PortAgent } from "./port.ts";
 export { portAgentFrom } from "./port.ts";
 export { type ServeAcpOptions, serveAcp, stdioStream } from "./serve-acp.ts";
-export { USAGE_KEY } from "./turn.ts";

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ListedModelSchema, SlashCommandSchema } from "@devtool/schema";
+import { SlashCommandSchema } from "@devtool/schema";
+import { ListedModelSchema } from "@devtool/schema/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ChatCompleter, type CompletionSource } from "./chat-completer.ts";
 

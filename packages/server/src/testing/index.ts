@@ -32,3 +32,4 @@ export { Conversation } from "../task/conversation.ts";
 export { EventLog } from "../task/event-log.ts";
 export { OpenTask } from "../task/open-task.ts";
 export { type CardKey, signCard } from "../transport/auth/card-signature.ts";
+export { created, eventsOf, labeled, text } from "./task-events.ts";

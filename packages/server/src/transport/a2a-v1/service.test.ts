@@ -12,7 +12,8 @@ import {
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
-import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
+import { A2AService, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
+import { A2aRole } from "@devtool/schema/testing";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
 import { WorkspaceRoots } from "../../files/workspace-roots.ts";
