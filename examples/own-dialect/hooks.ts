@@ -18,7 +18,6 @@ import {
   type Frame,
   forEachAgent,
   HttpFailure,
-  headerOf,
   oncePerEvent,
   type RoutedCall,
   readBody,
@@ -42,7 +41,7 @@ async function begin(
   { request, response, groups, context }: RoutedCall,
 ): Promise<void> {
   assertJson(request);
-  const delivery = headerOf(request, "x-delivery");
+  const delivery = context.requestHeader.get("x-delivery") ?? "";
   if (delivery === "") throw new HttpFailure("x-delivery: is missing", 400);
   const [source = ""] = groups;
   const text = `${source}: ${await readBody(request, maxRequestBytes)}`;

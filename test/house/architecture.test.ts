@@ -8,7 +8,6 @@ import {
   breachesOf,
   type SourceFile,
 } from "./architecture/breaches.ts";
-import { AS_FROM_OUTSIDE } from "./architecture/rules.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -40,6 +39,14 @@ describe("the house", () => {
       ),
       rule: "dialects",
     },
+    ...["a2a.ts", "a2a-v03/x.ts", "connect/x.ts", "ag-ui/x.ts"].map((path) => ({
+      what: `a dialect in ${path} that imports what others cannot`,
+      file: file(
+        `transport/${path}`,
+        'const { a } = await import("../../handler/caller.ts");',
+      ),
+      rule: "dialect names" as const,
+    })),
     {
       what: "shared machinery that knows a dialect",
       file: file(
@@ -301,26 +308,20 @@ describe("the house", () => {
     ).toEqual([]);
   });
 
-  it("has dialects that are written with the names that others have", () => {
-    const given = new Set([
-      ...namesFrom(file("dialect.ts", textOf("dialect.ts"))),
-      ...namesFrom(file("seam.ts", textOf("seam.ts"))),
-    ]);
-    expect(given).toContain("packages/server/src/transport/dialect.ts#Dialect");
-    for (const [name, shared] of AS_FROM_OUTSIDE) {
-      const folder = `packages/server/src/transport/${name}/`;
-      const files = sourceFiles().filter(({ path }) => path.startsWith(folder));
-      expect(files.length).toBeGreaterThan(3);
-      const used = files.flatMap(namesFrom);
-      expect(
-        used.filter(
-          (each) =>
-            !given.has(each) &&
-            !each.startsWith(folder) &&
-            !shared?.test(each.replace(/#.*/, "")),
-        ),
-      ).toEqual([]);
-    }
+  it("would not stand a dialect that imports a name which others do not have", () => {
+    const dialect = file(
+      "transport/a2a-v1/x.ts",
+      'import { readBody, secret } from "../http/body.ts";',
+    );
+    const entry = (names: string): SourceFile =>
+      file(
+        "dialect.ts",
+        `export { ${names} } from "./transport/http/body.ts";`,
+      );
+    const rules = (names: string) =>
+      breachesOf([dialect, entry(names)]).map(({ rule }) => rule);
+    expect(rules("readBody")).toEqual(["dialect names"]);
+    expect(rules("readBody, secret")).toEqual([]);
   });
 
   it("would not stand two files that import each other", () => {
@@ -329,24 +330,6 @@ describe("the house", () => {
     expect(breachesOf([one, two]).map(({ rule }) => rule)).toContain("cycle");
   });
 });
-
-/** What a file imports by paths, or gives from them: `path#name` for each. */
-function namesFrom({ path, text }: SourceFile): string[] {
-  const statements = text.matchAll(
-    /^(?:import|export)(?: type)? \{([^}]*)\} from "(\.[^"]+)"/gm,
-  );
-  return [...statements].flatMap(([, names = "", specifier = ""]) =>
-    names
-      .split(",")
-      .map((name) => name.trim().replace(/^type /, ""))
-      .filter((name) => name !== "")
-      .map((name) => `${posix.join(posix.dirname(path), specifier)}#${name}`),
-  );
-}
-
-function textOf(name: string): string {
-  return readFileSync(join(root, "packages/server/src", name), "utf8");
-}
 
 /** The files of other packages that a file imports by their paths. */
 function pathsInto({ path, text }: SourceFile): string[] {

@@ -2,7 +2,8 @@
 // shows its tasks is written with.
 
 export { withFieldNames } from "./errors.ts";
-export { principalOf } from "./handler/caller.ts";
+export { agentKey } from "./handler/addressed-agent.ts";
+export { assertKnown, principalOf, tenantKey } from "./handler/caller.ts";
 export {
   eventsUntilRest,
   findTask,
@@ -14,17 +15,13 @@ export {
   type Dialect,
   type DialectServices,
   forEachAgent,
+  publicRoute,
   route,
   type Served,
 } from "./transport/dialect.ts";
 export { type Frame, streamFrames } from "./transport/http/answer.ts";
 export { assertJson, readBody } from "./transport/http/body.ts";
-export { HttpFailure } from "./transport/http/failure.ts";
+export { HttpFailure, statusOf } from "./transport/http/failure.ts";
 export { oncePerEvent } from "./transport/http/once-per-event.ts";
-export {
-  headerOf,
-  type Route,
-  send,
-  takesStream,
-} from "./transport/http/route.ts";
+export { send } from "./transport/http/route.ts";
 export type { RoutedCall } from "./transport/http/routed-call.ts";

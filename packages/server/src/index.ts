@@ -6,12 +6,12 @@ export type {
   AgentExecutor,
   Turn,
 } from "./agent/agent-executor.ts";
-export { a2a } from "./assembly/a2a.ts";
 export { defaultDialects } from "./assembly/default-dialects.ts";
 export { Code, DevtoolError } from "./errors.ts";
 export type { Observer, Operation } from "./observer.ts";
 export { createHandler, createServer, type DevtoolServer } from "./server.ts";
 export type { ServerOptions, ServerSettings } from "./server-options.ts";
 export { verifyAudit } from "./store/audit-chain.ts";
+export { a2a } from "./transport/a2a.ts";
 export { connect } from "./transport/connect/routes.ts";
 export { VERSION } from "./version.ts";

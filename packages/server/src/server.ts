@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Transport } from "@connectrpc/connect";
 import { defined } from "@devtool/schema/json";
 import { cardSecurity, openAccess } from "./assembly/callers.ts";
+import type { InProcessOptions } from "./assembly/in-process.ts";
 import { Readiness } from "./assembly/readiness.ts";
 import { type ServerRoutesOptions, serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
@@ -29,7 +30,6 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
-import type { InProcessOptions } from "./transport/connect/in-process.ts";
 import {
   type Answering,
   type HttpListener,
@@ -356,9 +356,7 @@ async function transportTo(
   { handler }: ServerCore,
   own: Omit<InProcessOptions, "handler">,
 ): Promise<Transport> {
-  const { inProcessTransport } = await import(
-    "./transport/connect/in-process.ts"
-  );
+  const { inProcessTransport } = await import("./assembly/in-process.ts");
   return inProcessTransport({ ...own, handler }, OPERATOR);
 }
 

@@ -1,5 +1,7 @@
 import { posix } from "node:path";
 import {
+  DIALECT_ENTRIES,
+  DIALECT_FILE,
   ENTRIES,
   PACKAGES,
   PLAIN,
@@ -20,6 +22,7 @@ export interface Breach {
   readonly rule:
     | "stage order"
     | "dialects"
+    | "dialect names"
     | "seam"
     | "SDK"
     | "ambient"
@@ -39,7 +42,13 @@ const JUNK = /^(utils?|common|helpers?|types|manager)\.ts$/;
 
 /** Says what in the files is not as the house has it. */
 export function breachesOf(files: readonly SourceFile[]): Breach[] {
-  return [...files.flatMap(breachesIn), ...cycles(files)];
+  const entries = files.filter(({ path }) => DIALECT_ENTRIES.has(nameIn(path)));
+  const given = new Set(entries.flatMap(namesFrom));
+  return [
+    ...files.flatMap(breachesIn),
+    ...files.flatMap((file) => dialectNameBreaches(file, given)),
+    ...cycles(files),
+  ];
 }
 
 function breachesIn(file: SourceFile): Breach[] {
@@ -116,6 +125,41 @@ function dialectBreach(file: SourceFile, specifier: string): Breach[] {
   return TRANSPORTS.get(from)?.includes(to)
     ? []
     : [breach("dialects", file, specifier)];
+}
+
+/** What a dialect imports of the server that other dialects cannot have. */
+function dialectNameBreaches(
+  file: SourceFile,
+  given: ReadonlySet<string>,
+): Breach[] {
+  const dialect = DIALECT_FILE.exec(file.path)?.[1];
+  if (dialect === undefined) return [];
+  // Which dialects are forms of A2A is another rule.
+  const isOwn = (target: string): boolean =>
+    [dialect, "a2a"].includes(DIALECT_FILE.exec(target)?.[1] ?? "");
+  const names = namesFrom(file);
+  return importsOf(file).flatMap((specifier) => {
+    const target = targetOf(file, specifier);
+    if (target === undefined || isOwn(target)) return [];
+    const used = names.filter((name) => name.startsWith(`${target}#`));
+    return used.length > 0 && used.every((name) => given.has(name))
+      ? []
+      : [breach("dialect names", file, specifier)];
+  });
+}
+
+/** What a file imports by paths, or gives from them: `path#name` for each. */
+function namesFrom(file: SourceFile): string[] {
+  const statements = file.text.matchAll(
+    /\{([^{}]*)\}\s*(?:from|=\s*await\s+import\()\s*"(\.[^"]+)"/g,
+  );
+  return [...statements].flatMap(([, names = "", specifier = ""]) =>
+    names
+      .split(",")
+      .map((name) => name.trim().replace(/^type /, ""))
+      .filter((name) => name !== "")
+      .map((name) => `${targetOf(file, specifier)}#${name.split(/ as |:/)[0]}`),
+  );
 }
 
 /**

@@ -92,25 +92,27 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
 export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["http", ["auth"]],
   ["auth", ["http"]],
-  ["a2a", ["http", "auth"]],
-  ["connect", ["http", "auth"]],
-  ["a2a-v03", ["a2a", "http", "auth"]],
-  ["a2a-v1", ["a2a", "http", "auth"]],
+  ["a2a", ["http"]],
+  ["connect", ["http"]],
+  ["a2a-v03", ["a2a", "http"]],
+  ["a2a-v1", ["a2a", "http"]],
   ["gemini-cli", ["a2a", "http"]],
   ["ag-ui", ["http"]],
 ]);
 
 /**
- * The dialects that are written as those of others are: of the server they
- * import the names of `@devtool/server/dialect` and of `/agent`, and what the
- * versions of A2A share if they are a form of it.
+ * The files of dialects, each by the name of its dialect. They are written as
+ * those of others are: of the server they import the names of `DIALECT_ENTRIES`
+ * and their own files. A form of A2A also imports what its versions share.
  */
-export const AS_FROM_OUTSIDE: ReadonlyMap<string, RegExp | undefined> = new Map(
-  [
-    ["ag-ui", undefined],
-    ["gemini-cli", /\/transport\/(a2a\/|http\/json-rpc\.ts$)/],
-  ],
-);
+export const DIALECT_FILE =
+  /^packages\/server\/src\/transport\/(a2a|ag-ui|connect|gemini-cli)\b/;
+
+/** The entries `@devtool/server/dialect` and `/agent`. */
+export const DIALECT_ENTRIES: ReadonlySet<string> = new Set([
+  "server/src/dialect.ts",
+  "server/src/seam.ts",
+]);
 
 /** Which packages of ours and which others each package may import. */
 export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([

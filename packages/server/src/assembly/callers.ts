@@ -8,7 +8,8 @@ import {
   credentialSources,
 } from "../transport/auth/authentication.ts";
 import type { Authenticator } from "../transport/auth/authenticator.ts";
-import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
+import { discoveryUrl } from "../transport/auth/discovery-url.ts";
+import type { AcceptedCredentials } from "../transport/dialect.ts";
 
 /** Authenticates the callers of a server. */
 export interface Access {
@@ -70,11 +71,11 @@ export function cardSecurity({
   authentication,
   tls,
   anonymous = "refuse",
-}: ServerSettings): SecurityOptions {
-  const certificates = tls?.clientAuthorities !== undefined;
+}: ServerSettings): AcceptedCredentials {
+  const { issuer } = authentication?.jwt ?? {};
   return defined({
-    certificates,
+    certificates: tls?.clientAuthorities !== undefined,
     anonymous,
-    issuer: authentication?.jwt?.issuer,
+    openIdConnectUrl: issuer === undefined ? undefined : discoveryUrl(issuer),
   });
 }

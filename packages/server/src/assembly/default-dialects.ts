@@ -1,8 +1,8 @@
+import { a2a } from "../transport/a2a.ts";
 import { agUi } from "../transport/ag-ui/ag-ui.ts";
 import { connect } from "../transport/connect/routes.ts";
 import type { Dialect } from "../transport/dialect.ts";
 import { geminiCli } from "../transport/gemini-cli/gemini-cli.ts";
-import { a2a } from "./a2a.ts";
 
 /**
  * Returns all dialects of this package: AG-UI, that of Gemini CLI, Connect with

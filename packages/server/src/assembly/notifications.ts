@@ -8,7 +8,11 @@ import type { SigningKeys } from "../keys/signing-keys.ts";
 import type { Operations } from "../operations.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
-import { type PushEncodings, taskEventEncoding } from "../push/push-format.ts";
+import {
+  type PushEncoding,
+  type PushEncodings,
+  taskEventEncoding,
+} from "../push/push-format.ts";
 import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
 import {
@@ -16,8 +20,6 @@ import {
   pushConfigKey,
 } from "../store/push-config-store.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
-import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-encodings.ts";
-import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a-v03/push-encodings.ts";
 import { TaskPush } from "./task-push.ts";
 
 /** Dependencies of `createNotifications`. */
@@ -127,22 +129,53 @@ export function createNotifications(
 }
 
 /**
+ * The forms of notifications for configs set over A2A. What encodes them is
+ * loaded by the first post: most servers have no webhook.
+ */
+const A2A_FORMS = [
+  {
+    formats: [
+      PushFormat.A2A_V03,
+      PushFormat.A2A_V03_PLAIN,
+      PushFormat.A2A_V03_INHERITED,
+    ],
+    contentType: "application/json",
+    load: () => import("../transport/a2a-v03/push-encodings.ts"),
+  },
+  {
+    formats: [
+      PushFormat.A2A_V1,
+      PushFormat.A2A_V1_PLAIN,
+      PushFormat.A2A_V1_INHERITED,
+    ],
+    contentType: "application/a2a+json",
+    load: () => import("../transport/a2a-v1/push-encodings.ts"),
+  },
+];
+
+const A2A_ENCODINGS = A2A_FORMS.flatMap(({ formats, contentType, load }) =>
+  formats.map((format): [PushFormat, PushEncoding] => {
+    const encode: PushEncoding["encode"] = async (event, readTask) =>
+      (await load()).encodePost(format, event, readTask);
+    return [format, { contentType, encode }];
+  }),
+);
+
+/**
  * The body of a post in each format. It contains no secrets of a session's MCP
  * servers (S12).
  */
 const ENCODINGS: PushEncodings = new Map(
-  [
-    [PushFormat.TASK_EVENT, taskEventEncoding] as const,
-    ...A2A_V03_PUSH_ENCODINGS,
-    ...A2A_V1_PUSH_ENCODINGS,
-  ].map(([format, { contentType, encode }]) => [
-    format,
-    {
-      contentType,
-      encode: (event, readTask) =>
-        encode(hideSecretsInEvent(event), async () =>
-          hideSecretsInTask(await readTask()),
-        ),
-    },
-  ]),
+  [[PushFormat.TASK_EVENT, taskEventEncoding] as const, ...A2A_ENCODINGS].map(
+    ([format, { contentType, encode }]) => [
+      format,
+      {
+        contentType,
+        encode: (event, readTask) =>
+          encode(hideSecretsInEvent(event), async () =>
+            hideSecretsInTask(await readTask()),
+          ),
+      },
+    ],
+  ),
 );

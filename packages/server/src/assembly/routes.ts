@@ -1,10 +1,15 @@
 import { Code, DevtoolError } from "../errors.ts";
+import type { SigningKeys } from "../keys/signing-keys.ts";
 import type { StaticSite } from "../static-site.ts";
-import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
-import type { Dialect, DialectServices, Served } from "../transport/dialect.ts";
+import type {
+  AcceptedCredentials,
+  Dialect,
+  DialectServices,
+  Served,
+} from "../transport/dialect.ts";
 import { healthRoutes } from "../transport/http/health.ts";
 import { Heartbeats } from "../transport/http/heartbeats.ts";
-import { jwksRoutes } from "../transport/http/jwks.ts";
+import { JWKS_PATH, jwksRoutes } from "../transport/http/jwks.ts";
 import type { Route } from "../transport/http/route.ts";
 import { staticSiteRoutes } from "../transport/http/static-site.ts";
 import { VERSION } from "../version.ts";
@@ -15,7 +20,7 @@ import type { DescribedAgent } from "./served-agents.ts";
 export interface ServerRoutesOptions
   extends Omit<
     DialectServices,
-    "about" | "agent" | "agents" | "heartbeats" | "served"
+    "about" | "agent" | "agents" | "heartbeats" | "served" | "signingKey"
   > {
   /** Default: all of this package. */
   readonly dialects?: readonly Dialect[] | undefined;
@@ -29,7 +34,9 @@ export interface ServerRoutesOptions
    */
   readonly agents: ReadonlyMap<string, DescribedAgent>;
   /** The ways to authenticate that agent cards list. */
-  readonly security: SecurityOptions;
+  readonly security: AcceptedCredentials;
+  /** The keys that sign agent cards and notifications. */
+  readonly keys: SigningKeys;
   /** Returns why the server accepts no work; empty when it does. */
   readonly problem: () => Promise<string>;
   /** Returns the server's proof of its identity for a challenge. */
@@ -112,13 +119,8 @@ function dialectServices(
   options: ServerRoutesOptions,
   served: () => readonly Served[],
 ): DialectServices {
-  const { extensionRequired, security } = options;
-  const inAllCards = {
-    version: VERSION,
-    extensionRequired,
-    pushNotifications: true,
-    security,
-  };
+  const { extensionRequired, security, keys, baseUrl } = options;
+  const inAllCards = { version: VERSION, extensionRequired, security };
   return {
     ...options,
     agent: "",
@@ -129,6 +131,10 @@ function dialectServices(
         { ...own, ...inAllCards },
       ]),
     ),
+    signingKey: async () => ({
+      ...(await keys.current()),
+      jwksUrl: `${baseUrl}${JWKS_PATH}`,
+    }),
     heartbeats: new Heartbeats(HEARTBEAT_MS),
     served,
   };

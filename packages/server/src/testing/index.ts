@@ -31,5 +31,5 @@ export { callEntries } from "../task/call-entry.ts";
 export { Conversation } from "../task/conversation.ts";
 export { EventLog } from "../task/event-log.ts";
 export { OpenTask } from "../task/open-task.ts";
-export { type CardKey, signCard } from "../transport/auth/card-signature.ts";
+export { type CardKey, signCard } from "../transport/a2a-v1/card-signature.ts";
 export { created, eventsOf, labeled, text } from "./task-events.ts";

@@ -1,13 +1,13 @@
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import type { BrowserAccessService } from "@devtool/schema";
+import type { About, Agent } from "../agent/agent.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
-import type { SigningKeys } from "../keys/signing-keys.ts";
+import type { CurrentKey } from "../keys/signing-keys.ts";
 import type { A2aOptions } from "./a2a/a2a-options.ts";
 import type { MethodDialect } from "./a2a/method.ts";
-import type { CardOptions } from "./a2a-v03/card.ts";
 import type { StreamEndpoint } from "./http/answer.ts";
 import { type Route, routesBelow } from "./http/route.ts";
-import type { RoutedCall } from "./http/routed-call.ts";
+import { answerCall, type RoutedCall } from "./http/routed-call.ts";
 
 /**
  * One form in which a server shows its tasks: gives what it serves. Called once
@@ -31,6 +31,35 @@ export interface ServedMethods {
   readonly loadMethods: () => Promise<MethodDialect>;
 }
 
+/** The credentials that a server accepts beside the operator's token. */
+export interface AcceptedCredentials {
+  /**
+   * The URL of the discovery document of the issuer whose tokens are accepted.
+   * Default: no signed tokens are accepted.
+   */
+  readonly openIdConnectUrl?: string;
+
+  /** Whether client certificates are accepted. */
+  readonly certificates: boolean;
+
+  /**
+   * Whether requests without credentials are admitted. Default: they are
+   * refused.
+   */
+  readonly anonymous?: "refuse" | "admit";
+}
+
+/** The description of an agent, and of what its server asks of clients. */
+export interface ServedAgent extends About, Pick<Agent, "follows"> {
+  /** The version of the server. */
+  readonly version: string;
+
+  /** Whether clients must use the extension (CARD-1). */
+  readonly extensionRequired: boolean;
+
+  readonly security: AcceptedCredentials;
+}
+
 /** What a server gives its dialects. */
 export interface DialectServices extends StreamEndpoint {
   /** What clients can ask for, with their rights checked. */
@@ -43,13 +72,13 @@ export interface DialectServices extends StreamEndpoint {
   readonly agent: string;
 
   /** The description of that agent. */
-  readonly about: CardOptions;
+  readonly about: ServedAgent;
 
   /**
    * The description of each agent by its name, when clients can choose; empty
    * when there is one agent.
    */
-  readonly agents: ReadonlyMap<string, CardOptions>;
+  readonly agents: ReadonlyMap<string, ServedAgent>;
 
   /** The URL at which clients reach the agent, without a trailing slash. */
   readonly baseUrl: string;
@@ -66,8 +95,8 @@ export interface DialectServices extends StreamEndpoint {
   /** When the server started, and its agent cards last changed. */
   readonly startedAt: Date;
 
-  /** The keys that sign agent cards and notifications. */
-  readonly keys: SigningKeys;
+  /** Returns the key that signs agent cards now, and where its public key is. */
+  readonly signingKey: () => Promise<CurrentKey & { readonly jwksUrl: string }>;
 
   /** The options of A2A. */
   readonly a2a: A2aOptions;
@@ -79,9 +108,13 @@ export interface DialectServices extends StreamEndpoint {
   readonly served: () => readonly Served[];
 }
 
+/** Answers a request to a route. */
+type Answer = (call: RoutedCall) => Promise<void>;
+
 /**
  * Makes a route for authenticated callers.
  *
+ * @param method a method of HTTP, or `*` for all
  * @param path a path, or a pattern from its `^` to its `$`
  * @param answer may throw: the client gets the status of the error's code and
  * `{"error": message}`, and what is not its fault goes to `onError`
@@ -90,22 +123,27 @@ export function route(
   services: DialectServices,
   method: string,
   path: string | RegExp,
-  answer: (call: RoutedCall) => Promise<void>,
+  answer: Answer,
 ): Route {
-  const isPath = typeof path === "string";
+  const pattern = typeof path === "string" ? undefined : path;
   return {
-    name: `${method} ${isPath ? path : path.source}`,
+    name: `${method} ${pattern ? pattern.source : path}`,
     access: "token",
-    at: isPath ? { method, path } : undefined,
+    at: typeof path === "string" ? { method, path } : undefined,
     matches: (requested, requestedPath) =>
-      requested === method &&
-      (isPath ? requestedPath === path : path.test(requestedPath)),
-    async handle(request, response) {
-      const { answerCall } = await import("./http/routed-call.ts");
-      const pattern = isPath ? undefined : path;
-      await answerCall({ request, response }, services, pattern, answer);
-    },
+      (method === "*" || requested === method) &&
+      (pattern ? pattern.test(requestedPath) : requestedPath === path),
+    handle: (request, response) =>
+      answerCall({ request, response }, services, pattern, answer),
   };
+}
+
+/**
+ * Makes a route for everybody, as `route` does for authenticated callers: its
+ * calls have no caller, so the handler refuses them.
+ */
+export function publicRoute(...args: Parameters<typeof route>): Route {
+  return { ...route(...args), access: "public" };
 }
 
 /** Returns the path below which one of several agents is served. */

@@ -7,43 +7,25 @@ import {
   showsExtension,
 } from "@devtool/schema/a2a-v03";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { agentKey } from "../../handler/addressed-agent.ts";
-import { contextValuesFor } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
+import { JsonRpcFailure } from "../a2a/json-rpc.ts";
+import { parseLastEventId } from "../a2a/last-event-id.ts";
 import type { MethodCall } from "../a2a/method.ts";
 import {
   extensionNeeded,
   meetsRequirement,
 } from "../a2a/required-extension.ts";
-import { callerOf } from "../auth/admitted.ts";
-import { JsonRpcFailure } from "../http/json-rpc.ts";
-import { RequestContext } from "../http/request-context.ts";
-import { type HttpRequest, headerOf, takesStream } from "../http/route.ts";
-import { parseLastEventId } from "../http/sse.ts";
-import type { Operation } from "./operation.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 
-/** The operation that a request calls, as its binding has read it. */
-export interface RequestedOperation {
-  readonly operation: Operation;
+/** The method that a request calls, as its binding has read it. */
+export interface RequestedMethod {
+  /** The name of the method in JSON-RPC. */
+  readonly name: string;
 
   readonly params: JsonValue | undefined;
 
-  /** The agent that the call is addressed to; empty for the default agent. */
-  readonly agent: string;
-
   readonly encodeEvent: MethodCall["encodeEvent"];
-
-  /** Aborts when the client disconnects or the server stops. */
-  readonly signal: AbortSignal;
-}
-
-/**
- * A call with the context in which it runs, which collects the response
- * headers.
- */
-export interface OpenedCall extends MethodCall {
-  readonly context: RequestContext;
 }
 
 const EXTENSION_METHODS: ReadonlySet<string> = new Set([
@@ -56,25 +38,14 @@ export const MESSAGE_METHODS: ReadonlySet<string> = new Set([
   "message/stream",
 ]);
 
-/**
- * Opens a call: creates its context, and decides on its use of the extension
- * (CARD-3).
- */
+/** Opens a call: decides on its use of the extension (CARD-3). */
 export function openCall(
-  request: HttpRequest,
-  requested: RequestedOperation,
-): OpenedCall {
-  const { operation, params, agent, encodeEvent, signal } = requested;
-  const { method, name } = operation;
-  const values = contextValuesFor(callerOf(request)).set(agentKey, agent);
-  const context = new RequestContext(request, {
-    method,
-    protocolName: "a2a-v0.3",
-    signal,
-    values,
-  });
+  { request, context, takesStream }: RoutedCall,
+  { name, params, encodeEvent }: RequestedMethod,
+): MethodCall {
+  const { headers } = request;
   const { view, activates, header } = activationOf({
-    headerOf: (header) => request.headers[header]?.toString(),
+    headerOf: (header) => headers[header]?.toString(),
     knowsExtension:
       EXTENSION_METHODS.has(name) || showsExtension(extensionSignsV03(params)),
     startsTurn: MESSAGE_METHODS.has(name) || name === "command/execute",
@@ -92,8 +63,8 @@ export function openCall(
       isNamed = true;
     },
     encodeEvent,
-    lastEventId: parseLastEventId(headerOf(request, "last-event-id")),
-    takesStream: takesStream(request),
+    lastEventId: parseLastEventId(String(headers["last-event-id"] ?? "")),
+    takesStream,
   };
 }
 

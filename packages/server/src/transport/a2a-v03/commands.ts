@@ -16,9 +16,10 @@ import {
   decodeWithdrawal,
 } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { Answer } from "../a2a/answer.ts";
 import type { Method, MethodCall } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
-import type { Answer, Frame } from "../http/answer.ts";
+import type { Frame } from "../http/answer.ts";
 import { encoderFor, encodeTaskFor } from "./frames.ts";
 import type { Operation } from "./operation.ts";
 

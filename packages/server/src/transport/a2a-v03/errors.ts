@@ -2,10 +2,10 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
-import { BodyTooLarge, UnsupportedMediaType } from "../http/body.ts";
-import { JsonRpcFailure } from "../http/json-rpc.ts";
+import { statusOf } from "../http/failure.ts";
 
 /** Where errors that are not the client's fault are reported. */
 export interface FailureReport {
@@ -109,9 +109,6 @@ export function restStatusOf(reason: unknown, code: number): number {
  * other error.
  */
 export function httpStatusOf(reason: unknown): number | undefined {
-  if (reason instanceof UnsupportedMediaType) return 415;
-  if (reason instanceof BodyTooLarge) return 413;
-  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated
-    ? 401
-    : undefined;
+  const status = statusOf(reason);
+  return [401, 413, 415].includes(status) ? status : undefined;
 }

@@ -4,10 +4,10 @@ import {
   JsonRpcCode,
   JsonRpcErrorSchema,
 } from "@devtool/schema/a2a-v03";
-import { writeAnswer } from "../http/answer.ts";
-import { assertHasId, errorText, resultText } from "../http/json-rpc.ts";
-import type { JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
-import { send, takesStream } from "../http/route.ts";
+import { writeAnswer } from "../a2a/answer.ts";
+import { assertHasId, errorText, resultText } from "../a2a/json-rpc.ts";
+import type { JsonRpcVersion } from "../a2a/json-rpc-endpoint.ts";
+import { send } from "../http/route.ts";
 import { MESSAGE_METHODS } from "./call.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { httpStatusOf, reportError } from "./errors.ts";
@@ -16,12 +16,13 @@ import { httpStatusOf, reportError } from "./errors.ts";
  * A2A 0.3 over JSON-RPC. It takes every request, and therefore must be the last
  * of the versions.
  */
-export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
+export function jsonRpcVersion(endpoint: Endpoint): JsonRpcVersion {
   return {
     takes: () => true,
-    async answer(request, response, call) {
-      const { id, params } = call;
-      const operation = endpoint.operations.get(call.method);
+    async answer(call, rpc) {
+      const { response } = call;
+      const { id, params } = rpc;
+      const operation = endpoint.operations.get(rpc.method);
       const error = (reason: unknown): string =>
         errorText(
           id,
@@ -30,13 +31,12 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       try {
         // Without an operation, `callMethod` throws the error for an unknown
         // method.
-        if (operation && !call.hasId) {
+        if (operation && !rpc.hasId) {
           // A message that is not valid is the more helpful error.
-          if (MESSAGE_METHODS.has(call.method)) decodeMessageSend(params);
-          assertHasId(call);
+          if (MESSAGE_METHODS.has(rpc.method)) decodeMessageSend(params);
+          assertHasId(rpc);
         }
-        const answered = await callMethod(request, endpoint, call);
-        await writeAnswer(response, answered, {
+        await writeAnswer(call, await callMethod(call, endpoint, rpc), {
           endpoint,
           wrap: (result) => resultText(id, result),
           error,
@@ -44,7 +44,7 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
         const text = error(reason);
-        if (operation?.isStreaming && takesStream(request)) {
+        if (operation?.isStreaming && call.takesStream) {
           // A client that waits for a stream reads the error from its only
           // event.
           const headers = {
@@ -61,7 +61,7 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
         });
       }
     },
-    refuseMediaType: (_request, response, message) => {
+    refuseMediaType: ({ response }, message) => {
       send(response, 415, {
         body: errorText("null", { code: JsonRpcCode.INVALID_REQUEST, message }),
       });

@@ -32,9 +32,9 @@ import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { withRecipient } from "../a2a/recipient.ts";
 import { firstEventOf, subscriptionFrames } from "../a2a/subscription.ts";
 import { exchangeTask } from "../a2a/turn-answer.ts";
+import type { DialectServices } from "../dialect.ts";
 import type { Frame } from "../http/answer.ts";
 import { encoderFor, encodeTaskFor, endFrames, eventFrame } from "./frames.ts";
-import type { A2aV03ServiceOptions } from "./options.ts";
 import { withFormat } from "./push-configs.ts";
 
 type StreamResponse = MessageInitShape<
@@ -46,12 +46,12 @@ type StreamResponse = MessageInitShape<
  * message that is the whole answer.
  */
 export async function sendMessage(
-  options: A2aV03ServiceOptions,
+  services: DialectServices,
   asked: MessageSend,
   call: MethodCall,
 ): Promise<JsonValue> {
-  const { handler } = options;
-  const request = await sendRequestFor(options, asked, call);
+  const { handler } = services;
+  const request = await sendRequestFor(services, asked, call);
   const answer = await handler.tasks.sendMessage(request, call.context);
   const task = create(TaskSchema, answer.task);
   const reply = replyOf(task);
@@ -80,12 +80,12 @@ async function encodeExchange(
 
 /** Sends a message, and returns the frames of its exchange. */
 export async function streamMessage(
-  options: A2aV03ServiceOptions,
+  services: DialectServices,
   asked: MessageSend,
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
-  const { handler } = options;
-  const request = await sendRequestFor(options, asked, call);
+  const { handler } = services;
+  const request = await sendRequestFor(services, asked, call);
   const responses = handler.tasks.streamMessage(
     create(StreamMessageRequestSchema, { request }),
     call.context,
@@ -139,11 +139,14 @@ function markReplay(json: JsonValue, replay: Replay): JsonValue {
  * Throws when the client accepts none of the agent's output media types.
  */
 async function sendRequestFor(
-  { handler, outputModes }: A2aV03ServiceOptions,
+  { handler, about }: DialectServices,
   { request: decoded, pushConfig }: MessageSend,
   call: MethodCall,
 ): Promise<SendMessageRequest> {
-  assertTakesOutput(decoded.message?.acceptedOutputModes ?? [], outputModes);
+  assertTakesOutput(
+    decoded.message?.acceptedOutputModes ?? [],
+    about.outputModes,
+  );
   const request: SendMessageRequest = {
     ...(await withRecipient(handler, decoded, call.context)),
     activateExtension: call.activates,

@@ -11,9 +11,8 @@ import {
 import { encodePushConfig, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-
+import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import type { MethodCall } from "../a2a/method.ts";
-import { JsonRpcFailure } from "../http/json-rpc.ts";
 import { PUSH_FORMATS } from "./push-encodings.ts";
 
 /** Returns a config that posts what the caller of a call would be streamed. */

@@ -1,6 +1,6 @@
-import { PushFormat } from "@devtool/schema";
-import type { PushEncoding } from "../../push/push-format.ts";
-import { type AskedView, viewOf } from "../a2a/activation.ts";
+import { PushFormat, type Task, type TaskEvent } from "@devtool/schema";
+import { encodeStreamFrame } from "@devtool/schema/a2a-v03";
+import { type AskedView, VIEWS, viewOf } from "../a2a/activation.ts";
 import { withAnswer } from "../a2a/turn-answer.ts";
 
 /** The push format of configs that are set in each view. */
@@ -11,29 +11,17 @@ export const PUSH_FORMATS: Readonly<Record<AskedView, PushFormat>> = {
 };
 
 /**
- * The encodings of notifications for configs set over A2A 0.3: the `result`
- * that the frame of a stream would have.
- *
- * What they need is loaded by the first post: most servers have no webhook.
+ * Encodes an event for configs set over A2A 0.3: as the `result` that the frame
+ * of a stream would have. Undefined for an event that the view does not show.
  */
-export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [
-  PushFormat,
-  PushEncoding,
-])[] = [
-  [PUSH_FORMATS.extension, encodingFor("extension")],
-  [PUSH_FORMATS.plain, encodingFor("plain")],
-  [PUSH_FORMATS.inherited, encodingFor("inherited")],
-];
-
-function encodingFor(view: AskedView): PushEncoding {
-  return {
-    contentType: "application/json",
-    encode: async (event, readTask) => {
-      const shown = viewOf(view, event);
-      const post =
-        shown === "plain" ? await withAnswer(event, readTask) : event;
-      const { encodeStreamFrame } = await import("@devtool/schema/a2a-v03");
-      return encodeStreamFrame(post, shown);
-    },
-  };
+export async function encodePost(
+  format: PushFormat,
+  event: TaskEvent,
+  readTask: () => Promise<Task>,
+): Promise<string | undefined> {
+  const view = VIEWS.find((each) => PUSH_FORMATS[each] === format);
+  if (!view) return undefined;
+  const shown = viewOf(view, event);
+  const post = shown === "plain" ? await withAnswer(event, readTask) : event;
+  return encodeStreamFrame(post, shown);
 }

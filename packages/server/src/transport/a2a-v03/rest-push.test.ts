@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type ServedRoutes,
   serveRoutes,
+  servicesWith,
   silentHandler,
 } from "../../../test/serve-routes.ts";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { Heartbeats } from "../http/heartbeats.ts";
-import { a2aV03Routes } from "./routes.ts";
+import { a2a } from "../a2a.ts";
 
 const HOOK = { id: "h1", url: "https://hooks.example/x", token: "t" };
 
@@ -17,7 +17,8 @@ describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
   let agent: ServedRoutes;
   beforeAll(async () => {
     const handler = { ...silentHandler(() => undefined), push: memoryPush() };
-    agent = await serveRoutes(a2aV03Routes({ ...OPTIONS, handler }));
+    const served = a2a()(servicesWith(handler));
+    agent = await serveRoutes(served.filter((each) => "matches" in each));
   });
   afterAll(() => agent[Symbol.asyncDispose]());
 
@@ -78,20 +79,6 @@ describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
     return { status: response.status, json: JSON.parse(await response.text()) };
   }
 });
-
-const OPTIONS = {
-  agent: "",
-  name: "agent",
-  description: "",
-  version: "1",
-  extensionRequired: false,
-  baseUrl: "http://127.0.0.1",
-  principal: "local",
-  maxRequestBytes: 10_000,
-  heartbeats: new Heartbeats(60_000),
-  shutdown: new AbortController().signal,
-  onError: () => undefined,
-};
 
 function nested(config: object) {
   return {

@@ -6,17 +6,12 @@ import {
 } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 import { quoted } from "../../errors.ts";
-import { writeAnswer } from "../http/answer.ts";
+import { writeAnswer } from "../a2a/answer.ts";
+import { JsonRpcFailure, parseBody } from "../a2a/json-rpc.ts";
+import { valuesInQuery } from "../a2a/query.ts";
 import { assertJson, readBody } from "../http/body.ts";
-import { ClientGone } from "../http/client-gone.ts";
-import { JsonRpcFailure, parseBody } from "../http/json-rpc.ts";
-import {
-  type HttpRequest,
-  pathOf,
-  type Route,
-  send,
-  valuesInQuery,
-} from "../http/route.ts";
+import { send } from "../http/route.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { NoOperation, reportError, restStatusOf } from "./errors.ts";
 
@@ -24,52 +19,40 @@ import { NoOperation, reportError, restStatusOf } from "./errors.ts";
 const PREFIX = "/v1/";
 
 /**
- * The HTTP+JSON binding of A2A 0.3: all paths below `/v1/`. The methods of
- * JSON-RPC answer it.
+ * Answers a request of the HTTP+JSON binding of A2A 0.3, with the methods of
+ * JSON-RPC.
  */
-export function restRoute(endpoint: Endpoint): Route {
-  return {
-    name: `* ${PREFIX}`,
-    access: "token",
-    matches: (_method, path) => path.startsWith(PREFIX),
-    async handle(request, response) {
-      const gone = new ClientGone(response, endpoint.shutdown);
-      let params: JsonObject | undefined;
-      const error = (reason: unknown) =>
-        errorToRest(reportError(reason, endpoint, params));
-      try {
-        const call = await readCall(request, endpoint.maxRequestBytes);
-        params = call.params;
-        const answered = await callMethod(request, endpoint, {
-          ...call,
-          signal: gone.signal,
-        });
-        await writeAnswer(response, answered, {
-          endpoint,
-          body: (value) => JSON.stringify(call.encodeResult(value)),
-          wrap: (result) =>
-            JSON.stringify(call.encodeResult(JSON.parse(result))),
-          error: (reason) => JSON.stringify(error(reason)),
-          errorEvent: "error",
-        });
-      } catch (reason) {
-        if (response.destroyed || response.headersSent) return;
-        const body = error(reason);
-        const status = restStatusOf(reason, body.code);
-        send(response, status, {
-          body: JSON.stringify(body),
-          allow:
-            reason instanceof NoOperation
-              ? reason.httpMethods.join(", ")
-              : undefined,
-          "www-authenticate": status === 401 ? "Bearer" : undefined,
-        });
-      } finally {
-        // Not `using`: as it is compiled, it costs an idle stream 300 bytes.
-        gone[Symbol.dispose]();
-      }
-    },
-  };
+export async function answerRest(
+  call: RoutedCall,
+  endpoint: Endpoint,
+): Promise<void> {
+  const { response } = call;
+  let params: JsonObject | undefined;
+  const error = (reason: unknown) =>
+    errorToRest(reportError(reason, endpoint, params));
+  try {
+    const asked = await readCall(call, endpoint.maxRequestBytes);
+    params = asked.params;
+    await writeAnswer(call, await callMethod(call, endpoint, asked), {
+      endpoint,
+      body: (value) => JSON.stringify(asked.encodeResult(value)),
+      wrap: (result) => JSON.stringify(asked.encodeResult(JSON.parse(result))),
+      error: (reason) => JSON.stringify(error(reason)),
+      errorEvent: "error",
+    });
+  } catch (reason) {
+    if (response.destroyed || response.headersSent) return;
+    const body = error(reason);
+    const status = restStatusOf(reason, body.code);
+    send(response, status, {
+      body: JSON.stringify(body),
+      allow:
+        reason instanceof NoOperation
+          ? reason.httpMethods.join(", ")
+          : undefined,
+      "www-authenticate": status === 401 ? "Bearer" : undefined,
+    });
+  }
 }
 
 /** A request in terms of JSON-RPC. */
@@ -87,9 +70,10 @@ interface RequestedMethod {
  * does not have.
  */
 async function readCall(
-  request: HttpRequest,
+  call: RoutedCall,
   maxRequestBytes: number,
 ): Promise<RequestedMethod> {
+  const { request } = call;
   const text = await readBody(request, maxRequestBytes);
   // The type of an empty body does not matter: some clients name one, others do
   // not.
@@ -104,7 +88,7 @@ async function readCall(
       JsonRpcCode.INVALID_REQUEST,
     );
   }
-  const path = pathOf(request).slice(PREFIX.length);
+  const path = call.path.slice(PREFIX.length);
   const matches = REST_OPERATIONS.flatMap((operation) => {
     const ids = operation.match(path);
     return ids ? [{ operation, ids }] : [];
@@ -126,7 +110,7 @@ async function readCall(
   }
   const { operation, ids } = match;
   const params = operation.decodeParams(ids, {
-    query: valuesInQuery(request),
+    query: valuesInQuery(call),
     body,
   });
   return {

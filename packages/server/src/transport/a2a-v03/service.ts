@@ -31,12 +31,12 @@ import {
 import { commandSkills, hybridSecuritySchemes } from "../a2a/card.ts";
 import { listedTask, summaryTask } from "../a2a/listed-task.ts";
 import { cancelTask, type MethodCall } from "../a2a/method.ts";
+import type { DialectServices } from "../dialect.ts";
 import { agentCard } from "./card.ts";
 import { ownOperations } from "./commands.ts";
 import { encodeTaskFor } from "./frames.ts";
 import { resubscribe, sendMessage, streamMessage } from "./messages.ts";
 import { type Operation, operationsOf, streaming, unary } from "./operation.ts";
-import type { A2aV03ServiceOptions } from "./options.ts";
 import {
   deleteConfig,
   getConfig,
@@ -51,15 +51,15 @@ import {
  * bindings call these.
  */
 export function createA2aV03Service(
-  options: A2aV03ServiceOptions,
+  services: DialectServices,
 ): ReadonlyMap<string, Operation> {
-  const { handler } = options;
+  const { handler } = services;
   const operations = operationsOf(AgentService, {
     sendMessage: unary(decodeMessageSend, (request, call) =>
-      sendMessage(options, request, call),
+      sendMessage(services, request, call),
     ),
     streamMessage: streaming(decodeMessageSend, (request, call) =>
-      streamMessage(options, request, call),
+      streamMessage(services, request, call),
     ),
     getTask: unary(decodeTaskQuery, async ({ taskId, historyLength }, call) =>
       encodeTaskFor(
@@ -91,7 +91,7 @@ export function createA2aV03Service(
     ),
     getAuthenticatedExtendedCard: unary(
       () => undefined,
-      (_nothing, call) => extendedCard(options, call),
+      (_nothing, call) => extendedCard(services, call),
     ),
   });
   return new Map([
@@ -142,16 +142,16 @@ async function listTasks(
  * of HTTP+JSON read either.
  */
 async function extendedCard(
-  { handler, baseUrl, ...options }: A2aV03ServiceOptions,
+  services: DialectServices,
   { context }: MethodCall,
 ): Promise<JsonObject> {
   assertKnown(context);
   const request = create(SlashCommandService.method.getAllSlashCommands.input);
-  const { commands = [] } = await handler.commands.getAllSlashCommands(
+  const { commands = [] } = await services.handler.commands.getAllSlashCommands(
     request,
     context,
   );
-  const card = agentCard(baseUrl, options);
+  const card = agentCard(services);
   const skills = [
     ...card.skills,
     ...commands.flatMap((command) => commandSkills(command, [])),

@@ -18,11 +18,11 @@ import {
   activationOf,
   viewOf,
 } from "../a2a/activation.ts";
+import { parseLastEventId } from "../a2a/last-event-id.ts";
 import {
   extensionNeeded,
   meetsRequirement,
 } from "../a2a/required-extension.ts";
-import { parseLastEventId } from "../http/sse.ts";
 import { A2aFailure, InvalidRequest } from "./errors.ts";
 import { type ResponseFor, streamResponseFor } from "./frames.ts";
 import { assertVersion } from "./version.ts";
@@ -30,6 +30,9 @@ import { assertVersion } from "./version.ts";
 /** A call of a method, after the checks that all methods have in common. */
 export interface Call {
   readonly context: HandlerContext;
+
+  /** The agent that the call is addressed to; empty for the default one. */
+  readonly agent: string;
 
   /** The view that the client asks for (CARD-3). */
   readonly view: AskedView;
@@ -106,7 +109,7 @@ export function openCall(
   assertVersion(requestHeader.get("a2a-version") ?? "");
   const missing = missingFields(schema, request);
   if (missing.length > 0) throw new InvalidRequest(missing);
-  enterTenant(request.tenant ?? "", context, agents);
+  const agent = enterTenant(request.tenant ?? "", context, agents);
   const { view, activates, header } = activationOf({
     headerOf: (name) => requestHeader.get(name) ?? undefined,
     ownHeader: "a2a-extensions",
@@ -125,11 +128,14 @@ export function openCall(
   const lastEventId = parseLastEventId(
     requestHeader.get("last-event-id") ?? "",
   );
-  return { context, view, activates, nameExtension, responseFor, lastEventId };
+  return {
+    ...{ context, agent, view, activates, nameExtension },
+    ...{ responseFor, lastEventId },
+  };
 }
 
 /**
- * Records the tenant of a call, and the agent that it names.
+ * Records the tenant of a call, and returns the agent that it names.
  *
  * Each tenant of a caller has its own tasks. Where there are several agents, a
  * tenant is `<agent>` or `<agent>/<tenant>`.
@@ -138,8 +144,8 @@ function enterTenant(
   tenant: string,
   { values }: HandlerContext,
   agents: ReadonlyMap<string, unknown>,
-): void {
-  if (tenant === "") return;
+): string {
+  if (tenant === "") return "";
   if (tenant.length > MAX_TENANT_LENGTH) {
     throw invalid(
       "tenant",
@@ -147,7 +153,10 @@ function enterTenant(
       `is too long: limit is ${MAX_TENANT_LENGTH} characters`,
     );
   }
-  if (agents.size === 0) return void values.set(tenantKey, tenant);
+  if (agents.size === 0) {
+    values.set(tenantKey, tenant);
+    return "";
+  }
   const [agent = "", ...rest] = tenant.split("/");
   if (!agents.has(agent)) {
     const remedy = `choose ${[...agents.keys()].join(", ")}`;
@@ -160,6 +169,7 @@ function enterTenant(
   }
   values.set(agentKey, agent);
   values.set(tenantKey, rest.join("/"));
+  return agent;
 }
 
 /**

@@ -16,7 +16,7 @@ const ROLES: Readonly<Record<string, string>> = {
 };
 
 /** Where an agent of A2A 1.0 is reached. */
-interface Reach {
+export interface Reach {
   /** The URL at which clients reach it, without a trailing slash. */
   readonly baseUrl: string;
   /** The tenant that calls must name. Default: none. */

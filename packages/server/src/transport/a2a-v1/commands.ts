@@ -1,4 +1,4 @@
-import { create, type DescMethod, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonValue } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   type ExecuteSlashCommandResponse,
@@ -14,21 +14,16 @@ import {
 } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import { decodeCommandPlace, decodeCommandRun } from "@devtool/schema/a2a-v03";
-import type { Answer, Frame } from "../http/answer.ts";
+import type { Answer } from "../a2a/answer.ts";
+import type { Frame } from "../http/answer.ts";
 import { type Call, enterView, openCall } from "./call.ts";
 import { frameFrom, streamResponseFor } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 
 /**
- * The methods of the extension by name, which no proto of A2A declares (CMD-1).
+ * The methods of the extension, which no proto of A2A declares (CMD-1).
  */
-export const COMMANDS: ReadonlyMap<string, DescMethod> = new Map<
-  string,
-  DescMethod
->([
-  ["commands/get", SlashCommandService.method.getAllSlashCommands],
-  ["command/execute", SlashCommandService.method.runSlashCommand],
-]);
+export const COMMANDS: readonly string[] = ["commands/get", "command/execute"];
 
 /** A call of a method of the extension, as a binding has read it. */
 export interface CommandCall {

@@ -19,7 +19,7 @@ import {
   JsonRpcCode,
 } from "@devtool/schema/a2a-v03";
 import { objectOrEmpty } from "@devtool/schema/json";
-import { Code, DevtoolError, type ErrorDetails } from "../../errors.ts";
+import { Code, DevtoolError } from "../../errors.ts";
 import {
   type ErrorTable,
   type FailureCodes,
@@ -118,7 +118,7 @@ export function connectErrorFrom(
  */
 function failureReason(
   code: Code,
-  details: ErrorDetails | undefined,
+  details: DevtoolError["details"],
 ): Reason | undefined {
   switch (code) {
     case Code.NotFound:

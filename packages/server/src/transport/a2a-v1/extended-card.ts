@@ -4,51 +4,35 @@ import { SlashCommandService } from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { AgentCard as CardV03 } from "@devtool/schema/a2a-v03";
 import { assertKnown } from "../../handler/caller.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
 import { commandSkills } from "../a2a/card.ts";
-import { agentCardV1 } from "./card.ts";
+import type { DialectServices } from "../dialect.ts";
+import { agentCardV1, type Reach } from "./card.ts";
 
 /**
- * The callers that get the extended card: authenticated ones, as the standard
- * says (section 13.3), or all that are admitted.
- */
-type CardReaders = "known" | "everybody";
-
-/** Options of `extendedCardOf`. */
-interface ExtendedCardOptions {
-  /** The URL at which clients reach the agent, without a trailing slash. */
-  readonly baseUrl: string;
-
-  readonly readers: CardReaders;
-
-  /** Whether the server takes calls over gRPC. */
-  readonly grpc: boolean;
-
-  /** The tenant that calls of the agent must name. Default: none. */
-  readonly tenant?: string;
-}
-
-/**
- * Returns a function that makes the extended card: the public one with a skill
- * for each slash command of the default workspace.
+ * Returns a function that makes the extended card of an agent: the public one
+ * with a skill for each slash command of the default workspace. Only
+ * authenticated callers get it, as the standard says (section 13.3), unless the
+ * options let all read it.
+ *
+ * @param card the public one in the form of A2A 0.3
  */
 export function extendedCardOf(
-  { commands }: RequestHandler,
+  { handler, a2a }: DialectServices,
   card: CardV03,
-  { readers, ...reach }: ExtendedCardOptions,
+  reach: Reach,
 ): (context: HandlerContext) => Promise<AgentCard> {
   return async (context) => {
-    if (readers === "known") assertKnown(context);
+    if (a2a.extendedCard !== "everybody") assertKnown(context);
     const request = create(
       SlashCommandService.method.getAllSlashCommands.input,
     );
-    const { commands: listed = [] } = await commands.getAllSlashCommands(
+    const { commands = [] } = await handler.commands.getAllSlashCommands(
       request,
       context,
     );
     const skills = [
       ...card.skills,
-      ...listed.flatMap((command) => commandSkills(command, [])),
+      ...commands.flatMap((command) => commandSkills(command, [])),
     ];
     return agentCardV1({ ...card, skills }, reach);
   };

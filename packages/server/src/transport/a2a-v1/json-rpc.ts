@@ -1,18 +1,22 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { quoted } from "../../errors.ts";
-import { type Answered, writeAnswer } from "../http/answer.ts";
+import { type Answer, writeAnswer } from "../a2a/answer.ts";
 import {
   assertHasId,
   errorText,
   JsonRpcFailure,
   resultText,
-} from "../http/json-rpc.ts";
-import type { DialectCall, JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
-import { type HttpRequest, send, takesStream } from "../http/route.ts";
+} from "../a2a/json-rpc.ts";
+import type {
+  IdentifiedRequest,
+  JsonRpcVersion,
+} from "../a2a/json-rpc-endpoint.ts";
+import { send } from "../http/route.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
 import { type Endpoint, reportError } from "./endpoint.ts";
 import { A2aFailure, rpcErrorFrom } from "./errors.ts";
-import { createContext } from "./operation.ts";
+import { contextOf } from "./operation.ts";
 import { assertVersion, isVersion1, versionOf } from "./version.ts";
 
 /**
@@ -21,19 +25,19 @@ import { assertVersion, isVersion1, versionOf } from "./version.ts";
  * The version that a request names decides. A request that names none belongs
  * to the version whose method it calls.
  */
-export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
+export function jsonRpcVersion(endpoint: Endpoint): JsonRpcVersion {
   return {
-    takes: (request, method) => {
-      const version = versionOf(request);
+    takes: (call, method) => {
+      const version = versionOf(call);
       return version === ""
         ? endpoint.operations.has(method)
         : !/^0\.3(\.\d+)?$/.test(version);
     },
-    async answer(request, response, call) {
-      const { id } = call;
+    async answer(call, rpc) {
+      const { response } = call;
+      const { id } = rpc;
       try {
-        const answered = await runMethod(request, endpoint, call);
-        await writeAnswer(response, answered, {
+        await writeAnswer(call, await runMethod(call, endpoint, rpc), {
           endpoint,
           wrap: (result) => resultText(id, result),
           error: (reason) => failureText(id, reason, endpoint),
@@ -43,10 +47,12 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
         send(response, 200, { body: failureText(id, reason, endpoint) });
       }
     },
-    refuseMediaType: (request, response, message) => {
-      if (!isVersion1(versionOf(request))) return false;
+    refuseMediaType: (call, message) => {
+      if (!isVersion1(versionOf(call))) return false;
       const failure = new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
-      send(response, 415, { body: failureText("null", failure, endpoint) });
+      send(call.response, 415, {
+        body: failureText("null", failure, endpoint),
+      });
       return true;
     },
   };
@@ -58,35 +64,28 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
  * Throws for an unknown method, but first for an unknown version.
  */
 async function runMethod(
-  request: HttpRequest,
+  call: RoutedCall,
   endpoint: Endpoint,
-  call: DialectCall,
-): Promise<Answered> {
-  const { method: name, params, signal } = call;
+  rpc: IdentifiedRequest,
+): Promise<Answer> {
+  const { method: name, params } = rpc;
   const { operations } = endpoint;
   const operation = operations.get(name);
-  const method = operation?.spec.method ?? COMMANDS.get(name);
-  if (!method) {
-    const version = versionOf(request);
+  if (!operation && !COMMANDS.includes(name)) {
+    const version = versionOf(call);
     assertVersion(version);
-    const known = [...operations.keys(), ...COMMANDS.keys()].join(", ");
+    const known = [...operations.keys(), ...COMMANDS].join(", ");
     const older =
       isVersion1(version) && name.includes("/") ? ` of A2A ${version}` : "";
     const message = `method ${quoted(name)}${older} does not exist: choose ${known}`;
     throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
   }
-  assertHasId(call);
-  const context = createContext(request, method, signal);
-  if (!operation) assertVersion(versionOf(request));
-  const answer = operation
-    ? await operation.run(params ?? {}, context)
-    : await runCommand(endpoint, {
-        method: name,
-        params,
-        context,
-        takesStream: takesStream(request),
-      });
-  return { answer, headers: () => context.takeAnswerHeaders() };
+  assertHasId(rpc);
+  const context = contextOf(call);
+  if (operation) return operation.run(params ?? {}, context);
+  assertVersion(versionOf(call));
+  const { takesStream } = call;
+  return runCommand(endpoint, { method: name, params, context, takesStream });
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {

@@ -1,9 +1,4 @@
-import {
-  create,
-  type DescMethod,
-  type DescService,
-  type JsonValue,
-} from "@bufbuild/protobuf";
+import { create, type DescService, type JsonValue } from "@bufbuild/protobuf";
 import {
   createServiceImplSpec,
   type HandlerContext,
@@ -17,9 +12,9 @@ import {
   StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
 import { isObject } from "@devtool/schema/json";
-import type { Answer, Frame } from "../http/answer.ts";
-import { RequestContext } from "../http/request-context.ts";
-import type { HttpRequest } from "../http/route.ts";
+import type { Answer } from "../a2a/answer.ts";
+import type { Frame } from "../http/answer.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { frameFrom } from "./frames.ts";
 import { versionOf } from "./version.ts";
 
@@ -77,35 +72,15 @@ async function runMethod(
 
 /**
  * The protocol name of contexts in which bindings run methods whose messages
- * are JSON.
+ * are JSON: that of the calls of routes.
  */
-export const JSON_PROTOCOL = "a2a-v1";
-
-/** The request headers that methods read, besides the version. */
-const HEADERS = ["a2a-extensions", "x-a2a-extensions", "last-event-id"];
+export const JSON_PROTOCOL = "http";
 
 /**
- * Creates the context in which an HTTP request runs a method.
- *
- * The version may also come from the query of the request.
+ * Returns the context in which a request runs a method. The version may also
+ * come from its query.
  */
-export function createContext(
-  request: HttpRequest,
-  method: DescMethod,
-  signal: AbortSignal,
-): RequestContext {
-  const headers: Record<string, string> = { "a2a-version": versionOf(request) };
-  for (const name of HEADERS) {
-    const value = request.headers[name];
-    // A header that occurs several times becomes one list.
-    if (value !== undefined) {
-      headers[name] = typeof value === "string" ? value : value.join(", ");
-    }
-  }
-  return new RequestContext(request, {
-    method,
-    protocolName: JSON_PROTOCOL,
-    signal,
-    headers,
-  });
+export function contextOf(call: RoutedCall): HandlerContext {
+  call.context.requestHeader.set("a2a-version", versionOf(call));
+  return call.context;
 }

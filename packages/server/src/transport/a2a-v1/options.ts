@@ -1,9 +1,9 @@
-import type { HandlerContext } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { About } from "../../agent/agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { A2aOptions } from "../a2a/a2a-options.ts";
 import type { DialectServices } from "../dialect.ts";
+import type { Call } from "./call.ts";
 import type { ErrorTable } from "./error-table.ts";
 
 /** Dependencies and options of the service of A2A 1.0, for all its bindings. */
@@ -19,7 +19,7 @@ export interface A2aServiceOptions
    * extended card.
    */
   readonly extendedCard?:
-    | ((context: HandlerContext) => Promise<AgentCard>)
+    | ((call: Pick<Call, "agent" | "context">) => Promise<AgentCard>)
     | undefined;
 
   /**

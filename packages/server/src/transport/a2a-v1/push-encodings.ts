@@ -1,7 +1,7 @@
-import { PushFormat } from "@devtool/schema";
-import type { PushEncoding } from "../../push/push-format.ts";
-import { type AskedView, viewOf } from "../a2a/activation.ts";
+import { PushFormat, type Task, type TaskEvent } from "@devtool/schema";
+import { type AskedView, VIEWS, viewOf } from "../a2a/activation.ts";
 import { withAnswer } from "../a2a/turn-answer.ts";
+import { encodeResponse, streamResponseFor } from "./frames.ts";
 
 /** The push format of configs that are set in each view. */
 export const PUSH_FORMATS: Readonly<Record<AskedView, PushFormat>> = {
@@ -11,30 +11,18 @@ export const PUSH_FORMATS: Readonly<Record<AskedView, PushFormat>> = {
 };
 
 /**
- * The encodings of notifications for configs set over A2A 1.0: each event as an
- * element of a stream (section 4.3.3).
- *
- * What they need is loaded by the first post: most servers have no webhook.
+ * Encodes an event for configs set over A2A 1.0: as an element of a stream
+ * (section 4.3.3). Undefined for an event that the view does not show.
  */
-export const A2A_V1_PUSH_ENCODINGS: readonly (readonly [
-  PushFormat,
-  PushEncoding,
-])[] = [
-  [PUSH_FORMATS.extension, encodingFor("extension")],
-  [PUSH_FORMATS.plain, encodingFor("plain")],
-  [PUSH_FORMATS.inherited, encodingFor("inherited")],
-];
-
-function encodingFor(view: AskedView): PushEncoding {
-  return {
-    contentType: "application/a2a+json",
-    encode: async (event, readTask) => {
-      const shown = viewOf(view, event);
-      const post =
-        shown === "plain" ? await withAnswer(event, readTask) : event;
-      const { encodeResponse, streamResponseFor } = await import("./frames.ts");
-      const response = streamResponseFor(post, shown);
-      return response && encodeResponse(response);
-    },
-  };
+export async function encodePost(
+  format: PushFormat,
+  event: TaskEvent,
+  readTask: () => Promise<Task>,
+): Promise<string | undefined> {
+  const view = VIEWS.find((each) => PUSH_FORMATS[each] === format);
+  if (!view) return undefined;
+  const shown = viewOf(view, event);
+  const post = shown === "plain" ? await withAnswer(event, readTask) : event;
+  const response = streamResponseFor(post, shown);
+  return response && encodeResponse(response);
 }

@@ -1,30 +1,26 @@
-import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { assertExactJson, keepStart, parseJson } from "@devtool/schema";
+import type { JsonValue } from "@bufbuild/protobuf";
+import {
+  assertExactJson,
+  keepStart,
+  parseJson,
+  shorten,
+} from "@devtool/schema";
 import {
   type HttpBinding,
   httpBindingsOf,
   requestJson,
 } from "@devtool/schema/a2a-v1";
 import { restOperation } from "@devtool/schema/a2a-v03";
-import { type Answer, writeAnswer } from "../http/answer.ts";
-import { BodyTooLarge, hasJsonType, readBody } from "../http/body.ts";
-import { ClientGone } from "../http/client-gone.ts";
-import type { RequestContext } from "../http/request-context.ts";
-import {
-  type HttpRequest,
-  type HttpResponse,
-  headerOf,
-  pathOf,
-  queryOf,
-  type Route,
-  send,
-  takesStream,
-  valuesInQuery,
-} from "../http/route.ts";
-import { COMMANDS, runCommand } from "./commands.ts";
+import { type Answer, writeAnswer } from "../a2a/answer.ts";
+import { queryOf, valuesInQuery } from "../a2a/query.ts";
+import { assertJson, readBody } from "../http/body.ts";
+import { HttpFailure, statusOf } from "../http/failure.ts";
+import { send } from "../http/route.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
+import { runCommand } from "./commands.ts";
 import { type Endpoint, reportError } from "./endpoint.ts";
 import { A2aFailure, httpErrorFrom } from "./errors.ts";
-import { createContext, type Operation } from "./operation.ts";
+import { contextOf, type Operation } from "./operation.ts";
 import { assertVersion, versionOf } from "./version.ts";
 
 /** A method at a path and an HTTP method. */
@@ -36,23 +32,23 @@ interface Resource {
 
   readonly matches: (path: string) => boolean;
 
-  readonly method: DescMethod;
-
   /**
    * Runs the method, and returns its answer in the form of JSON-RPC, which is
    * that of this binding too.
    */
-  run(request: HttpRequest, context: RequestContext): Promise<Answer>;
+  run(call: RoutedCall): Promise<Answer>;
 }
 
 /** The media type that A2A 1.0 has for its messages. */
 const A2A_JSON = "application/a2a+json";
 
 /**
- * The HTTP+JSON binding of A2A 1.0: a route for each HTTP annotation of its
- * proto, and for each method of the extension (CMD-1).
+ * Creates the HTTP+JSON binding of A2A 1.0: a resource for each HTTP annotation
+ * of its proto, and for each method of the extension (CMD-1).
  */
-export function restRoutes(endpoint: Endpoint): Route[] {
+export function createRest(
+  endpoint: Endpoint,
+): (call: RoutedCall) => Promise<void> {
   const resources = [...endpoint.operations.values()].flatMap((operation) =>
     httpBindingsOf(operation.spec.method).map((binding) =>
       operationResource(endpoint, operation, binding),
@@ -64,19 +60,19 @@ export function restRoutes(endpoint: Endpoint): Route[] {
   const ordered = [
     ...resources.filter(hasVerb),
     ...resources.filter((resource) => !hasVerb(resource)),
-  ];
-  const commands = [
     commandResource(endpoint, "GET", "/commands", "commands/get"),
     commandResource(endpoint, "POST", "/commands:execute", "command/execute"),
   ];
-  return [...ordered, ...commands].map((resource) => ({
-    name: `${resource.httpMethod} ${resource.template}`,
-    access: "token",
-    matches: (method, path) =>
-      method === resource.httpMethod && resource.matches(path),
-    handle: (request, response) =>
-      answerResource(request, response, endpoint, resource),
-  }));
+  return async (call) => {
+    const { path, request } = call;
+    const resource = ordered.find(
+      ({ httpMethod, matches }) =>
+        httpMethod === request.method && matches(path),
+    );
+    if (resource) return answerResource(call, endpoint, resource);
+    const problem = `nothing is served at ${request.method} ${shorten(path)}`;
+    throw new HttpFailure(problem, 404);
+  };
 }
 
 function operationResource(
@@ -87,19 +83,19 @@ function operationResource(
   const { httpMethod, template } = binding;
   const { method } = operation.spec;
   return {
-    ...{ httpMethod, template, method },
+    ...{ httpMethod, template },
     matches: (path) => binding.match(path) !== undefined,
-    run: async (request, context) => {
+    run: async (call) => {
       const json = requestJson(method.input, binding, {
-        variables: binding.match(pathOf(request)) ?? new Map(),
-        query: queryOf(request),
+        variables: binding.match(call.path) ?? new Map(),
+        query: queryOf(call),
         // The body of a request to a method without one is not read.
         body:
           binding.body === ""
             ? undefined
-            : await readJson(request, endpoint.maxRequestBytes),
+            : await readJson(call, endpoint.maxRequestBytes),
       });
-      return operation.run(json, context);
+      return operation.run(json, contextOf(call));
     },
   };
 }
@@ -108,59 +104,43 @@ function commandResource(
   endpoint: Endpoint,
   httpMethod: "GET" | "POST",
   template: string,
-  name: string,
+  method: string,
 ): Resource {
-  const method = COMMANDS.get(name);
-  if (!method) throw new TypeError(`${name} is not a method of the extension`);
   const isRead = httpMethod === "GET";
   return {
-    ...{ httpMethod, template, method },
+    ...{ httpMethod, template },
     matches: (path) => path === template,
-    run: async (request, context) => {
-      assertVersion(versionOf(request));
+    run: async (call) => {
+      assertVersion(versionOf(call));
       const params = isRead
-        ? restOperation(name).decodeParams(
+        ? restOperation(method).decodeParams(
             {},
-            { query: valuesInQuery(request), body: {} },
+            { query: valuesInQuery(call), body: {} },
           )
-        : await readJson(request, endpoint.maxRequestBytes);
-      return runCommand(endpoint, {
-        method: name,
-        params,
-        context,
-        takesStream: !isRead && takesStream(request),
-      });
+        : await readJson(call, endpoint.maxRequestBytes);
+      const context = contextOf(call);
+      const takesStream = !isRead && call.takesStream;
+      return runCommand(endpoint, { method, params, context, takesStream });
     },
   };
 }
 
 async function answerResource(
-  request: HttpRequest,
-  response: HttpResponse,
+  call: RoutedCall,
   endpoint: Endpoint,
-  { method, run }: Resource,
+  { run }: Resource,
 ): Promise<void> {
+  const { request, response } = call;
   // A2A's own media type is for clients that name it. Older ones know plain
   // JSON only.
-  const named = [
-    headerOf(request, "accept"),
-    headerOf(request, "content-type"),
-  ];
-  const contentType = named.some((header) =>
-    header.toLowerCase().includes(A2A_JSON),
-  )
+  const { accept = "", "content-type": sent = "" } = request.headers;
+  const contentType = `${accept} ${sent}`.toLowerCase().includes(A2A_JSON)
     ? A2A_JSON
     : "application/json";
   const httpError = (reason: unknown) =>
     httpErrorFrom(reportError(reason, endpoint), endpoint.errorTable);
-  const gone = new ClientGone(response, endpoint.shutdown);
   try {
-    const context = createContext(request, method, gone.signal);
-    const answered = {
-      answer: await run(request, context),
-      headers: () => context.takeAnswerHeaders(),
-    };
-    await writeAnswer(response, answered, {
+    await writeAnswer(call, await run(call), {
       endpoint,
       contentType,
       wrap: (result) => result,
@@ -170,14 +150,11 @@ async function answerResource(
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
     const { status, body } = httpError(reason);
-    send(response, reason instanceof BodyTooLarge ? 413 : status, {
+    send(response, statusOf(reason) === 413 ? 413 : status, {
       body: JSON.stringify(body),
       "content-type": contentType,
       "www-authenticate": status === 401 ? "Bearer" : undefined,
     });
-  } finally {
-    // Not `using`: as it is compiled, it costs an idle stream 300 bytes.
-    gone[Symbol.dispose]();
   }
 }
 
@@ -186,17 +163,20 @@ async function answerResource(
  * cancellation may be.
  */
 async function readJson(
-  request: HttpRequest,
+  { request }: RoutedCall,
   maxRequestBytes: number,
 ): Promise<JsonValue | undefined> {
   const text = await readBody(request, maxRequestBytes);
   if (text.trim() === "") return undefined;
-  if (hasJsonType(request)) {
-    const json = parseJson(text);
-    assertExactJson(text);
-    return json;
+  try {
+    assertJson(request);
+  } catch {
+    const sent = request.headers["content-type"] ?? "";
+    const type = JSON.stringify(keepStart(sent, 80));
+    const message = `content type ${type} is not supported: send application/json or ${A2A_JSON}`;
+    throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
   }
-  const type = JSON.stringify(keepStart(headerOf(request, "content-type"), 80));
-  const message = `content type ${type} is not supported: send application/json or ${A2A_JSON}`;
-  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
+  const json = parseJson(text);
+  assertExactJson(text);
+  return json;
 }

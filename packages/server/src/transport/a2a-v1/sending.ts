@@ -13,7 +13,6 @@ import {
   sendRequestFromA2a,
 } from "@devtool/schema/a2a-v1";
 import { invalid } from "../../errors.ts";
-import { addressedAgent } from "../../handler/addressed-agent.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import { viewOf } from "../a2a/activation.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
@@ -61,7 +60,7 @@ export async function readSending(
     taskPushNotificationConfig,
   } = asked.configuration ?? {};
   assertHistoryLength(historyLength, "configuration.historyLength");
-  const agent = options.agents?.get(addressedAgent(call.context)) ?? options;
+  const agent = options.agents?.get(call.agent) ?? options;
   const refusal = outputRefusal(acceptedOutputModes, agent.outputModes);
   if (refusal !== undefined) {
     const accepted = acceptedOutputModes.join(", ");

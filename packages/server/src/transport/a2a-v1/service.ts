@@ -103,8 +103,8 @@ export function createA2aService(
     ),
     getExtendedAgentCard: unary(
       method.getExtendedAgentCard,
-      async (_request, { context }) => {
-        if (options.extendedCard) return options.extendedCard(context);
+      async (_request, call) => {
+        if (options.extendedCard) return options.extendedCard(call);
         throw new A2aFailure(
           "there is no extended card: the public one says everything",
           "UNSUPPORTED_OPERATION",

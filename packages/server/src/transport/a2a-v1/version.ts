@@ -1,5 +1,6 @@
 import { keepStart } from "@devtool/schema";
-import { type HttpRequest, queryOf } from "../http/route.ts";
+import { queryOf } from "../a2a/query.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { A2aFailure } from "./errors.ts";
 
 /** The versions of A2A that are served, as an error lists them. */
@@ -9,10 +10,10 @@ const VERSIONS = "0.3, 1.0";
  * Returns the version of A2A that a request names in its header or its query;
  * empty when it names none.
  */
-export function versionOf(request: HttpRequest): string {
-  const header = request.headers["a2a-version"];
+export function versionOf(call: Pick<RoutedCall, "request">): string {
+  const header = call.request.headers["a2a-version"];
   if (typeof header === "string" && header.trim() !== "") return header.trim();
-  const named = [...queryOf(request)].find(
+  const named = [...queryOf(call)].find(
     ([name]) => name.toLowerCase() === "a2a-version",
   );
   return named?.[1].trim() ?? "";

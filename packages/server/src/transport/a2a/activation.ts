@@ -15,6 +15,9 @@ const EXTENSION_HEADERS = ["x-a2a-extensions", "a2a-extensions"] as const;
  */
 export type AskedView = StreamView | "inherited";
 
+/** All views that a request can ask for. */
+export const VIEWS: readonly AskedView[] = ["extension", "plain", "inherited"];
+
 /** The use that a request makes of the extension (CARD-3). */
 export interface Activation {
   readonly view: AskedView;

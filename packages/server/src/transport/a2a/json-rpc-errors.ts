@@ -10,8 +10,8 @@ import {
 } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError } from "../../errors.ts";
-import { BodyTooLarge, UnsupportedMediaType } from "../http/body.ts";
-import { JsonRpcFailure } from "../http/json-rpc.ts";
+import { statusOf } from "../http/failure.ts";
+import { JsonRpcFailure } from "./json-rpc.ts";
 
 /** The part of a request that an error is about. */
 interface Subject {
@@ -49,17 +49,14 @@ export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
   if (reason instanceof JsonRpcFailure) {
     return jsonRpcError(reason.code, reason.message);
   }
-  if (
-    reason instanceof BodyTooLarge ||
-    reason instanceof UnsupportedMediaType
-  ) {
-    return jsonRpcError(JsonRpcCode.INVALID_REQUEST, reason.message);
-  }
   if (reason instanceof WireError) {
     return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
   }
   const error = DevtoolError.from(reason);
   const { message, details } = error;
+  if ([413, 415].includes(statusOf(reason))) {
+    return jsonRpcError(JsonRpcCode.INVALID_REQUEST, message);
+  }
   if (!details) return jsonRpcError(CODES[error.code], message);
   // With details it is a limit that the client can keep to. Without, the server
   // is out of resources, for instance of disk space.

@@ -7,7 +7,7 @@ import {
   type TaskSummary,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { DevtoolError, isDataLoss } from "../../errors.ts";
+import { Code, DevtoolError } from "../../errors.ts";
 import {
   findTask,
   type RequestHandler,
@@ -43,11 +43,9 @@ export async function listedTask(
   try {
     return await findTask(handler, call, summary.id);
   } catch (reason) {
-    if (!isDataLoss(reason)) throw reason;
-    const content = {
-      case: "text",
-      value: DevtoolError.from(reason).message,
-    } as const;
+    const { code, message: value } = DevtoolError.from(reason);
+    if (code !== Code.DataLoss) throw reason;
+    const content = { case: "text", value } as const;
     const messageId = `${summary.id}:damaged`;
     const message = create(MessageSchema, {
       messageId,

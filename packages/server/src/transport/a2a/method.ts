@@ -9,9 +9,9 @@ import {
 import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import type { Answer } from "../http/answer.ts";
-import { JsonRpcFailure } from "../http/json-rpc.ts";
 import type { AskedView } from "./activation.ts";
+import type { Answer } from "./answer.ts";
+import { JsonRpcFailure } from "./json-rpc.ts";
 import { outputRefusal } from "./output-modes.ts";
 
 /** A call of a method of A2A 0.3, independent of its binding. */

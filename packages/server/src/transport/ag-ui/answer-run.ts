@@ -4,7 +4,6 @@ import type { DialectServices } from "../dialect.ts";
 import { streamFrames } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { HttpFailure } from "../http/failure.ts";
-import { headerOf } from "../http/route.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { errorEvent } from "./errors.ts";
 import { runFrames } from "./run.ts";
@@ -17,7 +16,7 @@ export async function answerRun(
   turns: ThreadTurns,
 ): Promise<void> {
   assertJson(request);
-  const accept = headerOf(request, "accept");
+  const accept = request.headers.accept ?? "";
   // A client that names no media type takes all of them.
   if (accept !== "" && !/text\/event-stream|text\/\*|\*\/\*/i.test(accept)) {
     throw new HttpFailure(

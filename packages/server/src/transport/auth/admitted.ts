@@ -1,4 +1,3 @@
-import { Code, DevtoolError } from "../../errors.ts";
 import type { Caller } from "../../handler/caller.ts";
 import type { HttpRequest } from "../http/route.ts";
 
@@ -10,16 +9,9 @@ export function admit(request: HttpRequest, caller: Caller): void {
 }
 
 /**
- * Returns the caller of a request.
- *
- * Throws for a request that the guard has not authenticated: its route must not
- * be public.
+ * Returns the caller of a request; undefined when its route is public. The
+ * handler refuses calls without a caller.
  */
-export function callerOf(request: HttpRequest): Caller {
-  const caller = admitted.get(request);
-  if (caller) return caller;
-  throw new DevtoolError(
-    "caller: the request was admitted without credentials: this is a bug",
-    Code.Internal,
-  );
+export function admittedCaller(request: HttpRequest): Caller | undefined {
+  return admitted.get(request);
 }

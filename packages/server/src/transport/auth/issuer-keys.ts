@@ -6,7 +6,7 @@ import {
   type JWTVerifyGetKey,
 } from "jose";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
-import { discoveryUrl } from "./security-schemes.ts";
+import { discoveryUrl } from "./discovery-url.ts";
 
 /** An issuer of tokens, and the source of its public keys. */
 export interface IssuerKeys {

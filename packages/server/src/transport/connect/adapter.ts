@@ -11,14 +11,16 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { assertJsonEncodable, BrowserAccessService } from "@devtool/schema";
+import {
+  assertJsonEncodable,
+  BrowserAccessService,
+  shorten,
+} from "@devtool/schema";
 import { DevtoolError } from "../../errors.ts";
-import { contextValuesFor } from "../../handler/caller.ts";
-import { callerOf } from "../auth/admitted.ts";
-import { isDisconnection } from "../http/client-gone.ts";
-import { nothingServed, pathOf, type Route } from "../http/route.ts";
+import { HttpFailure } from "../http/failure.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
-import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
+import { blameClient, errorInterceptor, routedCallKey } from "./errors.ts";
 import { type ConnectOptions, REDEEM_PATH } from "./options.ts";
 import { registerServices, STRICT } from "./services.ts";
 
@@ -43,8 +45,8 @@ type RegisterMore = (router: ConnectRouter) => void;
 export function createAdapter(
   options: ConnectOptions,
   registerMore?: RegisterMore,
-): Route["handle"] {
-  const { maxRequestBytes, onError } = options;
+): (call: RoutedCall) => void {
+  const { maxRequestBytes } = options;
   const handlers = new Map(
     createRouter(options, registerMore).handlers.map((each) => {
       const maxBytes =
@@ -54,18 +56,18 @@ export function createAdapter(
       return [each.requestPath, boundedHandler(each, maxBytes)];
     }),
   );
-  return (request, response) => {
-    const handle = handlers.get(pathOf(request));
-    if (!handle) return nothingServed(request, response);
-    const values = contextValuesFor(callerOf(request)).set(
-      httpRequestKey,
-      request,
-    );
-    const call = universalRequestFromNodeRequest(
+  return (call) => {
+    const { request, response, path, context } = call;
+    const handle = handlers.get(path);
+    if (!handle) {
+      const problem = `nothing is served at ${request.method} ${shorten(path)}`;
+      throw new HttpFailure(problem, 404);
+    }
+    const asked = universalRequestFromNodeRequest(
       request,
       response,
       undefined,
-      values,
+      context.values.set(routedCallKey, call),
     );
     // The library stops reading a request that it refuses. The rest of it is
     // read nevertheless, within the time limit of a request: it would hold up
@@ -78,11 +80,11 @@ export function createAdapter(
     // `refuseHttp1` says what is wrong, in the protocol of the client. Not
     // awaited: with HTTP/1.1, the promise of a response that was written never
     // resolves.
-    handle({ ...call, body, httpVersion: "2.0" })
+    handle({ ...asked, body, httpVersion: "2.0" })
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((reason: unknown) => {
         const isEnded = ConnectError.from(reason).code === Code.Aborted;
-        if (!isEnded && !isDisconnection(request, reason)) onError(reason);
+        if (!isEnded) call.report(reason);
       });
   };
 }
@@ -92,10 +94,10 @@ export function createAdapter(
  * closes their connection.
  */
 const refuseHttp1: Interceptor = (next) => async (call) => {
-  const request = call.contextValues.get(httpRequestKey);
+  const routed = call.contextValues.get(routedCallKey);
   if (
     call.method.methodKind !== "bidi_streaming" ||
-    request?.httpVersionMajor !== 1
+    routed?.request.httpVersionMajor !== 1
   ) {
     return next(call);
   }

@@ -7,8 +7,7 @@ import {
 } from "@connectrpc/connect";
 import { ErrorContextSchema, keepStart, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
-import { isDisconnection } from "../http/client-gone.ts";
-import type { HttpRequest } from "../http/route.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 
 /**
  * The messages of the library for a request with malformed bytes: the message,
@@ -18,8 +17,8 @@ const MALFORMED_REQUEST =
   /^(parse binary: |invalid envelope|received compressed envelope|decompression failed)/;
 
 /** The context value for the HTTP request of a call. */
-export const httpRequestKey: ContextKey<HttpRequest | undefined> =
-  createContextKey<HttpRequest | undefined>(undefined);
+export const routedCallKey: ContextKey<RoutedCall | undefined> =
+  createContextKey<RoutedCall | undefined>(undefined);
 
 /**
  * Returns the error that Connect, gRPC and gRPC-Web send for anything a handler
@@ -50,37 +49,32 @@ export function errorInterceptor(
 ): Interceptor {
   const translate = (
     reason: unknown,
-    request: HttpRequest | undefined,
+    routed: RoutedCall | undefined,
   ): ConnectError => {
     correctError(reason);
     const error = connectErrorFrom(reason);
-    if (
-      error.code === Code.Internal &&
-      !(request && isDisconnection(request, reason))
-    ) {
-      onError(reason);
-    }
+    if (error.code === Code.Internal) (routed?.report ?? onError)(reason);
     return error;
   };
   const translateStream = async function* <T>(
     messages: AsyncIterable<T>,
-    request: HttpRequest | undefined,
+    routed: RoutedCall | undefined,
   ): AsyncIterable<T> {
     try {
       yield* messages;
     } catch (reason) {
-      throw translate(reason, request);
+      throw translate(reason, routed);
     }
   };
   return (next) => async (call) => {
-    const request = call.contextValues.get(httpRequestKey);
+    const routed = call.contextValues.get(routedCallKey);
     try {
       const response = await next(call);
       return response.stream
-        ? { ...response, message: translateStream(response.message, request) }
+        ? { ...response, message: translateStream(response.message, routed) }
         : response;
     } catch (reason) {
-      throw translate(reason, request);
+      throw translate(reason, routed);
     }
   };
 }

@@ -1,12 +1,20 @@
-import { ANONYMOUS } from "../../handler/caller.ts";
 import { loadOnce } from "../../stream/load-once.ts";
-import { admit } from "../auth/admitted.ts";
-import type { Dialect, DialectServices } from "../dialect.ts";
-import { pathOf, type Route, RPC_PATH } from "../http/route.ts";
+import {
+  type Dialect,
+  type DialectServices,
+  publicRoute,
+  route,
+} from "../dialect.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { REDEEM_PATH } from "./options.ts";
+
+type Answer = (call: RoutedCall) => void;
 
 /** The beginning of the paths of our own services. */
 const OWN_SERVICES = "/devtool.v1alpha.";
+
+/** The paths of Connect and gRPC: `/package.Service/Method`. */
+const RPC_PATH = /^\/[a-z][\w.]*\.[A-Z]\w*\/[A-Z]\w*$/;
 
 /**
  * All services over Connect, gRPC and gRPC-Web, with server reflection: our own
@@ -20,43 +28,31 @@ export function connect(): Dialect {
   return (services) => {
     const own = loadOnce(() => loadOwn(services));
     const all = loadOnce(() => loadAll(services));
-    const handle: Route["handle"] = async (request, response) => {
+    const answer = async (call: RoutedCall): Promise<void> => {
       // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events
       // back until its buffer is full.
-      if (request.httpVersionMajor === 1) {
-        response.setHeader("x-accel-buffering", "no");
+      if (call.request.httpVersionMajor === 1) {
+        call.response.setHeader("x-accel-buffering", "no");
       }
-      const load = pathOf(request).startsWith(OWN_SERVICES) ? own : all;
-      return (await load())(request, response);
+      const load = call.path.startsWith(OWN_SERVICES) ? own : all;
+      (await load())(call);
     };
-    const rpcs: Route = {
-      name: "connect",
-      access: "token",
-      matches: (_method, path) => RPC_PATH.test(path),
-      handle,
-    };
-    if (!services.browsers) return [rpcs];
+    const rpcs = route(services, "*", RPC_PATH, answer);
+    const named = { ...rpcs, name: "connect" };
     // The one rpc without credentials: the code in the request is the
     // credential.
-    const redeem: Route = {
-      name: "redeem an access code",
-      access: "public",
-      matches: (_method, path) => path === REDEEM_PATH,
-      handle: (request, response) => {
-        admit(request, ANONYMOUS);
-        return handle(request, response);
-      },
-    };
-    return [redeem, rpcs];
+    return services.browsers
+      ? [publicRoute(services, "*", REDEEM_PATH, answer), named]
+      : [named];
   };
 }
 
-async function loadOwn(services: DialectServices): Promise<Route["handle"]> {
+async function loadOwn(services: DialectServices): Promise<Answer> {
   const { createAdapter } = await import("./adapter.ts");
   return createAdapter(services);
 }
 
-async function loadAll(services: DialectServices): Promise<Route["handle"]> {
+async function loadAll(services: DialectServices): Promise<Answer> {
   const { createAdapter } = await import("./adapter.ts");
   const { registerReflection } = await import("./reflection.ts");
   const { loadRpcs } = await import("./services.ts");

@@ -27,12 +27,12 @@ import {
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
 import { eventsUntilRest } from "../../handler/request-handler.ts";
+import { errorText, resultText } from "../a2a/json-rpc.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
 import { type Frame, streamFrames } from "../http/answer.ts";
 import { readBody } from "../http/body.ts";
 import { HttpFailure } from "../http/failure.ts";
-import { errorText, resultText } from "../http/json-rpc.ts";
-import { send, takesStream } from "../http/route.ts";
+import { send } from "../http/route.ts";
 import { eventFrame } from "./frames.ts";
 import type { Visit } from "./visit.ts";
 
@@ -93,7 +93,7 @@ export async function executeCommand(visit: Visit): Promise<void> {
   const events = eventsUntilRest(visit.handler, visit, taskId);
   // Both branches are awaited: the stream counts until its last event is
   // written.
-  if (asked.command === "init" || takesStream(visit.request)) {
+  if (asked.command === "init" || visit.takesStream) {
     await streamUpdates(visit, taskId, events);
   } else {
     await sendOutcome(visit, asked.command, taskId, events);

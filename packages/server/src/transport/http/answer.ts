@@ -1,6 +1,5 @@
-import type { JsonValue } from "@bufbuild/protobuf";
 import type { Heartbeats } from "./heartbeats.ts";
-import { type HttpResponse, type ResponseHeaders, send } from "./route.ts";
+import type { HttpResponse, ResponseHeaders } from "./route.ts";
 import { SseStream } from "./sse.ts";
 
 /** One event of a stream, encoded once for all its readers. */
@@ -17,22 +16,6 @@ export interface Frame {
   readonly id?: bigint;
 }
 
-/** The answer of a method: a single result, or a stream of frames. */
-export type Answer =
-  | { readonly case: "result"; readonly value: JsonValue }
-  | { readonly case: "stream"; readonly value: AsyncIterable<Frame> };
-
-/** An answer, and the response headers that its method sets. */
-export interface Answered {
-  readonly answer: Answer;
-
-  /**
-   * Returns the headers. They are complete once the result, or the first frame
-   * of the stream, exists: a method that streams may set headers until then.
-   */
-  readonly headers: () => ResponseHeaders;
-}
-
 /** State that all streams of a server share. */
 export interface StreamEndpoint {
   /** Sends the keep-alive comments of all streams. */
@@ -41,21 +24,12 @@ export interface StreamEndpoint {
   readonly shutdown: AbortSignal;
 }
 
-/** How a binding writes answers, streams and the errors that end them. */
-export interface AnswerForm {
+/** How a dialect writes streams and the errors that end them. */
+export interface StreamForm {
   readonly endpoint: StreamEndpoint;
 
-  /**
-   * Returns what is sent for the JSON text of a result: a response body, or the
-   * data of one SSE event.
-   */
+  /** Returns the data of the SSE event for the JSON text of a result. */
   wrap(result: string): string;
-
-  /**
-   * Returns the body of a single result. Default: `wrap` of the JSON text of
-   * the result.
-   */
-  readonly body?: (value: JsonValue) => string;
 
   /** Returns the data of the SSE event that reports why a stream ends early. */
   error(reason: unknown): string;
@@ -65,30 +39,6 @@ export interface AnswerForm {
    * other event.
    */
   readonly errorEvent?: string;
-
-  /** The media type of a single result. Default: `application/json`. */
-  readonly contentType?: string;
-}
-
-/**
- * Writes an answer in the form of a binding. The promise, if any, resolves once
- * a whole stream is written.
- *
- * Rejects when a stream fails before its first frame: the caller can still
- * answer with an error of its own.
- */
-export function writeAnswer(
-  response: HttpResponse,
-  { answer, headers }: Answered,
-  form: AnswerForm,
-): Promise<void> | undefined {
-  if (answer.case === "stream") {
-    return streamFrames(response, answer.value, headers, form);
-  }
-  const body =
-    form.body?.(answer.value) ?? form.wrap(JSON.stringify(answer.value));
-  send(response, 200, { body, "content-type": form.contentType, ...headers() });
-  return undefined;
 }
 
 /**
@@ -101,7 +51,7 @@ export async function streamFrames(
   response: HttpResponse,
   frames: AsyncIterable<Frame>,
   headers: () => ResponseHeaders,
-  form: AnswerForm,
+  form: StreamForm,
 ): Promise<void> {
   const iterator = frames[Symbol.asyncIterator]();
   let next: IteratorResult<Frame> | undefined = await iterator.next();

@@ -56,26 +56,17 @@ export async function readBody(
 }
 
 /**
- * Throws `UnsupportedMediaType` unless the content type of a request is JSON.
+ * Throws `UnsupportedMediaType` unless the content type of a request is
+ * `application/json` or `application/a2a+json`.
  */
 export function assertJson(request: HttpRequest): void {
-  if (hasJsonType(request)) return;
   const type = headerOf(request, "content-type");
+  if (/^application\/(json|a2a\+json)\s*(;|$)/i.test(type)) return;
   throw new UnsupportedMediaType(
     `content type ${quoted(type)} is not supported`,
     Code.InvalidArgument,
     {
       remedy: "send application/json",
     },
-  );
-}
-
-/**
- * Whether the content type of a request is `application/json` or
- * `application/a2a+json`.
- */
-export function hasJsonType(request: HttpRequest): boolean {
-  return /^application\/(json|a2a\+json)\s*(;|$)/i.test(
-    headerOf(request, "content-type"),
   );
 }

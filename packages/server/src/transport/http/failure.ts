@@ -42,30 +42,24 @@ export function sendFailure(
   onError: (reason: unknown) => void,
 ): void {
   if (response.destroyed || response.headersSent) return;
-  const { status, message: error } = failureFrom(reason);
+  const status = statusOf(reason);
   if (status >= 500) onError(reason);
+  const { message: error } =
+    reason instanceof HttpFailure || reason instanceof WireError
+      ? reason
+      : DevtoolError.from(reason);
   send(response, status, { body: JSON.stringify({ error }) });
 }
 
-function failureFrom(reason: unknown): {
-  readonly status: number;
-  readonly message: string;
-} {
-  if (reason instanceof HttpFailure) return reason;
-  if (reason instanceof BodyTooLarge) {
-    return { status: 413, message: reason.message };
-  }
-  if (reason instanceof UnsupportedMediaType) {
-    return { status: 415, message: reason.message };
-  }
-  if (reason instanceof WireError) {
-    return { status: 400, message: reason.message };
-  }
-  const { code, message, details } = DevtoolError.from(reason);
+/** Returns the HTTP status of anything that is thrown. */
+export function statusOf(reason: unknown): number {
+  if (reason instanceof HttpFailure) return reason.status;
+  if (reason instanceof BodyTooLarge) return 413;
+  if (reason instanceof UnsupportedMediaType) return 415;
+  if (reason instanceof WireError) return 400;
+  const { code, details } = DevtoolError.from(reason);
   // With details it is a limit that the client can keep to. Without, the server
   // is out of resources, for instance of disk space.
-  if (code === Code.ResourceExhausted && !details) {
-    return { status: 507, message };
-  }
-  return { status: STATUSES[code] ?? 500, message };
+  if (code === Code.ResourceExhausted && !details) return 507;
+  return STATUSES[code] ?? 500;
 }

@@ -5,7 +5,7 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { ReadinessRequestSchema, ReadinessSchema } from "@devtool/schema";
-import { type HttpResponse, publicRoute, type Route, send } from "./route.ts";
+import { documentRoute, type HttpResponse, type Route, send } from "./route.ts";
 import { PROOF_BYTES } from "./server-proof.ts";
 
 /** Dependencies of the health probes. */
@@ -31,10 +31,10 @@ export function healthRoutes({
   prove,
 }: HealthOptions): Route[] {
   return [
-    publicRoute("/healthz", (_request, response) =>
+    documentRoute("/healthz", (_request, response) =>
       sendReadiness(response, 200, { status: "ok" }),
     ),
-    publicRoute("/readyz", async (request, response) => {
+    documentRoute("/readyz", async (request, response) => {
       const [text, ...others] = new URL(
         request.url ?? "",
         "http://server",

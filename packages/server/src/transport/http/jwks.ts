@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from "jose";
-import { publicRoute, type Route, send } from "./route.ts";
+import { documentRoute, type Route, send } from "./route.ts";
 
 /** The path of the key set. */
 export const JWKS_PATH = "/.well-known/jwks.json";
@@ -11,7 +11,7 @@ export const JWKS_PATH = "/.well-known/jwks.json";
  */
 export function jwksRoutes(publicKeys: () => Promise<JSONWebKeySet>): Route[] {
   return [
-    publicRoute(JWKS_PATH, async (_request, response) => {
+    documentRoute(JWKS_PATH, async (_request, response) => {
       send(response, 200, {
         body: JSON.stringify(await publicKeys()),
         "content-type": "application/jwk-set+json",

@@ -1,30 +1,12 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
-import { contextValuesFor } from "../../handler/caller.ts";
-import { callerOf } from "../auth/admitted.ts";
+import { TaskService } from "@devtool/schema";
 import type { HttpRequest, ResponseHeaders } from "./route.ts";
-
-/** The method that a request calls, and the circumstances of the call. */
-export interface RequestedCall {
-  readonly method: DescMethod;
-
-  /** The name of the protocol, for instance `a2a-v1`. */
-  readonly protocolName: string;
-
-  /** Aborts when the client disconnects or the server stops. */
-  readonly signal: AbortSignal;
-
-  /** The request headers that the method reads. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>;
-
-  /** Default: those of the request's caller. */
-  readonly values?: ContextValues;
-}
 
 const NO_HEADERS: ResponseHeaders = {};
 
 /**
- * The context in which an HTTP request runs a method of a service.
+ * The context in which an HTTP request calls the services of the handler.
  *
  * A stream keeps its context as long as it lasts. The headers are therefore
  * created on first use: those of `createHandlerContext` cost an idle stream
@@ -33,24 +15,25 @@ const NO_HEADERS: ResponseHeaders = {};
 export class RequestContext implements HandlerContext {
   readonly url = "http://devtool.invalid/";
   readonly requestMethod: string;
-  readonly protocolName: string;
-  readonly service: DescService;
-  readonly method: DescMethod;
+  readonly protocolName = "http";
+  readonly service: DescService = TaskService;
+  readonly method: DescMethod = TaskService.method.subscribeTask;
   readonly signal: AbortSignal;
   readonly values: ContextValues;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #request: HttpRequest;
   #requestHeader: Headers | undefined;
   #responseHeader: Headers | undefined;
   #responseTrailer: Headers | undefined;
 
-  constructor(request: HttpRequest, call: RequestedCall) {
+  constructor(
+    request: HttpRequest,
+    signal: AbortSignal,
+    values: ContextValues,
+  ) {
     this.requestMethod = request.method ?? "POST";
-    this.protocolName = call.protocolName;
-    this.service = call.method.parent;
-    this.method = call.method;
-    this.signal = call.signal;
-    this.values = call.values ?? contextValuesFor(callerOf(request));
-    this.#headers = call.headers ?? NO_HEADERS;
+    this.signal = signal;
+    this.values = values;
+    this.#request = request;
   }
 
   timeoutMs(): undefined {
@@ -58,8 +41,16 @@ export class RequestContext implements HandlerContext {
   }
 
   get requestHeader(): Headers {
-    this.#requestHeader ??= new Headers(this.#headers);
-    return this.#requestHeader;
+    if (this.#requestHeader) return this.#requestHeader;
+    const header = new Headers();
+    for (const [name, value] of Object.entries(this.#request.headers)) {
+      // HTTP/2 has the method and the path among its headers.
+      if (value !== undefined && !name.startsWith(":")) {
+        header.set(name, String(value));
+      }
+    }
+    this.#requestHeader = header;
+    return header;
   }
 
   get responseHeader(): Headers {
@@ -73,10 +64,10 @@ export class RequestContext implements HandlerContext {
   }
 
   /**
-   * Returns the response headers that the method has set so far, and releases
-   * the headers of request and response: a stream that has begun needs none.
+   * Returns the response headers that were set so far, and releases the headers
+   * of request and response: a stream that has begun needs none.
    */
-  takeAnswerHeaders(): ResponseHeaders {
+  takeHeaders(): ResponseHeaders {
     const headers = this.#responseHeader;
     this.#requestHeader = undefined;
     this.#responseHeader = undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
-import { replaceLoneSurrogates, shorten, WireError } from "@devtool/schema";
+import { replaceLoneSurrogates, shorten } from "@devtool/schema";
 import { failpoint } from "../../failpoint.ts";
 
 /** A request over HTTP/1.1 or HTTP/2. */
@@ -49,17 +49,11 @@ export const JSON_RPC_PATHS: ReadonlySet<string> = new Set([
   "/a2a/",
 ]);
 
-/** The well-known path of an agent card, and its older one. */
-export const CARD_PATHS: readonly string[] = [
-  "/.well-known/agent-card.json",
-  "/.well-known/agent.json",
-];
-
 /**
  * Makes a route that answers GET and HEAD requests for one path without
  * credentials.
  */
-export function publicRoute(path: string, handle: Route["handle"]): Route {
+export function documentRoute(path: string, handle: Route["handle"]): Route {
   return {
     name: `GET ${path}`,
     access: "public",
@@ -110,33 +104,6 @@ export function pathOf(request: HttpRequest): string {
   return (request.url ?? "/").split("?", 1)[0] ?? "/";
 }
 
-/** Returns the query parameters of a request. */
-export function queryOf(request: HttpRequest): URLSearchParams {
-  return new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "");
-}
-
-/**
- * Returns the query parameters of a request by their names. None of them is a
- * list: throws a `WireError` for one that is given twice, in either spelling.
- */
-export function valuesInQuery(
-  request: HttpRequest,
-): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
-  const names = new Set<string>();
-  for (const [name, value] of queryOf(request)) {
-    const jsonName = name.replace(/_([a-z])/g, (_match, letter: string) =>
-      letter.toUpperCase(),
-    );
-    if (names.has(jsonName)) {
-      throw new WireError(name, shorten(value), "is given twice: give it once");
-    }
-    names.add(jsonName);
-    values.set(name, value);
-  }
-  return values;
-}
-
 /**
  * Returns one header of a request; empty when the request has none of this
  * name, or several.
@@ -144,13 +111,6 @@ export function valuesInQuery(
 export function headerOf(request: HttpRequest, name: string): string {
   const value = request.headers[name];
   return typeof value === "string" ? value : "";
-}
-
-/** Whether the client accepts a stream of server-sent events as the answer. */
-export function takesStream(request: HttpRequest): boolean {
-  return headerOf(request, "accept")
-    .toLowerCase()
-    .includes("text/event-stream");
 }
 
 /**
@@ -165,7 +125,8 @@ export interface SmallResponse {
 
 /**
  * Sends a response with a small body, as JSON unless it has another
- * `content-type`.
+ * `content-type`. One with an `etag` that the client has already is sent as
+ * status 304 without its body.
  *
  * A `vary` header is added to the one that the response has; all others replace
  * what the response has.
@@ -175,7 +136,9 @@ export function send(
   status: number,
   { body, ...headers }: SmallResponse,
 ): void {
-  response.statusCode = status;
+  const { etag } = headers;
+  const isKnown = etag !== undefined && isKnownTag(response.req, etag);
+  response.statusCode = isKnown ? 304 : status;
   const type = headers["content-type"] ?? "application/json";
   for (const [name, value] of Object.entries({
     ...headers,
@@ -188,7 +151,8 @@ export function send(
       response.setHeader(name, value);
     }
   }
-  finish(response, type.includes("json") ? replaceLoneSurrogates(body) : body);
+  const text = type.includes("json") ? replaceLoneSurrogates(body) : body;
+  finish(response, isKnown ? "" : text);
 }
 
 /** Answers a request that no route matches. */

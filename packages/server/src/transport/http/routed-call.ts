@@ -1,12 +1,17 @@
-import type { HandlerContext } from "@connectrpc/connect";
-import { TaskService } from "@devtool/schema";
+import { createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import { contextValuesFor } from "../../handler/caller.ts";
-import { callerOf } from "../auth/admitted.ts";
+import { admittedCaller } from "../auth/admitted.ts";
 import { ClientGone, isDisconnection } from "./client-gone.ts";
 import { sendFailure } from "./failure.ts";
 import { RequestContext } from "./request-context.ts";
-import { type HttpRequest, type HttpResponse, pathOf } from "./route.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  headerOf,
+  pathOf,
+  type ResponseHeaders,
+} from "./route.ts";
 
 /** A request to a route, with what its answer needs. */
 export interface RoutedCall {
@@ -14,14 +19,33 @@ export interface RoutedCall {
 
   readonly response: HttpResponse;
 
+  /** The path without its query, and below that of one of several agents. */
+  readonly path: string;
+
   /** What the groups of the route's pattern match, as the path has it. */
   readonly groups: readonly string[];
 
+  /** Whether the client accepts server-sent events as the answer. */
+  readonly takesStream: boolean;
+
   /**
    * The context of all calls of the handler that the request makes: its caller,
-   * and a signal that aborts when the client is gone or the server stops.
+   * its headers, and a signal that aborts when the client is gone or the server
+   * stops. The name of its protocol is `http`.
    */
   readonly context: HandlerContext;
+
+  /**
+   * Returns the response headers that calls have set in the context so far, and
+   * releases all headers in it.
+   */
+  readonly takeHeaders: () => ResponseHeaders;
+
+  /**
+   * Reports an error that is not the client's fault, unless it is that the
+   * client has closed the connection.
+   */
+  readonly report: (reason: unknown) => void;
 }
 
 /** What the answer to a request needs of the services of a dialect. */
@@ -44,14 +68,18 @@ export async function answerCall(
 ): Promise<void> {
   const gone = new ClientGone(response, shutdown);
   try {
-    const context = new RequestContext(request, {
-      method: TaskService.method.subscribeTask,
-      protocolName: "http",
-      signal: gone.signal,
-      values: contextValuesFor(callerOf(request)).set(agentKey, agent),
+    const caller = admittedCaller(request);
+    const values = caller ? contextValuesFor(caller) : createContextValues();
+    values.set(agentKey, agent);
+    const context = new RequestContext(request, gone.signal, values);
+    const path = pathOf(request);
+    const [, ...groups] = pattern?.exec(path) ?? [];
+    await answer({
+      ...{ request, response, path, groups, context },
+      takesStream: /text\/event-stream/i.test(headerOf(request, "accept")),
+      takeHeaders: () => context.takeHeaders(),
+      report: (reason) => isDisconnection(request, reason) || onError(reason),
     });
-    const [, ...groups] = pattern?.exec(pathOf(request)) ?? [];
-    await answer({ request, response, groups, context });
   } catch (reason) {
     if (isDisconnection(request, reason)) return;
     sendFailure(response, reason, onError);

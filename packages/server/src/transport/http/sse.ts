@@ -1,6 +1,5 @@
 import type { Writable } from "node:stream";
 import { replaceLoneSurrogates } from "@devtool/schema";
-import { invalid } from "../../errors.ts";
 import { failpoint } from "../../failpoint.ts";
 import type { Beating, Heartbeats } from "./heartbeats.ts";
 import type { HttpResponse, ResponseHeaders } from "./route.ts";
@@ -134,21 +133,4 @@ export class SseStream implements Beating, Disposable {
 /** The `writeHead` that the responses of HTTP/1.1 and HTTP/2 have in common. */
 interface Head {
   writeHead(status: number, headers: ResponseHeaders): unknown;
-}
-
-/**
- * Returns the sequence in a `Last-Event-ID` header, after which the client
- * resumes (STREAM-3); undefined for an empty header.
- *
- * Throws `Code.InvalidArgument` for a header that is not a number.
- */
-export function parseLastEventId(header: string): bigint | undefined {
-  if (header === "") return undefined;
-  if (/^\d{1,18}$/.test(header)) return BigInt(header);
-  throw invalid(
-    "Last-Event-ID",
-    header,
-    "is not a sequence number",
-    "send the id of an event",
-  );
 }

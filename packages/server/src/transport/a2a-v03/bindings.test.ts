@@ -1,18 +1,15 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { idleAgent } from "../../../test/idle-agent.ts";
-import { serveRoutes, silentHandler } from "../../../test/serve-routes.ts";
+import {
+  serveRoutes,
+  servicesWith,
+  silentHandler,
+} from "../../../test/serve-routes.ts";
 import { createServer, type DevtoolServer } from "../../server.ts";
-import { Heartbeats } from "../http/heartbeats.ts";
-import { a2aV03Routes } from "./routes.ts";
+import { a2a } from "../a2a.ts";
 
 const agents = { idle: idleAgent };
-const card = {
-  name: "agent",
-  description: "",
-  version: "1",
-  extensionRequired: false,
-};
 
 describe("the routes of A2A 0.3", () => {
   let server: DevtoolServer;
@@ -153,18 +150,9 @@ describe("the routes of A2A 0.3", () => {
 
   it("notice that the client of a silent stream disconnects", async () => {
     const gone = Promise.withResolvers<void>();
-    const lasts = new AbortController();
+    const served = a2a()(servicesWith(silentHandler(gone.resolve)));
     await using agent = await serveRoutes(
-      a2aV03Routes({
-        ...card,
-        agent: "",
-        handler: silentHandler(gone.resolve),
-        baseUrl: "http://127.0.0.1",
-        maxRequestBytes: 1000,
-        heartbeats: new Heartbeats(60_000),
-        shutdown: lasts.signal,
-        onError: () => undefined,
-      }),
+      served.filter((each) => "matches" in each),
     );
     const client = new AbortController();
     const body = JSON.stringify({

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { securityOf, securitySchemesOf } from "./security-schemes.ts";
 
-const ALL = { issuer: "https://login.example/", certificates: true };
+const openIdConnectUrl =
+  "https://login.example/.well-known/openid-configuration";
+const ALL = { openIdConnectUrl, certificates: true };
 
 describe("the security schemes of a card", () => {
   it("are only the operator's token by default", () => {
@@ -18,8 +20,7 @@ describe("the security schemes of a card", () => {
     expect(securitySchemesOf(ALL)).toMatchObject({
       oidc: {
         type: "openIdConnect",
-        openIdConnectUrl:
-          "https://login.example/.well-known/openid-configuration",
+        openIdConnectUrl,
       },
       mtls: { type: "mutualTLS" },
     });

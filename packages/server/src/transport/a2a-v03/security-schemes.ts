@@ -1,28 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AgentCardSchema } from "@devtool/schema/a2a-v03";
+import type { DialectServices } from "../dialect.ts";
 
-/**
- * The ways in which clients can authenticate, independent of the version of
- * A2A.
- */
-export interface SecurityOptions {
-  /**
-   * The issuer whose tokens are accepted. Default: no signed tokens are
-   * accepted.
-   */
-  readonly issuer?: string;
-
-  /** Whether client certificates are accepted. */
-  readonly certificates: boolean;
-
-  /**
-   * Whether requests without credentials are admitted; a card then asks for
-   * none.
-   *
-   * Default: they are refused.
-   */
-  readonly anonymous?: "refuse" | "admit";
-}
+type Security = DialectServices["about"]["security"];
 
 /** Security schemes by name, in the form of A2A 0.3 (section 5.5.3). */
 type SecuritySchemes = NonNullable<
@@ -36,10 +16,10 @@ type SecuritySchemes = NonNullable<
  * Any one is enough.
  */
 export function securitySchemesOf({
-  issuer,
+  openIdConnectUrl,
   certificates,
   anonymous,
-}: SecurityOptions): SecuritySchemes {
+}: Security): SecuritySchemes {
   if (anonymous === "admit") return {};
   const schemes: SecuritySchemes = {
     bearer: {
@@ -48,8 +28,7 @@ export function securitySchemesOf({
       description: "The operator's token.",
     },
   };
-  if (issuer !== undefined) {
-    const openIdConnectUrl = discoveryUrl(issuer);
+  if (openIdConnectUrl !== undefined) {
     schemes.oidc = {
       type: "openIdConnect",
       openIdConnectUrl,
@@ -67,17 +46,9 @@ export function securitySchemesOf({
  * of its schemes is enough.
  */
 export function securityOf(
-  options: SecurityOptions,
+  options: Security,
 ): Readonly<Record<string, string[]>>[] {
   return Object.keys(securitySchemesOf(options)).map((name) => ({
     [name]: [],
   }));
-}
-
-/**
- * Returns the URL of an issuer's discovery document (OpenID Connect Discovery,
- * section 4).
- */
-export function discoveryUrl(issuer: string): string {
-  return `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 }

@@ -3,12 +3,12 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import { type Caller, rightsKey } from "../../handler/caller.ts";
-import { principalKey } from "../../handler/request-handler.ts";
-import type { Served } from "../dialect.ts";
-import { errorInterceptor } from "./errors.ts";
-import type { ConnectOptions } from "./options.ts";
-import { loadRpcs, registerServices } from "./services.ts";
+import { type Caller, rightsKey } from "../handler/caller.ts";
+import { principalKey } from "../handler/request-handler.ts";
+import { errorInterceptor } from "../transport/connect/errors.ts";
+import type { ConnectOptions } from "../transport/connect/options.ts";
+import { loadRpcs, registerServices } from "../transport/connect/services.ts";
+import type { Served } from "../transport/dialect.ts";
 
 /** Dependencies of `inProcessTransport`. */
 export interface InProcessOptions
