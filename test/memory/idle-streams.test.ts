@@ -44,7 +44,7 @@ describe.skipIf(LEFT_TO_CI !== "")(`an idle stream (R6)${LEFT_TO_CI}`, () => {
     await rm(workspace, { recursive: true, force: true });
   });
 
-  // In addition to the socket, request and response of Node. Measured: 8,800 and
+  // In addition to the socket, request and response of Node. Measured: 9,300 and
   // 10,800.
   it.each([
     { method: "tasks/resubscribe", maxBytes: 10_000 },

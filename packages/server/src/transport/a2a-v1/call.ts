@@ -105,13 +105,16 @@ export function openCall(
     agents = new Map(),
     responseFor = streamResponseFor,
   } = options;
-  const { requestHeader } = context;
-  assertVersion(requestHeader.get("a2a-version") ?? "");
+  // Not a variable: with it, the call would keep the headers that its context
+  // releases.
+  const headerOf = (name: string): string | undefined =>
+    context.requestHeader.get(name) ?? undefined;
+  assertVersion(headerOf("a2a-version") ?? "");
   const missing = missingFields(schema, request);
   if (missing.length > 0) throw new InvalidRequest(missing);
   const agent = enterTenant(request.tenant ?? "", context, agents);
   const { view, activates, header } = activationOf({
-    headerOf: (name) => requestHeader.get(name) ?? undefined,
+    headerOf,
     ownHeader: "a2a-extensions",
     ...(options.use ?? {
       knowsExtension: showsExtension(extensionSignsV1(request)),
@@ -125,9 +128,7 @@ export function openCall(
     isNamed = true;
   };
   if (view === "extension") nameExtension();
-  const lastEventId = parseLastEventId(
-    requestHeader.get("last-event-id") ?? "",
-  );
+  const lastEventId = parseLastEventId(headerOf("last-event-id") ?? "");
   return {
     ...{ context, agent, view, activates, nameExtension },
     ...{ responseFor, lastEventId },

@@ -49,33 +49,45 @@ export async function answerJsonRpc(
   { maxRequestBytes }: Pick<DialectServices, "maxRequestBytes">,
   versions: readonly JsonRpcVersion[],
 ): Promise<void> {
-  const { request, response } = call;
+  const { request } = call;
   let id = "null";
+  let rpc: RpcRequest;
   try {
     assertJson(request);
     const json = parseBody(await readBody(request, maxRequestBytes));
     id = idText(json);
-    const rpc = { ...readRequest(json), id };
-    const version = versions.find(({ takes }) => takes(call, rpc.method));
-    await version?.answer(call, rpc);
+    rpc = readRequest(json);
   } catch (reason) {
-    if (response.destroyed || response.headersSent) return;
-    const status = statusOf(reason);
-    const message = reason instanceof Error ? reason.message : "";
-    if (status === 415) {
-      versions.some((version) => version.refuseMediaType(call, message));
-      return;
-    }
-    // JSON-RPC sends its errors with status 200. Only a body that is too large
-    // has a status of its own.
-    const isTooLarge = status === 413;
-    if (!isTooLarge && !(reason instanceof JsonRpcFailure)) throw reason;
-    const code =
-      reason instanceof JsonRpcFailure
-        ? reason.code
-        : JsonRpcCode.INVALID_REQUEST;
-    send(response, isTooLarge ? 413 : 200, {
-      body: errorText(id, { code, message }),
-    });
+    return refuse(call, id, reason, versions);
   }
+  const version = versions.find(({ takes }) => takes(call, rpc.method));
+  return version?.answer(call, { ...rpc, id });
+}
+
+/** Answers a request that cannot be read. */
+function refuse(
+  call: RoutedCall,
+  id: string,
+  reason: unknown,
+  versions: readonly JsonRpcVersion[],
+): void {
+  const { response } = call;
+  if (response.destroyed || response.headersSent) return;
+  const status = statusOf(reason);
+  const message = reason instanceof Error ? reason.message : "";
+  if (status === 415) {
+    versions.some((version) => version.refuseMediaType(call, message));
+    return;
+  }
+  // JSON-RPC sends its errors with status 200. Only a body that is too large
+  // has a status of its own.
+  const isTooLarge = status === 413;
+  if (!isTooLarge && !(reason instanceof JsonRpcFailure)) throw reason;
+  const code =
+    reason instanceof JsonRpcFailure
+      ? reason.code
+      : JsonRpcCode.INVALID_REQUEST;
+  send(response, isTooLarge ? 413 : 200, {
+    body: errorText(id, { code, message }),
+  });
 }
