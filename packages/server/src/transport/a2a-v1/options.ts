@@ -1,5 +1,4 @@
 import type { AgentCard } from "@devtool/schema/a2a-v1";
-import type { About } from "../../agent/agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { A2aOptions } from "../a2a/a2a-options.ts";
 import type { DialectServices } from "../dialect.ts";
@@ -32,7 +31,7 @@ export interface A2aServiceOptions
    *
    * Default: there is only one agent, and a tenant is any text.
    */
-  readonly agents?: ReadonlyMap<string, About> | undefined;
+  readonly agents?: DialectServices["agents"] | undefined;
 
   /**
    * Returns an id for a message that has none.
