@@ -156,7 +156,9 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     while (this.#announced.size > 0) {
       const lines = [...this.#announced].map(lineOf);
       this.#announced = new Map();
-      await this.#pool
+      // On the connection that listens, the reply brings its own notification.
+      const connection = (await this.#listener) ?? this.#pool;
+      await connection
         .query({
           name: "notify",
           text: "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload",
