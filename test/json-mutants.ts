@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 
 /**
  * JSON of which one element was changed or removed.

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 import { pathsOf, replaced } from "./json-mutants.ts";
 
 /** JSON with one element changed, removed or repeated. */

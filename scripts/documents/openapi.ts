@@ -5,8 +5,8 @@ import {
   getOption,
   type JsonObject,
 } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { fieldBehavior, httpRule } from "@devtool/schema/a2a-v1";
-import { isObject } from "@devtool/schema/json";
 import { messageSchema, reachable } from "./json-schema.ts";
 import { commentOf } from "./protos.ts";
 

@@ -9,11 +9,10 @@ import {
 import { notificationEvent } from "@devtool/client/webhook";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
-  AgentThoughtSchema,
-  assertExactJson,
   isExactNumber,
   quoteInexactNumbers,
-} from "@devtool/schema";
+} from "@devtool/internal/exact-json";
+import { AgentThoughtSchema, assertExactJson } from "@devtool/schema";
 import {
   type Agent,
   type AgentEvent,

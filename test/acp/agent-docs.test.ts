@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { describe, expect, it } from "vitest";
 
 const PAGE = readFileSync(

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AcpAgentOptions, AcpPipe } from "@devtool/acp";
 import { pendingToolCalls } from "@devtool/client";
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import { type TaskEvent, TaskState } from "@devtool/schema";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { AcpWorld } from "./agent/world.ts";
 

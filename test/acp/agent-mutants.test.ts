@@ -12,6 +12,7 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import {
   ApprovalMode,
   emptyTask,
@@ -24,7 +25,6 @@ import {
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { expect, it } from "vitest";
 import { roundsOf, seedOf } from "../depth.ts";
 import { generator } from "../json-mutants.ts";

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { serveAcp, stdioStream } from "@devtool/acp/port";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { expect, it } from "vitest";
 import { roundsOf, seedOf } from "../depth.ts";
 import { generator } from "../json-mutants.ts";

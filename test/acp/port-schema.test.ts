@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { createRouterTransport } from "@connectrpc/connect";
 import { serveAcp, stdioStream } from "@devtool/acp/port";
 import { createDevtoolClient } from "@devtool/client";
-import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { describe, expect, it } from "vitest";
 import { Editor } from "./port/editor.ts";
 import { DEFINITIONS } from "./port/frames.ts";

@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { EXTENSION_URI } from "@devtool/schema";
 import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { EXTENSION_URI } from "@devtool/schema";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 
 /** The server that a client calls. */

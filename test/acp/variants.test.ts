@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { describe, expect, it } from "vitest";
 import { DEFINITIONS } from "./port/frames.ts";
 

@@ -10,12 +10,12 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
-import { createMcp } from "@devtool/mcp";
 import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { createMcp } from "@devtool/mcp";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeServer } from "../mcp/servers.ts";

@@ -13,6 +13,7 @@ import {
 } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import {
   awaitedToolCalls,
   emptyTask,
@@ -26,7 +27,6 @@ import {
   TaskState,
   ToolCallSchema,
 } from "@devtool/schema";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import type { PermissionPolicy } from "@devtool/server/agent";
 import fc from "fast-check";

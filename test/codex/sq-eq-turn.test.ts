@@ -14,6 +14,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { codexQueues } from "@devtool/codex/queues";
+import { objectOrEmpty } from "@devtool/internal/json";
 import {
   ApprovalMode,
   ApprovalPolicy,
@@ -25,7 +26,6 @@ import {
   TaskService,
 } from "@devtool/schema";
 import { ReviewDecision, SessionService } from "@devtool/schema/codex";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { TurnSettingsSchema } from "@devtool/schema/testing";
 import {
   type Agent,

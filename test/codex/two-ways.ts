@@ -10,12 +10,12 @@ import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { acpAgent } from "@devtool/acp";
 import { codexAgent } from "@devtool/codex";
-import { startFakeOpenAi } from "@devtool/openai/testing";
 import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { startFakeOpenAi } from "@devtool/openai/testing";
 import { type Agent, createServer } from "@devtool/server";
 import type { PermissionPolicy } from "@devtool/server/agent";
 import { RfcClient, type Shown } from "../acp/rfc-client.ts";

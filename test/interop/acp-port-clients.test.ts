@@ -7,13 +7,13 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
+import { isObject } from "@devtool/internal/json";
 import {
   type Task,
   TaskState,
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type ServerProcess,

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
 import {
   emptyTask,
   MessageSchema,
@@ -6,7 +7,6 @@ import {
   TaskCreatedSchema,
 } from "@devtool/schema";
 import type { AgentExecutor } from "@devtool/server";
-import { abortable } from "@devtool/server/agent";
 import {
   Conversation,
   EventLog,

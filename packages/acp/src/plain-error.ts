@@ -1,5 +1,5 @@
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 
 /**
  * Returns a message as it is, except an error with a validator's tree of

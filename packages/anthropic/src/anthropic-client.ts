@@ -4,7 +4,7 @@ import {
   ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
-import { loadOnce } from "@devtool/server/agent";
+import { loadOnce } from "@devtool/internal/load-once";
 import { readAnthropicError } from "./anthropic-error.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 

@@ -1,5 +1,5 @@
 import { type ApiError, readErrorBody } from "@devtool/coding-agent/model";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 
 /** Reads an error in Anthropic's form. */
 export function readAnthropicError(text: string): ApiError {

@@ -1,5 +1,5 @@
 import type { ModelTimeouts, RetryPolicy } from "@devtool/coding-agent/model";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 
 /** How to reach Anthropic, and how long to wait for it. */
 export interface AnthropicOptions {

@@ -15,8 +15,8 @@ import {
   tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { UsageSchema } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { encodeThinking, type Thinking } from "./thinking-signature.ts";
 
 /** A block whose pieces are still coming. */

@@ -7,6 +7,7 @@ import {
   summaryText,
   type ToolNames,
 } from "@devtool/coding-agent/model";
+import { defined } from "@devtool/internal/json";
 import {
   dataText,
   type File,
@@ -15,7 +16,6 @@ import {
   Role,
   toolCallsOf,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { decodeThinking } from "./thinking-signature.ts";
 
 /** The settings of a request, besides the conversation. */

@@ -5,7 +5,7 @@ import {
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 
 /** A thought as Anthropic wants it back: unchanged. */
 export type Thinking =

@@ -1,12 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import {
+  defined,
+  isObject,
+  parseJsonOrUndefined,
+} from "@devtool/internal/json";
+import {
   CallerRight,
   type JwtConfig,
   type ServerConfig,
   type TlsConfig,
 } from "@devtool/schema";
-import { defined, isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ServerSettings } from "@devtool/server";
 
 type Authentication = NonNullable<ServerSettings["authentication"]>;

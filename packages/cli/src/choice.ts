@@ -1,4 +1,5 @@
 import type { AskedToolCall } from "@devtool/client";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   type ConfirmationRequest,
   declineOf,
@@ -12,7 +13,6 @@ import {
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
   OPTION_REJECT,
-  oneLine,
 } from "@devtool/schema";
 import { visibleName } from "./render/style.ts";
 

@@ -1,4 +1,5 @@
-import { type ListedAgent, oneLine } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import type { ListedAgent } from "@devtool/schema";
 
 /** The settings that users choose in a chat, by the names of their fields. */
 export type ChosenSetting = "approval_mode" | "model";

@@ -6,12 +6,12 @@ import {
   type DescMessage,
   type JsonValue,
 } from "@bufbuild/protobuf";
+import { isObject, plainJson } from "@devtool/internal/json";
 import {
   decodeStrictJson,
   type ServerConfig,
   ServerConfigSchema,
 } from "@devtool/schema";
-import { isObject, plainJson } from "@devtool/schema/json";
 import { errorCode, errorMessage } from "./errors.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AskedToolCall, modifiedArgumentsPart } from "@devtool/client";
+import { isObject } from "@devtool/internal/json";
 import { assertExactJson, type Part, WireError } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import { editText } from "./editor.ts";
 import { errorMessage } from "./errors.ts";
 import type { Io } from "./io.ts";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Port, type PortAgent, portAgentFrom } from "@devtool/acp/port";
 import { fetchAgentCard } from "@devtool/client/a2a";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import type { Address } from "./connection/address.ts";
 import { type ConnectionOptions, trustIn } from "./connection/connection.ts";
 import { type JobServer, serverForJob } from "./connection/server-for-job.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
-import { oneLine } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
 import { type Io, writeLine } from "./io.ts";
 
 /** Timeout of canceling a task in milliseconds: the server may have stopped. */

@@ -2,13 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { anthropicOptionsFrom, createAnthropicModel } from "@devtool/anthropic";
 import type { Model } from "@devtool/coding-agent/model";
 import { createGeminiModel, geminiOptionsFrom } from "@devtool/gemini";
+import { defined } from "@devtool/internal/json";
 import {
   createOpenAiModel,
   type OpenAiApi,
   openAiOptionsFrom,
 } from "@devtool/openai";
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 
 /** The APIs through which models are called. */
 export type ModelApi = "gemini" | "openai" | "anthropic";

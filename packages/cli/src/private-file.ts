@@ -1,7 +1,8 @@
 import { constants, type Stats } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { failpoint, replaceFile } from "@devtool/server/operator";
+import { failpoint } from "@devtool/internal/failpoint";
+import { replaceFile } from "@devtool/internal/replace-file";
 
 const { O_NOFOLLOW, O_RDONLY } = constants;
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
+import { defined } from "@devtool/internal/json";
 import {
   AgentSettingsSchema,
   ApprovalMode,
@@ -11,7 +12,6 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   type Approver,
   approveAll,

@@ -1,4 +1,4 @@
-import { isInside, realPathOrMissing } from "@devtool/server/operator";
+import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
 
 /**
  * Asserts that an agent may work in at least one of the workspace roots. Any of

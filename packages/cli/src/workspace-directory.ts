@@ -1,6 +1,6 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { failpoint } from "@devtool/server/operator";
+import { failpoint } from "@devtool/internal/failpoint";
 import { errorCode } from "./errors.ts";
 
 /**

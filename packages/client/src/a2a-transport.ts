@@ -5,6 +5,7 @@ import {
   type ServiceImpl,
   type Transport,
 } from "@connectrpc/connect";
+import { defined } from "@devtool/internal/json";
 import {
   AgentListService,
   EXTENSION_URI,
@@ -13,7 +14,6 @@ import {
   SlashCommandService,
   TaskService,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { agentUrl } from "./a2a/agent-url.ts";
 import { createA2aCommandService } from "./a2a/commands.ts";
 import type {

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { defined, listOrEmpty } from "@devtool/internal/json";
 import {
   findExtension,
   type ListedAgent,
   ListedAgentSchema,
 } from "@devtool/schema";
 import type { AgentCard, AgentInterface } from "@devtool/schema/a2a-v1";
-import { defined, listOrEmpty } from "@devtool/schema/json";
 import { extensionOf } from "./a2a/agent-card.ts";
 import { agentUrl } from "./a2a/agent-url.ts";
 import type { ExtensionUse } from "./a2a/endpoint.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { abortable } from "@devtool/internal/abortable";
 import type { TaskEvent } from "@devtool/schema";
-import { abortable } from "./abortable.ts";
 
 /**
  * How often, and how fast, a stream is reopened after its connection is lost.

@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { ServerResponse } from "node:http";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { defined } from "@devtool/internal/json";
 import {
   emptyTask,
   reduceTask,
@@ -9,7 +10,6 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { AgentCardSchema } from "@devtool/schema/a2a-v1";
-import { defined } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { createA2aTransport, createAgentTransport } from "../src/a2a.ts";
 import {

@@ -1,5 +1,6 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import {
   AgentListService,
   EXTENSION_URI,
@@ -8,7 +9,6 @@ import {
   TaskService,
 } from "@devtool/schema";
 import { AgentCardSchema } from "@devtool/schema/a2a-v1";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../../../test/depth.ts";
 import {

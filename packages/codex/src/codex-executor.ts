@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import {
   answerText,
   confirmationsOf,
@@ -12,7 +13,6 @@ import {
   TaskState,
   ToolCallStatus,
 } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import type {
   AgentEvent,
   AgentExecutor,

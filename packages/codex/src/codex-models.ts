@@ -1,4 +1,4 @@
-import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import type { OfferedModel, StdioCommand } from "@devtool/server/agent";
 import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
 

@@ -1,6 +1,6 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { type SlashCommand, SlashCommandSchema } from "@devtool/schema";
-import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { AppServer } from "./app-server/app-server.ts";
 import { elementsOf, wordsOf } from "./turn/odd-value.ts";
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import type { Task } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   assertWorkspaceInPlace,
   Code,

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   ApprovalMode,
   approvalModeOf,
@@ -6,7 +7,6 @@ import {
   stricterMode,
   type Task,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { type Turn, turnDirectory } from "@devtool/server/agent";
 import type { CodexOptions } from "./codex-options.ts";
 import { narrowRights, type TurnRights } from "./turn-rights.ts";

@@ -1,6 +1,6 @@
+import { keepEnd, shorten } from "@devtool/internal/cut-text";
 import { PolicyError, type PolicyErrorReason } from "@devtool/policy";
 import { SandboxError } from "@devtool/sandbox";
-import { keepEnd, shorten } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
 /**

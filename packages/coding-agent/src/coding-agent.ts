@@ -1,5 +1,5 @@
+import { defined } from "@devtool/internal/json";
 import { MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   type Agent,
   type AgentServices,

@@ -1,4 +1,4 @@
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import { type ReactNode, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { problemText } from "./problem-text.ts";

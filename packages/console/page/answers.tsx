@@ -1,9 +1,9 @@
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   type ConfirmationOption,
   OPTION_CANCEL,
   OPTION_REJECT,
   reachOfAnswer,
-  visibleText,
 } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { words } from "./words.ts";

@@ -1,7 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { AskedToolCall } from "@devtool/client";
+import { visibleText } from "@devtool/internal/visible-text";
 import { type TaskActions, useApproval } from "@devtool/react";
-import { OPTION_MODIFY_WITH_EDITOR, visibleText } from "@devtool/schema";
+import { OPTION_MODIFY_WITH_EDITOR } from "@devtool/schema";
 import { type ReactNode, useId, useRef, useState } from "react";
 import { AnswerNotes, Answers } from "./answers.tsx";
 import { ArgumentsEditor } from "./arguments-editor.tsx";

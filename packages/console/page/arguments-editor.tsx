@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import { assertExactJson, WireError } from "@devtool/schema";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { type ReactNode, useState } from "react";
 import { words } from "./words.ts";
 

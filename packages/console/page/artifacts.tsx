@@ -1,4 +1,5 @@
-import { type Artifact, type Part, Role, visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
+import { type Artifact, type Part, Role } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { Item } from "./item.tsx";
 

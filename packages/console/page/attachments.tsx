@@ -1,5 +1,5 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import type { ReactNode } from "react";
 import { useFocusHeir } from "./focus.ts";
 import { words } from "./words.ts";

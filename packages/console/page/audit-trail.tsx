@@ -1,6 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { AuditAction, type AuditRecord, visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
+import { AuditAction, type AuditRecord } from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { sessionAddress } from "./place.ts";

@@ -1,5 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import { type ReactNode, useCallback, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { NO_CHOICE } from "./new-session-fields.tsx";

@@ -1,4 +1,4 @@
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { type CommandLine, type CommandScope, useCommands } from "./sending.ts";
 import { words } from "./words.ts";

@@ -1,6 +1,6 @@
 import { fromJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   Outcome,
   type Report,

@@ -1,4 +1,5 @@
-import { type FileDiff, visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
+import type { FileDiff } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { ColouredCode } from "./coloured-code.tsx";
 import { type DiffLine, diffHunks } from "./diff-rows.ts";

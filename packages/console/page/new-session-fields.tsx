@@ -1,5 +1,6 @@
+import { visibleText } from "@devtool/internal/visible-text";
 import type { AgentsHandle } from "@devtool/react";
-import { ApprovalMode, type ListedAgent, visibleText } from "@devtool/schema";
+import { ApprovalMode, type ListedAgent } from "@devtool/schema";
 import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { isFollowed, ModeChooser, ModelChooser } from "./session-choosers.tsx";

@@ -1,5 +1,5 @@
 import type { TaskItem } from "@devtool/client";
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { useEffect, useState } from "react";
 
 /**

@@ -1,7 +1,8 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { callWithRetry } from "@devtool/client";
+import { visibleText } from "@devtool/internal/visible-text";
 import { useAgents } from "@devtool/react";
-import { type BrowserSession, visibleText } from "@devtool/schema";
+import type { BrowserSession } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { isOwnSession } from "./access.ts";
 import { AgentCard } from "./agent-card.tsx";

@@ -1,9 +1,5 @@
-import {
-  ApprovalMode,
-  type ListedAgent,
-  stricterMode,
-  visibleText,
-} from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
+import { ApprovalMode, type ListedAgent, stricterMode } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { fillText, words } from "./words.ts";

@@ -1,10 +1,10 @@
+import { visibleText } from "@devtool/internal/visible-text";
 import type { TaskHandle } from "@devtool/react";
 import {
   type ApprovalMode,
   isTerminal,
   type ListedAgent,
   type Task,
-  visibleText,
 } from "@devtool/schema";
 import { type ReactNode, useRef, useState } from "react";
 import { flushSync } from "react-dom";

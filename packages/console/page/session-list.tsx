@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { visibleText } from "@devtool/internal/visible-text";
 import type { SessionsHandle } from "@devtool/react";
-import { TaskState, type TaskSummary, visibleText } from "@devtool/schema";
+import { TaskState, type TaskSummary } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
 import { type Place, sessionAddress } from "./place.ts";

@@ -1,7 +1,8 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { subscribeTask } from "@devtool/client";
-import { type TaskEvent, TaskEventSchema, visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
+import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { VList } from "virtua";
 import type { ConsoleClient } from "./console-client.ts";

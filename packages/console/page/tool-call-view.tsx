@@ -1,5 +1,6 @@
+import { visibleText } from "@devtool/internal/visible-text";
 import { describeToolCall } from "@devtool/react";
-import { type Part, visibleText } from "@devtool/schema";
+import type { Part } from "@devtool/schema";
 import Anser from "anser";
 import type { ReactNode } from "react";
 import { DiffView } from "./diff-view.tsx";

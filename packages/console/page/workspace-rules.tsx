@@ -1,9 +1,9 @@
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   ApprovalMode,
   type ListedMcpServer,
   type ListedRule,
   RuleDecision,
-  visibleText,
 } from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";

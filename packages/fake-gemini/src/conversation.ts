@@ -4,7 +4,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 
 /** Position of a conversation in its script. */
 export interface Position {

@@ -26,7 +26,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import { listSignatures, locate, type Position } from "./conversation.ts";
 import { sendError, sendFailure } from "./http.ts";
 import { hasCredentials, parseResource } from "./resource.ts";

@@ -4,7 +4,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 
 /** The fields that all chunks of a response have in common. */
 export interface ResponseContext {

@@ -1,4 +1,4 @@
-import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 
 /** A tool that a request declares. */
 export interface DeclaredTool {

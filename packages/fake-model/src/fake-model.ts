@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/coding-agent/script";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 import { type Entry, locate, type Position } from "./conversation.ts";
 import type { DeclaredTool } from "./declared-tool.ts";
 import { type FakeError, RequestRefused, readJson, sendJson } from "./http.ts";

@@ -1,5 +1,5 @@
 import { type Break, type Step, sayPiece } from "@devtool/coding-agent/script";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/internal/json";
 import type { CallResult } from "./conversation.ts";
 import { type DeclaredTool, fitCall } from "./declared-tool.ts";
 

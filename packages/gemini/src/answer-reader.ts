@@ -10,13 +10,13 @@ import {
   readThought,
   tokenCount,
 } from "@devtool/coding-agent/model";
-import { CitationSchema, UsageSchema } from "@devtool/schema";
 import {
   defined,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type {
   Candidate,
   GenerateContentResponse,

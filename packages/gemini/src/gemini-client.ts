@@ -1,6 +1,7 @@
 import { createFetchAnswer, ModelFault } from "@devtool/coding-agent/model";
-import { defined } from "@devtool/schema/json";
-import { abortable, loadOnce } from "@devtool/server/agent";
+import { abortable } from "@devtool/internal/abortable";
+import { defined } from "@devtool/internal/json";
+import { loadOnce } from "@devtool/internal/load-once";
 import type { GoogleGenAI } from "@google/genai";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { readGoogleError } from "./google-error.ts";

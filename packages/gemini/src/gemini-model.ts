@@ -5,7 +5,7 @@ import {
   type ModelRequest,
   modelHistory,
 } from "@devtool/coding-agent/model";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import type { GenerateContentParameters } from "@google/genai";
 import { GeminiAnswerReader } from "./answer-reader.ts";
 import { createGeminiClient } from "./gemini-client.ts";

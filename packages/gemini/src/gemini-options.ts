@@ -1,5 +1,5 @@
 import type { ModelTimeouts, RetryPolicy } from "@devtool/coding-agent/model";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
 /** How to reach Gemini, and how long to wait for it. */

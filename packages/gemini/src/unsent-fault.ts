@@ -1,5 +1,5 @@
 import { ModelFault } from "@devtool/coding-agent/model";
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { Code } from "@devtool/server/agent";
 
 /**

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import type { Answer, Question, ToolEvent } from "@devtool/coding-agent/tool";
+import { abortable } from "@devtool/internal/abortable";
 import { ToolCallProgressSchema } from "@devtool/schema";
-import { abortable, Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CallDeadline } from "./call-deadline.ts";
 
 /**

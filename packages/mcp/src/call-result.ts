@@ -4,17 +4,14 @@ import {
   type ToolEvent,
   textResult,
 } from "@devtool/coding-agent/tool";
-import {
-  keepStart,
-  quoteInexactNumbers,
-  structFromJson,
-  ToolOutputSchema,
-} from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
 import {
   canonicalJson,
   isObject,
   parseJsonOrUndefined,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { structFromJson, ToolOutputSchema } from "@devtool/schema";
 import type {
   CallToolResult,
   ContentBlock,

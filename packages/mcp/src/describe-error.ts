@@ -1,10 +1,11 @@
-import { errorWords, keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { errorWords } from "@devtool/internal/error-words";
 import {
   listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 
 /** The maximum length of what is shown of an error, in characters. */
 const MAX_LENGTH = 300;

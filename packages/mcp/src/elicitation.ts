@@ -1,5 +1,14 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Answer, Question } from "@devtool/coding-agent/tool";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  plainJson,
+} from "@devtool/internal/json";
+import { pageAddress } from "@devtool/internal/page-address";
 import {
   type ConfirmationOption,
   ConfirmationOptionSchema,
@@ -7,16 +16,7 @@ import {
   idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
-  quoteInexactNumbers,
 } from "@devtool/schema";
-import {
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  parseJsonOrUndefined,
-  plainJson,
-} from "@devtool/schema/json";
-import { pageAddress } from "@devtool/server/agent";
 import type {
   ElicitRequest,
   ElicitRequestFormParams,

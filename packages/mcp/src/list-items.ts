@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { defined, isObject, plainJson } from "@devtool/schema/json";
+import { defined, isObject, plainJson } from "@devtool/internal/json";
 import {
   findProblem,
   type SpecSchemas,

@@ -4,9 +4,11 @@ import type {
   McpServerStatus,
   Tool,
 } from "@devtool/coding-agent/tool";
-import { keepStart, type McpServer } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
-import { abortable, invalid } from "@devtool/server/agent";
+import { abortable } from "@devtool/internal/abortable";
+import { keepStart } from "@devtool/internal/cut-text";
+import { defined } from "@devtool/internal/json";
+import type { McpServer } from "@devtool/schema";
+import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
 import type { ListKind } from "./list-items.ts";

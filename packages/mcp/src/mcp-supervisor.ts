@@ -1,6 +1,7 @@
 import type { McpServerStatus } from "@devtool/coding-agent/tool";
+import { abortable } from "@devtool/internal/abortable";
 import type { McpServer } from "@devtool/schema";
-import { abortable, Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import type { ConnectionOptions, McpConnection } from "./mcp-connection.ts";
 import { openConnection } from "./open-connection.ts";
 

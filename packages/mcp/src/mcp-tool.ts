@@ -4,8 +4,9 @@ import {
   type Tool,
   type ToolEvent,
 } from "@devtool/coding-agent/tool";
-import { McpDetailsSchema, oneLine } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import { McpDetailsSchema } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import type { jsonSchemaValidator } from "@modelcontextprotocol/client";
 import { CallDeadline } from "./call-deadline.ts";

@@ -1,17 +1,12 @@
 import { resolve } from "node:path";
-import {
-  type McpHttp,
-  type McpServer,
-  type McpStdio,
-  unmarkLongIds,
-} from "@devtool/schema";
-import { defined, plainJson } from "@devtool/schema/json";
+import { defined, plainJson } from "@devtool/internal/json";
+import { type JsonLine, JsonLines } from "@devtool/internal/json-lines";
+import { unmarkLongIds } from "@devtool/internal/long-ids";
+import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
 import {
   assertWorkspaceInPlace,
   inheritedEnvironment,
   invalid,
-  type JsonLine,
-  JsonLines,
 } from "@devtool/server/agent";
 import type {
   AuthProvider,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { oneLine } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import type { specTypeSchemas } from "@modelcontextprotocol/client";
 
 /** The schemas of the SDK, by the names of the specification's types. */

@@ -1,12 +1,13 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { markLongIds, quoteInexactNumbers } from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
 import {
   defined,
   isObject,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { markLongIds } from "@devtool/internal/long-ids";
 import { shortMessage } from "./describe-error.ts";
 import { LIST_KINDS, type ListKind, listOf, readItems } from "./list-items.ts";
 import {

@@ -1,5 +1,6 @@
+import { abortable } from "@devtool/internal/abortable";
 import type { McpServer } from "@devtool/schema";
-import { abortable, Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import type {
   Client,
   VersionNegotiationOptions,

@@ -5,7 +5,8 @@ import {
   textResult,
   toolArgs,
 } from "@devtool/coding-agent/tool";
-import { McpDetailsSchema, oneLine } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import { McpDetailsSchema } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { z } from "zod";

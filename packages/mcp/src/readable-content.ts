@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { oneLine } from "@devtool/schema";
-import { isObject, stringOrEmpty } from "@devtool/schema/json";
+import { isObject, stringOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   findProblem,
   type SpecSchemas,

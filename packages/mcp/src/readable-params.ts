@@ -5,7 +5,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import {
   findProblem,
   type SpecSchemas,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { unmarkLongIds } from "@devtool/schema";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
+import { unmarkLongIds } from "@devtool/internal/long-ids";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { withBody } from "./bounded-fetch.ts";

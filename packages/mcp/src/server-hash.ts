@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { canonicalJson } from "@devtool/internal/json";
 import type { McpServer } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
 
 /**
  * Returns the SHA-256, in hex, of where an MCP server is: its URL, or its

@@ -1,5 +1,6 @@
 import { basename, isAbsolute } from "node:path";
-import { type McpServer, oneLine } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import type { McpServer } from "@devtool/schema";
 import { ServerSecrets } from "./server-secrets.ts";
 
 /**

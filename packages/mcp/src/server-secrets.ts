@@ -1,4 +1,5 @@
-import { errorWords, type McpServer } from "@devtool/schema";
+import { errorWords } from "@devtool/internal/error-words";
+import type { McpServer } from "@devtool/schema";
 import { describeError } from "./describe-error.ts";
 
 /**

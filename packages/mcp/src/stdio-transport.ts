@@ -2,8 +2,8 @@ import {
   setTimeout as delay,
   setImmediate as nextTurn,
 } from "node:timers/promises";
-import { oneLine } from "@devtool/schema";
-import { parseJsonOrUndefined } from "@devtool/schema/json";
+import { parseJsonOrUndefined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   LineReader,
   type StdioCommand,

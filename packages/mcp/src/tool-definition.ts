@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { canonicalJson, plainJson } from "@devtool/schema/json";
+import { canonicalJson, plainJson } from "@devtool/internal/json";
 import type { Tool as SdkTool } from "@modelcontextprotocol/client";
 import { readToolSchema } from "./tool-schema.ts";
 

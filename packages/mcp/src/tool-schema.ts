@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 import { showJson } from "./message-problem.ts";
 
 /** A JSON Schema that every model API accepts, and what was ignored for it. */

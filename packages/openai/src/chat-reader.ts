@@ -16,13 +16,13 @@ import {
   tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
-import { UsageSchema } from "@devtool/schema";
 import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { UsageSchema } from "@devtool/schema";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 

@@ -6,8 +6,8 @@ import {
   summaryText,
   type ToolNames,
 } from "@devtool/coding-agent/model";
+import { defined } from "@devtool/internal/json";
 import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type {
   ChatCompletionContentPart,
   ChatCompletionCreateParamsStreaming,

@@ -3,7 +3,7 @@ import {
   ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
-import { loadOnce } from "@devtool/server/agent";
+import { loadOnce } from "@devtool/internal/load-once";
 import type OpenAI from "openai";
 import { readOpenAiError } from "./openai-error.ts";
 import type { OpenAiOptions } from "./openai-options.ts";

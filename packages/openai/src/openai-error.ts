@@ -4,7 +4,7 @@ import {
   readErrorBody,
   statusFault,
 } from "@devtool/coding-agent/model";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 
 /**
  * Reads an error in OpenAI's form. Other servers have the message at the top,

@@ -5,7 +5,7 @@ import {
   type RemoteOptions,
   ToolNames,
 } from "@devtool/coding-agent/model";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { ChatReader } from "./chat-reader.ts";
 import { encodeChatRequest } from "./chat-request.ts";
 import { createOpenAiClient } from "./openai-client.ts";

@@ -4,7 +4,7 @@ import {
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import type { ResponseReasoningItem } from "openai/resources/responses/responses";
 
 /**

@@ -15,12 +15,12 @@ import {
   tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
-import { CitationSchema, UsageSchema } from "@devtool/schema";
 import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type {
   Response,
   ResponseFunctionToolCall,

@@ -6,8 +6,8 @@ import {
   summaryText,
   type ToolNames,
 } from "@devtool/coding-agent/model";
+import { isObject } from "@devtool/internal/json";
 import { type Message, type Part, Role } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import type {
   EasyInputMessage,
   ResponseCreateParamsStreaming,

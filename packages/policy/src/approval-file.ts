@@ -10,16 +10,16 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
+import { objectOrEmpty } from "@devtool/internal/json";
 import {
   type PolicyFile,
   PolicyFileSchema,
   PolicyRuleSchema,
   RuleDecision,
 } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { stringify } from "smol-toml";
 import type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
-import { failpoint } from "./failpoint.ts";
 import { errorCode, PolicyError } from "./policy-error.ts";
 import { assertOnlyOwnerWrites, parsePolicyFile } from "./policy-file.ts";
 

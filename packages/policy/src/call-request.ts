@@ -1,11 +1,11 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   ExecuteDetailsSchema,
   FileDiffSchema,
   GenericDetailsSchema,
   ToolCallSchema,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 
 /**

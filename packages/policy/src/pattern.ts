@@ -1,4 +1,4 @@
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { PolicyError } from "./policy-error.ts";
 

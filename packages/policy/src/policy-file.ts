@@ -1,12 +1,12 @@
 import { constants, type Stats } from "node:fs";
 import { lstat, open } from "node:fs/promises";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import {
   decodeStrictJson,
   type PolicyRule,
   PolicyRuleSchema,
 } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import { parse } from "smol-toml";
 import {
   type CompiledRule,

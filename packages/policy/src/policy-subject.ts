@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { posix } from "node:path";
+import { canonicalJson } from "@devtool/internal/json";
 import type { ApprovalMode, ToolCall } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 import { readGitCommand } from "./shell/git-options.ts";
 import { isOption, MAX_OPTIONS } from "./shell/reading.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { TaskEvent } from "@devtool/schema";
 import {
   assertFollows,
   Code,
   DevtoolError,
-  failpoint,
   quoted,
 } from "@devtool/server/store";
 import type { Pool } from "pg";

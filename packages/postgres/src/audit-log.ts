@@ -1,6 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
-import { chainRecord, decodeAuditRow, failpoint } from "@devtool/server/store";
+import { chainRecord, decodeAuditRow } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
 import { bounded, decodeStored } from "./stored-value.ts";
 

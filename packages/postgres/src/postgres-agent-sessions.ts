@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  type AgentSessionKey,
-  type AgentSessions,
-  failpoint,
-  type SessionTurn,
+import { failpoint } from "@devtool/internal/failpoint";
+import type {
+  AgentSessionKey,
+  AgentSessions,
+  SessionTurn,
 } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { query } from "./connection.ts";

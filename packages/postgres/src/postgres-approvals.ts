@@ -1,10 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
 import { type PolicyFile, PolicyFileSchema } from "@devtool/schema";
-import {
-  type ApprovalStorage,
-  failpoint,
-  type StoredApprovals,
-} from "@devtool/server/store";
+import type { ApprovalStorage, StoredApprovals } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { query } from "./connection.ts";
 import { bounded, decodeStored } from "./stored-value.ts";

@@ -1,15 +1,11 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
 import {
   InboxRefusalSchema,
   type InboxRequest,
   InboxRequestSchema,
 } from "@devtool/schema";
-import {
-  failpoint,
-  type InboxEntry,
-  type InboxReply,
-  type TaskInbox,
-} from "@devtool/server/store";
+import type { InboxEntry, InboxReply, TaskInbox } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { query } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";

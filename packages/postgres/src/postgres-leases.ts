@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
+import { failpoint } from "@devtool/internal/failpoint";
 import { TaskState } from "@devtool/schema";
 import {
   Code,
   DevtoolError,
-  failpoint,
   type TaskLease,
   type TaskLeases,
 } from "@devtool/server/store";

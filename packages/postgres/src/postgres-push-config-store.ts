@@ -1,4 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
 import {
   type PushProgress,
   PushProgressSchema,
@@ -6,7 +7,6 @@ import {
   PushSubscriptionSchema,
 } from "@devtool/schema";
 import {
-  failpoint,
   MAX_PUSH_CONFIGS,
   type PushConfigKey,
   type PushConfigStore,

@@ -1,11 +1,12 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { findGitlinks } from "./git-index.ts";
 import { readGitSettings } from "./git-settings.ts";
 import { isWithin } from "./guarded-places.ts";
 import { statsOf } from "./regular-file.ts";
 import type { SandboxAccess, TakenPlace } from "./sandbox.ts";
-import { realPath } from "./system-mounts.ts";
+
 import { setAside } from "./watched-places.ts";
 import { workTreeAt, workTreesAround } from "./work-trees.ts";
 

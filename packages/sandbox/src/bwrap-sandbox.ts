@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { watchGitlinks } from "./added-gitlinks.ts";
 import { gitIdentity } from "./git-identity.ts";
 import { isTopSetting, isWithin, readGuardedPlaces } from "./guarded-places.ts";
@@ -22,7 +23,6 @@ import { SandboxError } from "./sandbox-error.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import {
   networkMounts,
-  realPath,
   realPaths,
   systemMounts,
   toolDirectories,

@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import type { Extension } from "./extension.ts";
 import { isWithin, missingPlace } from "./guarded-places.ts";
 import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
-import { realPath } from "./system-mounts.ts";
+
 import { workTreesAround } from "./work-trees.ts";
 
 /** A failed command, with what is needed to find out why. */

@@ -1,8 +1,9 @@
 import { dirname, join } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { findGitlinks } from "./git-index.ts";
 import { statsOf } from "./regular-file.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { realPath } from "./system-mounts.ts";
+
 import {
   directoriesAbove,
   isInTree,

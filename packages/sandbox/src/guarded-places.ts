@@ -1,12 +1,13 @@
 import { readlinkSync, type Stats } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { configuredPaths } from "./git-config.ts";
 import { repositoryPaths } from "./git-repositories.ts";
 import { isFilePlaceholder, isPlaceholder } from "./placeholder.ts";
 import { statsOf } from "./regular-file.ts";
 import type { GuardedLink, GuardedPlaces } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { realPath } from "./system-mounts.ts";
+
 import { workTreesAround } from "./work-trees.ts";
 
 /**

@@ -6,6 +6,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { readMountTable } from "./mount-table.ts";
 import {
   inOpenedDirectory,
@@ -16,7 +17,7 @@ import {
 import type { Redirect } from "./redirects.ts";
 import type { GuardedLink, Holding } from "./sandbox.ts";
 import { replacedError } from "./sandbox-error.ts";
-import { realPath } from "./system-mounts.ts";
+
 import { setAside, WatchedPlaces } from "./watched-places.ts";
 
 /** The changes to a workspace that are undone when a command has ended. */

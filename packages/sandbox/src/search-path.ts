@@ -1,7 +1,8 @@
 import { type Stats, statSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { isWithin } from "./guarded-places.ts";
-import { realPath, realPaths } from "./system-mounts.ts";
+import { realPaths } from "./system-mounts.ts";
 
 /** The directories of a PATH, by who can change the programs in them. */
 export interface SearchPath {

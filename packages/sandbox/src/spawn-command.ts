@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { failpoint } from "./failpoint.ts";
+import { failpoint } from "@devtool/internal/failpoint";
 import { sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 

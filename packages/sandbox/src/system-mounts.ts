@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 
 /** Directories of the system; all others are data. */
 const SYSTEM = [
@@ -99,15 +100,6 @@ export function toolDirectories(path: string): string[] {
       : [directory];
   });
   return [...new Set(found)];
-}
-
-/** Returns the real path of an existing path; undefined for others. */
-export function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,8 +1,8 @@
 import { accessSync, constants, lstatSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import { readGitSettings } from "./git-settings.ts";
 import { readRegularFile } from "./regular-file.ts";
-import { realPath } from "./system-mounts.ts";
 
 /**
  * Maximum size of a `.git` or `commondir` file in bytes: more than the longest

@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { realPath } from "@devtool/internal/real-path";
 import {
   isDirectory,
   isReal,
@@ -9,7 +10,6 @@ import { repositoriesIn } from "./redirects.ts";
 import { statsOf } from "./regular-file.ts";
 import type { GuardedPlaces, SandboxAccess } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { realPath } from "./system-mounts.ts";
 
 /**
  * Parts of a repository from which git takes commands: read-only even when the

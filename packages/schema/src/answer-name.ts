@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   type ConfirmationOption,
   ConfirmationOptionSchema,
@@ -16,7 +17,6 @@ import {
   OPTION_PROCEED_WITHOUT_SANDBOX,
   OPTION_REJECT,
 } from "./tool-call.ts";
-import { oneLine } from "./visible-text.ts";
 
 /**
  * How far an answer to a question goes: it allows this call, later calls too,

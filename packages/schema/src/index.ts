@@ -11,16 +11,8 @@ export {
 // Rules that clients and servers share
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
-export { keepEnd, keepStart } from "./cut-text.ts";
 export { dataText } from "./data-text.ts";
-export { errorWords } from "./error-words.ts";
-export {
-  assertExactJson,
-  isExactNumber,
-  quoteInexactNumbers,
-  replaceLoneSurrogates,
-  splitJson,
-} from "./exact-json.ts";
+export { assertExactJson } from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
 export {
   EXTENSION_URI,
@@ -274,7 +266,6 @@ export {
 export { assertJsonBudget, DEFAULT_LIMITS, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";
-export { markLongIds, unmarkLongIds } from "./long-ids.ts";
 export { takesMode } from "./output-mode.ts";
 export { assertPlainIntegers } from "./plain-integers.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
@@ -284,7 +275,7 @@ export {
   encodeRfcJson,
   structFromJson,
 } from "./rfc-json.ts";
-export { commandLine, shellLine, unshownArguments } from "./shell-line.ts";
+export { commandLine, unshownArguments } from "./shell-line.ts";
 export { decodeStrictJson } from "./strict-json.ts";
 export { summaryOf } from "./task-history.ts";
 export {
@@ -331,12 +322,4 @@ export {
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
 export { answerArtifact } from "./turn-answer.ts";
 export { visibleCall } from "./visible-call.ts";
-export {
-  foldLines,
-  hiddenLines,
-  IN_EMOJI,
-  oneLine,
-  quotedLines,
-  visibleText,
-} from "./visible-text.ts";
-export { mistyped, quote, shorten, WireError } from "./wire-error.ts";
+export { mistyped, quote, WireError } from "./wire-error.ts";

@@ -4,7 +4,7 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { isObject } from "./json.ts";
+import { isObject } from "@devtool/internal/json";
 import { findField } from "./rfc-json-mistake.ts";
 import { quote, WireError } from "./wire-error.ts";
 

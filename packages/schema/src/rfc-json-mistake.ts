@@ -5,8 +5,8 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { keepStart } from "./cut-text.ts";
-import { isObject } from "./json.ts";
+import { keepStart } from "@devtool/internal/cut-text";
+import { isObject } from "@devtool/internal/json";
 import { keyPath, mistyped, WireError } from "./wire-error.ts";
 
 /**

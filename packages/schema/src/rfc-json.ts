@@ -8,12 +8,12 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { defined, isObject } from "@devtool/internal/json";
 import { SlashCommandSchema } from "./gen/devtool/a2a/v1alpha/command_pb.ts";
 import { ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { DevelopmentToolEventSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
 import { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { ToolCallSchema } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { defined, isObject } from "./json.ts";
 import {
   assertBudget,
   DEFAULT_LIMITS,

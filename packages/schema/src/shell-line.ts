@@ -1,20 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { listOrEmpty } from "@devtool/internal/json";
+import { shellLine } from "@devtool/internal/shell-line";
 import type { ExecuteDetails } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { listOrEmpty } from "./json.ts";
-
-/**
- * Returns words as a command line of a POSIX shell: those that a shell would
- * read in another way are quoted.
- */
-export function shellLine(words: readonly string[]): string {
-  return words
-    .map((word) =>
-      /^[\w@%+:,./-]+$/.test(word)
-        ? word
-        : `'${word.replaceAll("'", "'\\''")}'`,
-    )
-    .join(" ");
-}
 
 /**
  * Returns the command line that two arguments of a call make: a line or a list

@@ -5,7 +5,7 @@ import type {
   JsonValue,
   MessageShape,
 } from "@bufbuild/protobuf";
-import { isObject } from "./json.ts";
+import { isObject } from "@devtool/internal/json";
 import { decodeRfcJson } from "./rfc-json.ts";
 import { findField } from "./rfc-json-mistake.ts";
 import { quote, WireError } from "./wire-error.ts";

@@ -1,5 +1,5 @@
+import { withoutDeceiving } from "@devtool/internal/visible-text";
 import type { TaskCreated } from "./gen/devtool/v1alpha/task_event_pb.ts";
-import { withoutDeceiving } from "./visible-text.ts";
 
 /** Maximum length of a title, in characters (code points). */
 export const MAX_TITLE_LENGTH = 80;

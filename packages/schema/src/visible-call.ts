@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import { namedAnswers } from "./answer-name.ts";
 import {
   type ConfirmationRequest,
@@ -6,7 +7,6 @@ import {
   type ToolCall,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { unshownArguments } from "./shell-line.ts";
-import { oneLine, visibleText } from "./visible-text.ts";
 
 /** Maximum length of the name or description of an option, in characters. */
 const MAX_OPTION_LENGTH = 1000;

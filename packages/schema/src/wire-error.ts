@@ -1,4 +1,4 @@
-import { keepStart } from "./cut-text.ts";
+import { shorten } from "@devtool/internal/cut-text";
 /** Options of a `WireError`. */
 export interface WireErrorOptions extends ErrorOptions {
   /** The whole message, if it does not have the form "field value problem". */
@@ -77,12 +77,4 @@ export function quote(value: unknown): string {
   return shorten(
     typeof value === "string" ? value : (JSON.stringify(value) ?? ""),
   );
-}
-
-/**
- * Truncates a text for an error. The result has at most `maxLength` characters
- * (UTF-16 code units; default: 80), including the `…` at its end.
- */
-export function shorten(text: string, maxLength: number = 80): string {
-  return text.length > maxLength ? `${keepStart(text, maxLength - 1)}…` : text;
 }

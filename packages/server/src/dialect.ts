@@ -1,6 +1,7 @@
 // The public names of @devtool/server/dialect: what a form in which a server
 // shows its tasks is written with.
 
+export { loadOnce } from "@devtool/internal/load-once";
 export { withFieldNames } from "./errors.ts";
 export { agentKey } from "./handler/addressed-agent.ts";
 export { assertKnown, principalOf, tenantKey } from "./handler/caller.ts";
@@ -10,7 +11,6 @@ export {
   newTaskIdKey,
   type RequestHandler,
 } from "./handler/request-handler.ts";
-export { loadOnce } from "./stream/load-once.ts";
 export {
   type Dialect,
   type DialectServices,

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { shorten } from "@devtool/schema";
+import { shorten } from "@devtool/internal/cut-text";
 
 export { Code };
 

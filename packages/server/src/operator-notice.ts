@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { oneLine, quotedLines } from "@devtool/schema";
+import { oneLine, quotedLines } from "@devtool/internal/visible-text";
 
 /**
  * The maximum number of lines of an error in the log, including its causes and

@@ -2,9 +2,6 @@
 // command line and other tools of its operator.
 
 export { openStore } from "./assembly/open-store.ts";
-export { failpoint } from "./failpoint.ts";
-export { isInside, realPathOrMissing } from "./files/real-path.ts";
-export { replaceFile } from "./files/replace-file.ts";
 export { assertSafeExposure } from "./server-access.ts";
 export { copyStore } from "./store/copy-store.ts";
 export { SqliteTaskStore } from "./store/sqlite-task-store.ts";

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Transport } from "@connectrpc/connect";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import { cardSecurity, openAccess } from "./assembly/callers.ts";
 import type { InProcessOptions } from "./assembly/in-process.ts";
 import { Readiness } from "./assembly/readiness.ts";

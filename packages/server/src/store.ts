@@ -2,7 +2,6 @@
 // store, and what stores share.
 
 export { Code, DevtoolError, quoted } from "./errors.ts";
-export { failpoint } from "./failpoint.ts";
 export type {
   AgentSessionKey,
   AgentSessions,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { AcpPipe } from "@devtool/acp";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import { textOf } from "../../mutants.ts";
 
 /** What an agent of a test answers, and what it sends in its first turn. */

@@ -14,6 +14,7 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
+import { defined } from "@devtool/internal/json";
 import {
   type AuditRecord,
   emptyTask,
@@ -24,7 +25,6 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   createServer,
   type DevtoolServer,

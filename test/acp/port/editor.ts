@@ -14,7 +14,7 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { FrameChecker } from "./frames.ts";
 
 /** How an editor of a test behaves. */

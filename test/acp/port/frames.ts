@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 const path = createRequire(import.meta.url).resolve(

@@ -19,7 +19,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["store"],
         ["stream", "files"],
         ["operations"],
-        ["errors", "failpoint", "observer", "other-process"],
+        ["errors", "observer"],
       ],
     ],
     [
@@ -53,7 +53,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["policy-subject"],
         ["policy-engine", "pattern", "guarded-paths", "approval-storage"],
         ["shell"],
-        ["policy-error", "failpoint"],
+        ["policy-error"],
       ],
     ],
     [
@@ -80,7 +80,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
           "extension",
         ],
         ["sandbox", "seccomp-filter", "regular-file"],
-        ["sandbox-error", "failpoint"],
+        ["sandbox-error"],
       ],
     ],
   ]);
@@ -114,13 +114,19 @@ export const DIALECT_ENTRIES: ReadonlySet<string> = new Set([
   "server/src/seam.ts",
 ]);
 
+/** What of `@devtool/internal` needs nothing of Node. */
+const IN_BROWSERS =
+  /^@devtool\/internal\/(abortable|cut-text|error-words|exact-json|json|long-ids|shell-line|visible-text)$/;
+
 /** Which packages of ours and which others each package may import. */
 export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
-  ["schema", [/^@bufbuild\/protobuf(\/|$)/]],
+  ["internal", [/^@bufbuild\/protobuf$/, /^node:/]],
+  ["schema", [/^@bufbuild\/protobuf(\/|$)/, IN_BROWSERS]],
   [
     "client",
     [
       /^@devtool\/schema(\/|$)/,
+      IN_BROWSERS,
       /^@bufbuild\/protobuf(\/|$)/,
       /^@connectrpc\/connect(\/|$)/,
       /^eventsource-parser/,
@@ -143,12 +149,13 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ["console", [/^node:/]],
   ...["fake-gemini", "fake-model"].map((name): [string, RegExp[]] => [
     name,
-    [/^@devtool\/(coding-agent\/script|schema\/json|fake-model)$/, /^node:/],
+    [/^@devtool\/(coding-agent\/script|internal\/json|fake-model)$/, /^node:/],
   ]),
   [
     "conformance",
     [
       /^@devtool\/schema(\/|$)/,
+      IN_BROWSERS,
       /^@bufbuild\/protobuf(\/|$)/,
       /^@connectrpc\/connect(-node)?$/,
       /^eventsource-parser/,
@@ -157,36 +164,36 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   // What the server may not know are our other packages, above all agents; its
   // libraries are in its package.json.
-  ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/)/]],
+  ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/(?!internal\/))/]],
   // What plugs into the coding agent imports its seams, which have entries of
   // their own.
   [
     "gemini",
     [
-      /^@devtool\/schema(\/json)?$/,
+      /^@devtool\/schema$/,
       /^@devtool\/server\/agent$/,
       /^@devtool\/coding-agent\/model$/,
-      /^(?!@devtool\/)/,
+      /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
   [
     "mcp",
     [
-      /^@devtool\/schema(\/json)?$/,
+      /^@devtool\/schema$/,
       /^@devtool\/server\/agent$/,
       /^@devtool\/coding-agent\/tool$/,
-      /^(?!@devtool\/)/,
+      /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
   ...["openai", "anthropic"].map((name): [string, RegExp[]] => [
     name,
     [
-      /^@devtool\/schema(\/json)?$/,
+      /^@devtool\/schema$/,
       /^@devtool\/server\/agent$/,
       /^@devtool\/coding-agent\/model$/,
       // Its fake of the API only, below `testing`.
       /^@devtool\/fake-model$/,
-      /^(?!@devtool\/)/,
+      /^(?!@devtool\/(?!internal\/))/,
     ],
   ]),
   // Agents of others know the seam of the server; the port as an agent knows a
@@ -196,13 +203,17 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     [
       /^@devtool\/(schema|client)(\/|$)/,
       /^@devtool\/server\/agent$/,
-      /^(?!@devtool\/)/,
+      /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
   // A store knows the server's seam for stores.
   [
     "postgres",
-    [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/store$/, /^(?!@devtool\/)/],
+    [
+      /^@devtool\/schema(\/|$)/,
+      /^@devtool\/server\/store$/,
+      /^(?!@devtool\/(?!internal\/))/,
+    ],
   ],
   // An agent, and a dialect.
   [
@@ -210,7 +221,7 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     [
       /^@devtool\/schema(\/|$)/,
       /^@devtool\/server\/(agent|dialect)$/,
-      /^(?!@devtool\/)/,
+      /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
   [
@@ -218,13 +229,13 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     [
       /^@devtool\/(schema|policy|sandbox)(\/|$)/,
       /^@devtool\/server(\/agent)?$/,
-      /^(?!@devtool\/)/,
+      /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
   // For the owners of other agents: none of ours but the messages that files of
   // rules are.
-  ["policy", [/^@devtool\/schema(\/json)?$/, /^(?!@devtool\/)/]],
-  ["sandbox", [/^node:/]],
+  ["policy", [/^@devtool\/schema$/, /^(?!@devtool\/(?!internal\/))/]],
+  ["sandbox", [/^node:/, /^@devtool\/internal\//]],
 ]);
 
 export const SEAMS: ReadonlySet<string> = new Set([

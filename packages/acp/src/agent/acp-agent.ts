@@ -1,4 +1,4 @@
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import type { Agent } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpHost } from "./acp-host.ts";

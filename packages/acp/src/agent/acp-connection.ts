@@ -6,15 +6,12 @@ import type {
   ClientContext,
   InitializeResponse,
 } from "@agentclientprotocol/sdk";
-import { errorWords, keepStart, unmarkLongIds } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import {
-  abortable,
-  Code,
-  DevtoolError,
-  quoted,
-  VERSION,
-} from "@devtool/server/agent";
+import { abortable } from "@devtool/internal/abortable";
+import { keepStart } from "@devtool/internal/cut-text";
+import { errorWords } from "@devtool/internal/error-words";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { unmarkLongIds } from "@devtool/internal/long-ids";
+import { Code, DevtoolError, quoted, VERSION } from "@devtool/server/agent";
 import { withPlainError } from "../plain-error.ts";
 import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
 import { readMessages } from "./message-reader.ts";

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { Semaphore } from "@devtool/internal/semaphore";
 import {
   ApprovalMode,
   type SessionSettings,
@@ -18,7 +19,6 @@ import {
   type OfferedModel,
   type OpenAgent,
   quoted,
-  Semaphore,
   type Turn,
 } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";

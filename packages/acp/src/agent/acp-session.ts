@@ -3,17 +3,17 @@ import type {
   ContentBlock,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { oneLine } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import type { Arrivals } from "@devtool/server/agent";
+import { abortable } from "@devtool/internal/abortable";
+import type { Arrivals } from "@devtool/internal/arrivals";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import type { Semaphore } from "@devtool/internal/semaphore";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
-  abortable,
   assertWorkspaceInPlace,
   Code,
   DevtoolError,
   inheritedEnvironment,
   quoted,
-  type Semaphore,
   StdioProcess,
 } from "@devtool/server/agent";
 import type {

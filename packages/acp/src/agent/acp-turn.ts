@@ -2,21 +2,17 @@ import type {
   ContentBlock,
   CreateElicitationResponse,
 } from "@agentclientprotocol/sdk";
+import type { Arrivals } from "@devtool/internal/arrivals";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   findToolCallDetail,
-  oneLine,
   openToolCalls,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
-import type {
-  AgentEvent,
-  Arrivals,
-  PermissionPolicy,
-  Turn,
-} from "@devtool/server/agent";
+import type { AgentEvent, PermissionPolicy, Turn } from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
 import { CallBook } from "./call-book.ts";
 import { EarlierQuestions } from "./earlier-questions.ts";

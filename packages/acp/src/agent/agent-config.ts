@@ -1,5 +1,5 @@
 import type { SetSessionConfigOptionResponse } from "@agentclientprotocol/sdk";
-import { stringOrEmpty } from "@devtool/schema/json";
+import { stringOrEmpty } from "@devtool/internal/json";
 import {
   Code,
   DevtoolError,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { stringOrEmpty } from "@devtool/internal/json";
 import {
   findToolCall,
   findToolCallPart,
@@ -7,7 +8,6 @@ import {
   type Task,
   ToolCallStage,
 } from "@devtool/schema";
-import { stringOrEmpty } from "@devtool/schema/json";
 import { DescribedCall, type TerminalOutput } from "./described-call.ts";
 import { TurnCall } from "./turn-call.ts";
 

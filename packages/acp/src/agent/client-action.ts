@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 
 /**
  * An action that the client performs for the agent: on a file, or a command.

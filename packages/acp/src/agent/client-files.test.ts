@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentConnection, agent, client } from "@agentclientprotocol/sdk";
-import { Semaphore } from "@devtool/server/agent";
+import { Semaphore } from "@devtool/internal/semaphore";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClientGate } from "./client-action.ts";
 import { ClientFiles } from "./client-files.ts";

@@ -1,14 +1,10 @@
 import { constants } from "node:fs";
 import { access, type FileHandle, lstat, open } from "node:fs/promises";
 import type { ClientApp } from "@agentclientprotocol/sdk";
-import {
-  Code,
-  DevtoolError,
-  failpoint,
-  quoted,
-  replaceFile,
-  type Semaphore,
-} from "@devtool/server/agent";
+import { failpoint } from "@devtool/internal/failpoint";
+import { replaceFile } from "@devtool/internal/replace-file";
+import type { Semaphore } from "@devtool/internal/semaphore";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { ClientMethods } from "./acp-agent-options.ts";
 import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";

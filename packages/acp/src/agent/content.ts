@@ -1,6 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { type File, FileSchema, type Part, PartSchema } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
 /**
  * Returns the text of a content block; for any other block, a line that says

@@ -1,5 +1,13 @@
 import { basename } from "node:path";
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { keepEnd } from "@devtool/internal/cut-text";
+import {
+  defined,
+  isObject,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import {
   type ConfirmationRequest,
   commandLine,
@@ -7,20 +15,11 @@ import {
   type FileDiff,
   FileDiffSchema,
   GenericDetailsSchema,
-  keepEnd,
   McpDetailsSchema,
-  oneLine,
   structFromJson,
   type ToolOutput,
   unshownArguments,
-  visibleText,
 } from "@devtool/schema";
-import {
-  defined,
-  isObject,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
 import { pathText, unifiedDiff } from "./change-text.ts";
 import { blockOf, isUsableBlock, textOfBlock } from "./content.ts";
 import { wordsOf } from "./form-field.ts";

@@ -1,5 +1,14 @@
 import type { CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import { pageAddress } from "@devtool/internal/page-address";
 import {
   answerText,
   ConfirmationOptionSchema,
@@ -8,20 +17,12 @@ import {
   idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
-  quoteInexactNumbers,
   type Task,
   type ToolCallConfirmation,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import {
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  parseJsonOrUndefined,
-  stringOrEmpty,
-} from "@devtool/schema/json";
-import { type CallUpdate, pageAddress } from "@devtool/server/agent";
+import type { CallUpdate } from "@devtool/server/agent";
 import { choicesOf, describeField, fieldValue, wordsOf } from "./form-field.ts";
 
 /**

@@ -4,8 +4,9 @@ import type {
   McpCapabilities,
   NewSessionResponse,
 } from "@agentclientprotocol/sdk";
-import { type McpServer, oneLine } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import type { McpServer } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpConnection } from "./acp-connection.ts";

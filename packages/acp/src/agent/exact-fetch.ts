@@ -1,8 +1,5 @@
-import {
-  markLongIds,
-  quoteInexactNumbers,
-  unmarkLongIds,
-} from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { markLongIds, unmarkLongIds } from "@devtool/internal/long-ids";
 import { DATA } from "./message-reader.ts";
 
 /**

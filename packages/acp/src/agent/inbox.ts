@@ -4,9 +4,11 @@ import type {
   RequestPermissionOutcome,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { keepStart, type ToolCallConfirmation } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { Arrivals, Code, DevtoolError } from "@devtool/server/agent";
+import { Arrivals } from "@devtool/internal/arrivals";
+import { keepStart } from "@devtool/internal/cut-text";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import type { ToolCallConfirmation } from "@devtool/schema";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import { UPDATE } from "./acp-connection.ts";
 import {
   ACTION_OPTIONS,

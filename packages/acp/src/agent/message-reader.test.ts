@@ -1,4 +1,4 @@
-import { unmarkLongIds } from "@devtool/schema";
+import { unmarkLongIds } from "@devtool/internal/long-ids";
 import { describe, expect, it } from "vitest";
 import { readMessages } from "./message-reader.ts";
 

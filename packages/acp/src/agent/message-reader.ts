@@ -1,18 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import type { JsonValue } from "@bufbuild/protobuf";
-import {
-  assertJsonBudget,
-  markLongIds,
-  oneLine,
-  quoteInexactNumbers,
-} from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
 import {
   isObject,
   objectOrEmpty,
   parseJsonOrUndefined,
-} from "@devtool/schema/json";
-import { type JsonLine, JsonLines, LineReader } from "@devtool/server/agent";
+} from "@devtool/internal/json";
+import { type JsonLine, JsonLines } from "@devtool/internal/json-lines";
+import { markLongIds } from "@devtool/internal/long-ids";
+import { oneLine } from "@devtool/internal/visible-text";
+import { assertJsonBudget } from "@devtool/schema";
+import { LineReader } from "@devtool/server/agent";
 import type { AcpLimits } from "./acp-agent-options.ts";
 
 /** The time in which messages are counted, in milliseconds. */

@@ -3,6 +3,7 @@ import type {
   RequestPermissionOutcome,
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
+import { defined, objectOrEmpty } from "@devtool/internal/json";
 import {
   answerName,
   type ConfirmationOption,
@@ -13,7 +14,6 @@ import {
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
 } from "@devtool/schema";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { wordsOf } from "./form-field.ts";
 
 /**

@@ -1,16 +1,16 @@
 import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { Arrivals } from "@devtool/internal/arrivals";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   type ConfirmationOption,
   findToolCallDetail,
   OPTION_CANCEL,
-  oneLine,
   ToolCallStage,
 } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import type {
   AgentEvent,
-  Arrivals,
   CallUpdate,
   PermissionPolicy,
   Turn,

@@ -1,15 +1,15 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
-  type SlashCommand,
-  SlashCommandArgumentSchema,
-  SlashCommandSchema,
-} from "@devtool/schema";
-import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import {
+  type SlashCommand,
+  SlashCommandArgumentSchema,
+  SlashCommandSchema,
+} from "@devtool/schema";
 
 /**
  * Returns the commands of an `available_commands_update`: a name of several

@@ -1,5 +1,5 @@
 import type { Stream } from "@agentclientprotocol/sdk";
-import { markLongIds } from "@devtool/schema";
+import { markLongIds } from "@devtool/internal/long-ids";
 import { isRounded, LONG_ID_REFUSAL } from "../long-id.ts";
 import type { AcpPipe } from "./acp-agent-options.ts";
 

@@ -8,11 +8,11 @@ import type {
   TerminalExitStatus,
   TerminalOutputResponse,
 } from "@agentclientprotocol/sdk";
-import { shellLine } from "@devtool/schema";
+import { failpoint } from "@devtool/internal/failpoint";
+import { shellLine } from "@devtool/internal/shell-line";
 import {
   Code,
   DevtoolError,
-  failpoint,
   inheritedEnvironment,
   quoted,
 } from "@devtool/server/agent";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { create, equals, toJson } from "@bufbuild/protobuf";
+import { canonicalJson, defined } from "@devtool/internal/json";
 import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
@@ -15,7 +16,6 @@ import {
   ToolCallStatus,
   ToolOutputSchema,
 } from "@devtool/schema";
-import { canonicalJson, defined } from "@devtool/schema/json";
 import {
   type CallUpdate,
   changedDetail,

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import type { AgentEvent } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RecordedCalls } from "../testing/recorded-calls.ts";

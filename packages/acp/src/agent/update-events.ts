@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import {
   AgentThoughtSchema,
   ArtifactSchema,
@@ -9,7 +10,6 @@ import {
   structFromJson,
   UsageSchema,
 } from "@devtool/schema";
-import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   type AgentEvent,
   type CallUpdate,

@@ -1,10 +1,11 @@
+import type { Arrivals } from "@devtool/internal/arrivals";
 import {
   answerText,
   OPTION_CANCEL,
   type Task,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import type { AgentEvent, Arrivals, Turn } from "@devtool/server/agent";
+import type { AgentEvent, Turn } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import { calls } from "./update-events.ts";

@@ -1,11 +1,11 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { isInside } from "@devtool/internal/real-path";
 import {
   assertWorkspaceInPlace,
   Code,
   DevtoolError,
-  isInside,
   quoted,
 } from "@devtool/server/agent";
 

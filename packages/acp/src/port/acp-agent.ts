@@ -17,8 +17,9 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { ApprovalMode, oneLine, type Task } from "@devtool/schema";
-import { defined, stringOrEmpty } from "@devtool/schema/json";
+import { defined, stringOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import { ApprovalMode, type Task } from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import { isFollowed, type Port } from "./port.ts";

@@ -5,14 +5,14 @@ import type {
   ToolCallLocation,
   ToolKind,
 } from "@agentclientprotocol/sdk";
+import { defined } from "@devtool/internal/json";
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   type FileDiff,
   type ToolCall,
   ToolCallStatus,
   visibleCall,
-  visibleText,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 
 /** A tool call as ACP shows it. */
 export interface CallView {

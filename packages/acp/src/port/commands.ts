@@ -1,6 +1,7 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
-import { oneLine, type SlashCommand } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import type { SlashCommand } from "@devtool/schema";
 
 /**
  * Returns slash commands as ACP lists them: a command below another has both

@@ -8,14 +8,9 @@ import {
   type JsonObject,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
-import {
-  dataText,
-  oneLine,
-  type Part,
-  PartSchema,
-  takesMode,
-} from "@devtool/schema";
-import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 
 /**

@@ -4,12 +4,8 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { ConnectError } from "@connectrpc/connect";
-import {
-  ErrorContextSchema,
-  type McpServer,
-  oneLine,
-  visibleText,
-} from "@devtool/schema";
+import { oneLine, visibleText } from "@devtool/internal/visible-text";
+import { ErrorContextSchema, type McpServer } from "@devtool/schema";
 import type { Port } from "./port.ts";
 
 /** The dependencies of `EditorServers`. */

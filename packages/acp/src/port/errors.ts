@@ -1,6 +1,6 @@
 import { RequestError } from "@agentclientprotocol/sdk";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 
 /** The JSON-RPC error codes of ACP that this agent sends. */
 export const RPC_CODE = {

@@ -1,4 +1,4 @@
-import { markLongIds, unmarkLongIds } from "@devtool/schema";
+import { markLongIds, unmarkLongIds } from "@devtool/internal/long-ids";
 
 /** The streams of an ACP connection: one JSON object a line. */
 export interface ByteStreams {

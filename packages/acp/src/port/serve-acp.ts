@@ -6,7 +6,7 @@ import {
   ndJsonStream,
   type Stream,
 } from "@agentclientprotocol/sdk";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { isRounded, LONG_ID_REFUSAL } from "../long-id.ts";
 import { withPlainError } from "../plain-error.ts";
 import { AcpAgent } from "./acp-agent.ts";

@@ -6,8 +6,9 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { DevtoolClient } from "@devtool/client";
-import { oneLine, Role, type Task } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import { Role, type Task } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 
 /** Maximum length of a title in characters. */

@@ -6,12 +6,13 @@ import {
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   CommandExecutionStatus,
   emptyTask,
   isTerminal,
   MessageSchema,
-  oneLine,
   type Part,
   Role,
   type SendMessageRequest,
@@ -20,7 +21,6 @@ import {
   type SlashCommand,
   type Task,
 } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { availableCommands, readCommandLine } from "./commands.ts";
 import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";

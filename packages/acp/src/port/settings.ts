@@ -4,13 +4,9 @@ import type {
   SessionModeState,
 } from "@agentclientprotocol/sdk";
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import {
-  ApprovalMode,
-  type McpServer,
-  McpServerSchema,
-  oneLine,
-} from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import { ApprovalMode, type McpServer, McpServerSchema } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 import { isFollowed, type Port, type PortAgent } from "./port.ts";
 import type { SessionChoices } from "./session-choices.ts";

@@ -6,17 +6,17 @@ import {
   type DevtoolClient,
   pendingToolCalls,
 } from "@devtool/client";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   type Message,
   MessageSchema,
   OPTION_CANCEL,
-  oneLine,
   Role,
   type Task,
   TaskState,
   ToolCallSchema,
 } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { permissionOptions } from "./permission.ts";
 import type { SessionUpdates } from "./updates.ts";
 

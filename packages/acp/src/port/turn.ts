@@ -10,6 +10,7 @@ import {
   streamMessage,
   subscribeTask,
 } from "@devtool/client";
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   isAtRest,
   isInterrupted,
@@ -19,7 +20,6 @@ import {
   type Task,
   type TaskEvent,
   TaskState,
-  visibleText,
 } from "@devtool/schema";
 import { RPC_CODE } from "./errors.ts";
 import { type QuestionHost, TurnQuestions } from "./turn-questions.ts";

@@ -4,6 +4,8 @@ import type {
   PlanEntry,
   SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { defined, isObject } from "@devtool/internal/json";
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   type AgentThought,
   McpConnectionState,
@@ -17,9 +19,7 @@ import {
   type TaskEvent,
   TaskState,
   type ToolCall,
-  visibleText,
 } from "@devtool/schema";
-import { defined, isObject } from "@devtool/schema/json";
 import { type CallView, callView, changesOf } from "./call-view.ts";
 import { blocksFromParts, linkBlock } from "./content.ts";
 

@@ -1,5 +1,5 @@
 import { RequestRefused } from "@devtool/fake-model";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 
 /** An object of a request, as it came. */
 export type Fields = Readonly<Record<string, unknown>>;

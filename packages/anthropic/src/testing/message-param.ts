@@ -1,4 +1,4 @@
-import { stringOrEmpty } from "@devtool/schema/json";
+import { stringOrEmpty } from "@devtool/internal/json";
 import {
   checkList,
   checkObject,

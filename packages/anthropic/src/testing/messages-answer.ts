@@ -8,7 +8,7 @@ import {
   type PlannedCall,
   type StreamEncoder,
 } from "@devtool/fake-model";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 
 type Body = Readonly<Record<string, unknown>>;
 

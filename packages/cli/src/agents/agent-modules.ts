@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, extname, resolve } from "node:path";
 import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 import type { Agent } from "@devtool/server";
 import { importOwn } from "../own-module.ts";
 import type { AcpSource } from "./acp-agents.ts";

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import type { CodingServerOptions } from "@devtool/coding-agent";
+import { defined } from "@devtool/internal/json";
 import { createMcp } from "@devtool/mcp";
 import {
   ClientMcpServers,
   SandboxKind,
   type ServerConfig,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { authenticationSettings } from "../authentication.ts";
 import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/schema/json";
+import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/internal/json";
 import {
   cleanPath,
   findProgram,

@@ -7,6 +7,7 @@ import {
   type TaskSnapshot,
   type TaskView,
 } from "@devtool/client";
+import { defined } from "@devtool/internal/json";
 import {
   CommandExecutionStatus,
   isAtRest,
@@ -19,7 +20,6 @@ import {
   type QueuedMessage,
   type SlashCommand,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { readSlashLine } from "../slash-line.ts";
 import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";

@@ -1,4 +1,4 @@
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import { diffWordsWithSpace } from "diff";
 import type { Look, Paint } from "../render/style.ts";
 import { diffLook } from "../render/tool-call.ts";

@@ -1,4 +1,4 @@
-import { foldLines, hiddenLines } from "@devtool/schema";
+import { foldLines, hiddenLines } from "@devtool/internal/visible-text";
 import wrapAnsi from "wrap-ansi";
 import { GUTTER } from "../render/gutter.ts";
 

@@ -1,6 +1,6 @@
 import { appendFile, chmod, mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { parseJsonOrUndefined } from "@devtool/schema/json";
+import { parseJsonOrUndefined } from "@devtool/internal/json";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
 /** Maximum number of messages that are kept. */

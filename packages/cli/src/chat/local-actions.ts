@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DevtoolClient, TaskSnapshot } from "@devtool/client";
-import { oneLine, Role, stricterMode, visibleText } from "@devtool/schema";
+import { oneLine, visibleText } from "@devtool/internal/visible-text";
+import { Role, stricterMode } from "@devtool/schema";
 import {
   APPROVAL_MODES,
   approvalModeName,

@@ -1,4 +1,5 @@
-import { oneLine, type SlashCommand } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import type { SlashCommand } from "@devtool/schema";
 import type { ChosenSetting } from "../chosen-setting.ts";
 import type { ChatChoices } from "./chat-choices.ts";
 

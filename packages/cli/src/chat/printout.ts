@@ -1,4 +1,4 @@
-import { oneLine } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
 import stringWidth from "string-width";
 import { userMessage } from "../error-text.ts";
 import { type LineStyle, visible } from "../render/style.ts";

@@ -1,5 +1,6 @@
 import type { AskedToolCall } from "@devtool/client";
-import { OPTION_CANCEL, oneLine } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import { OPTION_CANCEL } from "@devtool/schema";
 import { type Choice, choicesFor, shortMenu, VIEW_ALL } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import { questionLines, toolCallLine } from "../render/tool-call.ts";

@@ -1,4 +1,5 @@
-import { keepStart, oneLine } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { oneLine } from "@devtool/internal/visible-text";
 import stringWidth from "string-width";
 import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";

@@ -3,7 +3,8 @@ import {
   type DevtoolClient,
   type SessionList,
 } from "@devtool/client";
-import { oneLine, TaskState, type TaskSummary } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import { TaskState, type TaskSummary } from "@devtool/schema";
 import { ageOf, messagesOf } from "../render/age.ts";
 import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";

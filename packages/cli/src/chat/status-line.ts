@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { oneLine, type Usage } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import type { Usage } from "@devtool/schema";
 import stringWidth from "string-width";
 
 /** The content of the status line. Empty fields are left out. */

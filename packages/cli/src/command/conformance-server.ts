@@ -7,7 +7,7 @@ import {
   runPushSuite,
   runServerSuite,
 } from "@devtool/conformance";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import { findServer, trustIn } from "../connection/connection.ts";
 import type { Io } from "../io.ts";
 import type { Play } from "./conformance-play.ts";

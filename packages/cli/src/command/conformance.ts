@@ -10,8 +10,8 @@ import {
   readKnownFailing,
   reportTable,
 } from "@devtool/conformance";
+import { defined } from "@devtool/internal/json";
 import { CaseReportSchema, ReportSchema } from "@devtool/schema/conformance";
-import { defined } from "@devtool/schema/json";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";

@@ -9,9 +9,9 @@ import {
   createClient,
 } from "@connectrpc/connect";
 import { bearerInterceptor } from "@devtool/client";
+import { failpoint } from "@devtool/internal/failpoint";
+import { defined } from "@devtool/internal/json";
 import { BrowserAccessService, type BrowserSession } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
-import { failpoint } from "@devtool/server/operator";
 import {
   type ConnectionOptions,
   requireServer,

@@ -7,7 +7,8 @@ import {
   SeenEvents,
   verifyNotification,
 } from "@devtool/client/webhook";
-import { oneLine, PushFormat } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import { PushFormat } from "@devtool/schema";
 import {
   type ConnectionOptions,
   connect,

@@ -1,16 +1,16 @@
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { textMessage } from "@devtool/client";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   emptyTask,
   isInterrupted,
-  oneLine,
   type Part,
   reduceTask,
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import {
   attachedBytes,

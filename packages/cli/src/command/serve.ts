@@ -9,8 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import { codexQueues } from "@devtool/codex/queues";
 import { codingAgent } from "@devtool/coding-agent";
+import { defined } from "@devtool/internal/json";
 import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   createServer,
   type DevtoolServer,

@@ -1,6 +1,6 @@
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   CommandExecutionStatus,
-  oneLine,
   type SlashCommand,
   ToolCallStatus,
   toolCallsOf,

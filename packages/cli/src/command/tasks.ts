@@ -1,7 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { oneLine, TaskState, TaskSummarySchema } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import { TaskState, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, isTerminal, writeLine } from "../io.ts";

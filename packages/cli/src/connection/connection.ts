@@ -5,8 +5,8 @@ import {
   type DevtoolClient,
   type ResumeOptions,
 } from "@devtool/client";
-import { oneLine } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import { userMessage } from "../error-text.ts";
 import { errorMessage } from "../errors.ts";
 import { type Io, writeLine } from "../io.ts";

@@ -2,8 +2,8 @@ import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
-import { failpoint } from "@devtool/server/operator";
 import { errorCode } from "../errors.ts";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 

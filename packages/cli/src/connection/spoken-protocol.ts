@@ -4,9 +4,9 @@ import {
   createClient,
   type Transport,
 } from "@connectrpc/connect";
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import { findExtension, TaskService } from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { Address } from "./address.ts";
 import { isNotConnected, urlProblem } from "./url-problem.ts";
 

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { foldLines, hiddenLines } from "@devtool/schema";
+import { foldLines, hiddenLines } from "@devtool/internal/visible-text";
 
 /** The size of the terminal. An unknown size sets no limit. */
 export interface Screen {

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { IN_EMOJI } from "@devtool/schema";
+import { IN_EMOJI } from "@devtool/internal/visible-text";
 import { type Io, isTerminal } from "../io.ts";
 
 /** Text styles. */

@@ -1,9 +1,5 @@
-import {
-  oneLine,
-  type ToolCall,
-  ToolCallStatus,
-  visibleText,
-} from "@devtool/schema";
+import { oneLine, visibleText } from "@devtool/internal/visible-text";
+import { type ToolCall, ToolCallStatus } from "@devtool/schema";
 import { gutterLines, type Screen } from "./gutter.ts";
 import { type Look, type Paint, visible } from "./style.ts";
 

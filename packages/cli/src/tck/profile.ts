@@ -1,4 +1,4 @@
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import type { ServerOptions, ServerSettings } from "@devtool/server";
 
 /**

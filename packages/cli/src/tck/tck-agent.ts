@@ -1,13 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { abortable } from "@devtool/internal/abortable";
+import { keepStart } from "@devtool/internal/cut-text";
 import {
   type ArtifactUpdate,
-  keepStart,
   type Message,
   Role,
   TaskState,
   takesMode,
 } from "@devtool/schema";
-import { type Agent, type AgentEvent, abortable } from "@devtool/server/agent";
+import type { Agent, AgentEvent } from "@devtool/server/agent";
 import {
   ASK,
   BEHAVIOURS,

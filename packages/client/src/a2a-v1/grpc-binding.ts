@@ -1,8 +1,8 @@
 import { toJson } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { defined } from "@devtool/internal/json";
 import { SEQUENCE_URI } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { CallHeaders } from "../a2a/endpoint.ts";
 import { errorFromGrpc } from "../a2a/errors.ts";
 import {

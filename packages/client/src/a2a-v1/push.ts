@@ -1,5 +1,6 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { objectOrEmpty } from "@devtool/internal/json";
 import {
   type PushConfig,
   PushConfigSchema,
@@ -11,7 +12,6 @@ import {
   pushConfigFromA2a,
   pushConfigToA2a,
 } from "@devtool/schema/a2a-v1";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { decodeEach } from "../a2a/decode-readable.ts";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { type A2aBinding, callStrictly } from "./binding.ts";

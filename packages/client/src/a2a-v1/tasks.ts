@@ -1,4 +1,5 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { defined, objectOrEmpty } from "@devtool/internal/json";
 import {
   type ListTasksRequest,
   type ListTasksResponse,
@@ -17,7 +18,6 @@ import {
   stateFromA2a,
   stateToA2a,
 } from "@devtool/schema/a2a-v1";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "../a2a/decode-readable.ts";
 import { rowsOf } from "../a2a/plain-list.ts";
 import type { Answer, Frame } from "../a2a/rpc-endpoint.ts";

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { objectOrEmpty } from "@devtool/internal/json";
 import {
   decodeRfcJson,
   findExtension,
@@ -16,7 +17,6 @@ import {
   decodeA2aJson,
 } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { agentUrl } from "./agent-url.ts";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";

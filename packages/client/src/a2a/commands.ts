@@ -1,5 +1,6 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { defined } from "@devtool/internal/json";
 import {
   decodeRfcJson,
   ExecuteSlashCommandRequestSchema,
@@ -14,7 +15,6 @@ import {
   WireError,
 } from "@devtool/schema";
 import { settingsMetadata } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
 import { decodeTold } from "./decode-readable.ts";
 import type { EndpointOptions } from "./endpoint.ts";
 import type { RpcEndpoint } from "./rpc-endpoint.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { mistyped, WireError } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import type { EndpointOptions } from "./endpoint.ts";
 import { unreadableAnswer } from "./wire.ts";
 

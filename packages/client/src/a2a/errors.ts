@@ -6,7 +6,14 @@ import {
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, ErrorContextSchema, keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import { decodeRfcJson, ErrorContextSchema } from "@devtool/schema";
 import {
   type BadRequest,
   BadRequestSchema,
@@ -14,12 +21,6 @@ import {
   ErrorInfoSchema,
 } from "@devtool/schema/a2a-v1";
 import { errorFromRest, JsonRpcCode } from "@devtool/schema/a2a-v03";
-import {
-  listOrEmpty,
-  objectOrEmpty,
-  parseJsonOrUndefined,
-  stringOrEmpty,
-} from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import { decodeAnswer } from "./wire.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
+import { defined, parseJsonOrUndefined } from "@devtool/internal/json";
 import type { HttpCall } from "@devtool/schema/a2a-v1";
-import { defined, parseJsonOrUndefined } from "@devtool/schema/json";
 import {
   type CallHeaders,
   type EndpointOptions,

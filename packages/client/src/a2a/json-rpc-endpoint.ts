@@ -1,9 +1,10 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { decodeRfcJson } from "@devtool/schema";
 import { JsonRpcCode, JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
-import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import {
   type CallHeaders,

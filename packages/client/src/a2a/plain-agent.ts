@@ -1,5 +1,11 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import {
   type Artifact,
   isAtRest,
   type Message,
@@ -21,12 +27,6 @@ import {
   extensionMetadata,
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
-import {
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
 import type { ContentPayload, TaskContent } from "./task-content.ts";
 
 /**

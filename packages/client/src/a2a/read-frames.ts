@@ -1,4 +1,6 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import {
   isAtRest,
   isTerminal,
@@ -12,8 +14,6 @@ import {
   extensionMetadata,
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
-import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { abortable } from "../abortable.ts";
 import { decodeReadable } from "./decode-readable.ts";
 import {
   completeFrame,

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 import {
   type EventSourceMessage,
   EventSourceParserStream,

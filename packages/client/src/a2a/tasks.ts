@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { defined, objectOrEmpty } from "@devtool/internal/json";
 import {
   ApprovalMode,
   type Message,
@@ -20,7 +21,6 @@ import {
   sessionMetadata,
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { type KnownTask, KnownTasks } from "./known-tasks.ts";

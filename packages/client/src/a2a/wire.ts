@@ -1,7 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { keepStart, quoteInexactNumbers, WireError } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
+import { keepStart } from "@devtool/internal/cut-text";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { isObject } from "@devtool/internal/json";
+import { WireError } from "@devtool/schema";
 import { ParseError } from "eventsource-parser/stream";
 
 /**

@@ -1,6 +1,6 @@
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { isAtRest } from "@devtool/schema";
 import { decodeState } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { backOff } from "../resume.ts";
 import type { Answer, Frame } from "./rpc-endpoint.ts";
 import type { TaskCalls } from "./task-calls.ts";

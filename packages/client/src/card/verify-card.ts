@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { canonicalCard } from "@devtool/schema/a2a-v1";
-import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import {
   base64url,
   createLocalJWKSet,

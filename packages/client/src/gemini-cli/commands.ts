@@ -6,6 +6,8 @@ import {
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { defined } from "@devtool/internal/json";
 import {
   CommandExecutionStatus,
   decodeRfcText,
@@ -13,7 +15,6 @@ import {
   ExecuteSlashCommandRequestSchema,
   isAwaitingApproval,
   openToolCalls,
-  quoteInexactNumbers,
   type RunSlashCommandRequest,
   type SlashCommandService,
   TaskEventSchema,
@@ -25,7 +26,6 @@ import {
   encodeGeminiCliSettings,
   GeminiCliSettingsSchema,
 } from "@devtool/schema/gemini-cli";
-import { defined } from "@devtool/schema/json";
 import { readCommands } from "../a2a/commands.ts";
 import { readText } from "../a2a/response-text.ts";
 import { isEventStream } from "../a2a/server-sent-events.ts";

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, parseJson, quoteInexactNumbers } from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { decodeRfcJson, parseJson } from "@devtool/schema";
 import { ErrorResponseSchema } from "@devtool/schema/gemini-cli";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";

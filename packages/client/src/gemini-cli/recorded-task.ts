@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
 import {
   emptyTask,
   isTerminal,
@@ -7,7 +8,6 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import { decodeGeminiCliFrame } from "@devtool/schema/gemini-cli";
-import { abortable } from "../abortable.ts";
 
 /**
  * The events of a task that a transport has received. The server does not

@@ -1,5 +1,6 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import {
   decodeRfcJson,
   emptyTask,
@@ -24,7 +25,6 @@ import {
   type TaskInfo,
   TaskInfoSchema,
 } from "@devtool/schema/gemini-cli";
-import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { decodeReadable, decodeTold } from "../a2a/decode-readable.ts";
 import { assertPlainList, rowsOf } from "../a2a/plain-list.ts";
 import type { Frame } from "../a2a/rpc-endpoint.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import type { Artifact, Task, TaskEvent, ToolCall } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 
 /**
  * A step of an agent's plan.

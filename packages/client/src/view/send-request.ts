@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   type AgentSettingsSchema,
   MessageSettingsSchema,
@@ -7,7 +8,6 @@ import {
   SendMessageRequestSchema,
   type SessionSettingsSchema,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { textMessage } from "../confirmation.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { abortable } from "@devtool/internal/abortable";
 import {
   endsExchange,
   isAtRest,
@@ -10,7 +11,6 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
-import { abortable } from "../abortable.ts";
 import { assertEncodable } from "../assert-encodable.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";

@@ -1,5 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { abortable } from "@devtool/internal/abortable";
 import {
   isAtRest,
   isTerminal,
@@ -7,7 +8,6 @@ import {
   PartSchema,
   type SendMessageRequest,
 } from "@devtool/schema";
-import { abortable } from "../abortable.ts";
 import { confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import type { ResumeOptions } from "../resume.ts";

@@ -1,16 +1,13 @@
 import { fromJson } from "@bufbuild/protobuf";
-import {
-  quoteInexactNumbers,
-  type TaskEvent,
-  TaskEventSchema,
-} from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import {
   decodeA2aJson,
   frameFromA2a,
   StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
 import { decodeStreamFrame } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { type Notification, NotificationError } from "./verify-notification.ts";
 
 /**

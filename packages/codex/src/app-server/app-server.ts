@@ -3,26 +3,25 @@ import {
   setImmediate as nextTurn,
 } from "node:timers/promises";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
+import { errorWords } from "@devtool/internal/error-words";
 import {
-  assertJsonBudget,
-  errorWords,
-  markLongIds,
-  oneLine,
   quoteInexactNumbers,
   replaceLoneSurrogates,
-  unmarkLongIds,
-} from "@devtool/schema";
+} from "@devtool/internal/exact-json";
 import {
   isObject,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
+import { JsonLines } from "@devtool/internal/json-lines";
+import { markLongIds, unmarkLongIds } from "@devtool/internal/long-ids";
+import { oneLine } from "@devtool/internal/visible-text";
+import { assertJsonBudget } from "@devtool/schema";
 import {
-  abortable,
   Code,
   DevtoolError,
-  JsonLines,
   LineReader,
   type StdioCommand,
   StdioProcess,

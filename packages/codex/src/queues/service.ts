@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import { mergeReady } from "@devtool/internal/merge";
 import type { SessionService } from "@devtool/schema/codex";
-import { mergeReady } from "@devtool/server/agent";
 import type { RequestHandler } from "@devtool/server/dialect";
 import { SessionStream } from "./session-stream.ts";
 

@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   type ConfirmationOption,
   type ConfirmationRequest,
@@ -11,7 +12,6 @@ import {
   type ToolCall,
   ToolCallStatus,
   type Usage,
-  visibleText,
 } from "@devtool/schema";
 import {
   CallOutcome,

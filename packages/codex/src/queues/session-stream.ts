@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import { abortable } from "@devtool/internal/abortable";
 import {
   CancelTaskRequestSchema,
   isAtRest,
@@ -17,7 +18,7 @@ import {
   SessionEventSchema,
   type Submission,
 } from "@devtool/schema/codex";
-import { abortable, Code, DevtoolError, invalid } from "@devtool/server/agent";
+import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import { findTask, type RequestHandler } from "@devtool/server/dialect";
 import { errorEvent, inClientsWords, OPS } from "./errors.ts";
 import { isAfter, type Place, parsePlace } from "./place.ts";

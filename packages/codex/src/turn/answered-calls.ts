@@ -1,3 +1,4 @@
+import { canonicalJson } from "@devtool/internal/json";
 import {
   confirmationsOf,
   findToolCall,
@@ -7,7 +8,6 @@ import {
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
 import type { Approval } from "./approval.ts";
 import { approvalDigest } from "./call-book.ts";

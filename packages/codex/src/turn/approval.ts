@@ -1,5 +1,14 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import { shellLine } from "@devtool/internal/shell-line";
+import { oneLine } from "@devtool/internal/visible-text";
+import {
   type ConfirmationOption,
   ConfirmationOptionSchema,
   type ConfirmationRequest,
@@ -12,16 +21,7 @@ import {
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ONCE,
   OPTION_REJECT,
-  oneLine,
-  shellLine,
 } from "@devtool/schema";
-import {
-  defined,
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
 import type { PermissionRequest } from "@devtool/server/agent";
 import { type FileChange, unifiedDiff } from "./file-change.ts";
 import { elementsOf, wordsOf } from "./odd-value.ts";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { create, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { canonicalJson } from "@devtool/internal/json";
 import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
@@ -12,7 +13,6 @@ import {
   ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
 import {
   type AgentEvent,
   type CallUpdate,

@@ -1,21 +1,21 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { Arrivals } from "@devtool/internal/arrivals";
+import {
+  canonicalJson,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   type ApprovalMode,
   findToolCall,
   isEnded,
-  oneLine,
   structFromJson,
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
 import {
-  canonicalJson,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
-import {
   type AgentEvent,
-  Arrivals,
   Code,
   DevtoolError,
   type PermissionPolicy,

@@ -1,9 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { isInside } from "@devtool/internal/real-path";
 import { type FileDiff, FileDiffSchema } from "@devtool/schema";
-import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { isInside } from "@devtool/server/agent";
 import { elementsOf } from "./odd-value.ts";
 
 /** The maximum size of a file that is read to show a change, in bytes. */

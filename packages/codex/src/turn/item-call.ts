@@ -1,10 +1,10 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { defined, isObject, objectOrEmpty } from "@devtool/internal/json";
 import {
   structFromJson,
   ToolCallStatus,
   ToolOutputSchema,
 } from "@devtool/schema";
-import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
 import { quoted, toolFailure } from "@devtool/server/agent";
 import { CANCELLED, type CallEnd } from "./call-book.ts";
 import {

@@ -1,13 +1,13 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { keepStart } from "@devtool/internal/cut-text";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import {
   ArtifactUpdateSchema,
   type FileDiff,
-  keepStart,
   NoticeSchema,
   ToolOutputSchema,
   UsageSchema,
 } from "@devtool/schema";
-import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { type AgentEvent, quoted } from "@devtool/server/agent";
 import { MCP_STATUS } from "../app-server/app-server.ts";
 import type { CallBook } from "./call-book.ts";

@@ -1,4 +1,4 @@
-import { keepEnd } from "@devtool/schema";
+import { keepEnd } from "@devtool/internal/cut-text";
 
 /** The number of characters that are shown, from the end. */
 const MAX_LENGTH = 16 * 1024;

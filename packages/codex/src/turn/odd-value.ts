@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 
 /**
  * Returns a text that Codex sent, or the JSON of what stands in its place, so

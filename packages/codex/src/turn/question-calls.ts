@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { defined, stringOrEmpty } from "@devtool/internal/json";
 import {
   answerText,
   isEnded,
@@ -7,7 +8,6 @@ import {
   type ToolCallConfirmation,
   ToolCallStatus,
 } from "@devtool/schema";
-import { defined, stringOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, Turn } from "@devtool/server/agent";
 import type { Approval } from "./approval.ts";
 import type { CallBook, CallEnd } from "./call-book.ts";

@@ -1,11 +1,11 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { stringOrEmpty } from "@devtool/internal/json";
 import {
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   OPTION_REJECT,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import { stringOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import type { AnsweredCalls } from "./answered-calls.ts";

@@ -1,6 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { stringOrEmpty } from "@devtool/internal/json";
 import { type AgentThought, AgentThoughtSchema } from "@devtool/schema";
-import { stringOrEmpty } from "@devtool/schema/json";
 import { elementsOf, wordsOf } from "./odd-value.ts";
 
 /** The `reasoning` items of a turn, from their pieces to thoughts. */

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import {
   McpDetailsSchema,
   OPTION_CANCEL,
@@ -6,7 +7,6 @@ import {
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import {
   approvalOf,
   type CallApproval,

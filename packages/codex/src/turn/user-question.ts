@@ -1,16 +1,13 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import {
-  OPTION_CANCEL,
-  OPTION_PROCEED_ONCE,
-  quoteInexactNumbers,
-} from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
 import {
   isObject,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
-import { pageAddress } from "@devtool/server/agent";
+} from "@devtool/internal/json";
+import { pageAddress } from "@devtool/internal/page-address";
+import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
 import { type Approval, approvalOf, choice, generic } from "./approval.ts";
 import { elementsOf, wordsOf } from "./odd-value.ts";
 

@@ -1,3 +1,4 @@
+import { failpoint } from "@devtool/internal/failpoint";
 import type { PolicyEngine } from "@devtool/policy";
 import { type Message, openToolCalls, Role, type Task } from "@devtool/schema";
 import {
@@ -6,7 +7,6 @@ import {
   Code,
   changedDetail,
   DevtoolError,
-  failpoint,
   type OperationEnd,
   type Turn,
 } from "@devtool/server/agent";

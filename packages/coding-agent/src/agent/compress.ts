@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { keepStart } from "@devtool/internal/cut-text";
 import {
   confirmationsOf,
-  keepStart,
   type Message,
   Role,
   type Summary,

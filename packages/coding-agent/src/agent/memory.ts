@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isInside } from "@devtool/internal/real-path";
 import { isPlaceholder } from "@devtool/sandbox";
-import { isInside } from "@devtool/server/agent";
 import { clientError } from "../client-error.ts";
 import { Workspace } from "../tool/workspace.ts";
 import {

@@ -1,6 +1,6 @@
 import { create, equals } from "@bufbuild/protobuf";
+import { keepStart } from "@devtool/internal/cut-text";
 import {
-  keepStart,
   McpConnectionState,
   NoticeSchema,
   type SessionTools,

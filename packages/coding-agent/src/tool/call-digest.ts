@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { create, toJson } from "@bufbuild/protobuf";
+import { canonicalJson, defined } from "@devtool/internal/json";
 import { ConfirmationRequestSchema, type ToolCall } from "@devtool/schema";
-import { canonicalJson, defined } from "@devtool/schema/json";
 import type { ToolInvocation } from "./tool.ts";
 
 /**

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   type ConfirmationOption,
   ConfirmationOptionSchema,
@@ -12,7 +13,6 @@ import {
   OPTION_PROCEED_ONCE,
   type ToolCall,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 
 /**
  * Lists the answers that make sense for a call that needs approval, in display

@@ -1,6 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { GenericDetailsSchema, oneLine } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
+import { GenericDetailsSchema } from "@devtool/schema";
 import type { Tool, ToolDeclaration } from "./tool.ts";
 import { outputResult, textResult } from "./tool-result.ts";
 

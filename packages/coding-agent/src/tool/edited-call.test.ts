@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import type { PolicyDecision, PolicyEngine } from "@devtool/policy";
 import {
   findToolCall,
@@ -15,7 +16,6 @@ import {
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   type CallUpdate,
   Code,

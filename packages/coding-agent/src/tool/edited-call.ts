@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { defined, isObject, listOrEmpty } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   findToolCallDetail,
-  oneLine,
   openToolCalls,
   type ToolCall,
 } from "@devtool/schema";
-import { defined, isObject, listOrEmpty } from "@devtool/schema/json";
 import {
   type ArgumentsEdit,
   Code,

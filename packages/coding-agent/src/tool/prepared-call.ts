@@ -1,4 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import type {
   PolicyDecision,
   PolicyEngine,
@@ -9,14 +11,12 @@ import {
   ConfirmationRequestSchema,
   type EditRecord,
   type ErrorDetails,
-  oneLine,
   type Task,
   type ToolCall,
   type ToolCallConfirmation,
   type ToolCallDetail,
   ToolCallStatus,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   type CallUpdate,
   Code,

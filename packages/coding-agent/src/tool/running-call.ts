@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
+import { oneLine } from "@devtool/internal/visible-text";
 import { READS_ONLY } from "@devtool/policy";
 import {
   answerText,
   ConfirmationRequestSchema,
   findToolCallDetail,
   OPTION_CANCEL,
-  oneLine,
   type Task,
   type ToolCall,
   ToolCallSchema,
@@ -17,7 +18,6 @@ import {
   type Confirmations,
   changedDetail,
   DevtoolError,
-  failpoint,
   toolFailure,
 } from "@devtool/server/agent";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";

@@ -1,3 +1,5 @@
+import { defined } from "@devtool/internal/json";
+import { mergeReady } from "@devtool/internal/merge";
 import {
   findConfirmation,
   findModifiedArguments,
@@ -11,11 +13,9 @@ import {
   ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import {
   type CallUpdate,
   changedDetail,
-  mergeReady,
   toolFailure,
 } from "@devtool/server/agent";
 import { translateError } from "../client-error.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { plainJson } from "@devtool/schema/json";
+import { plainJson } from "@devtool/internal/json";
 import { invalid } from "@devtool/server/agent";
 import { z } from "zod";
 

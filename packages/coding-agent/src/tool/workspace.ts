@@ -1,13 +1,10 @@
 import { type BigIntStats, type Dirent, type Stats, statSync } from "node:fs";
 import { relative, resolve, sep } from "node:path";
-import { keepStart } from "@devtool/schema";
-import {
-  Code,
-  DevtoolError,
-  failpoint,
-  isInside,
-  isOtherProcess,
-} from "@devtool/server/agent";
+import { keepStart } from "@devtool/internal/cut-text";
+import { failpoint } from "@devtool/internal/failpoint";
+import { isOtherProcess } from "@devtool/internal/other-process";
+import { isInside } from "@devtool/internal/real-path";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import { Descriptor, pathDenied } from "./descriptor.ts";
 
 /** The maximum size, in bytes, of a file that is read as a whole: 10 MiB. */

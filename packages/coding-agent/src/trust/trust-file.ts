@@ -9,15 +9,11 @@ import {
 import { lstat, mkdir, readlink, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
+import { isOtherProcess } from "@devtool/internal/other-process";
+import { replaceFile } from "@devtool/internal/replace-file";
 import { type TrustFile, TrustFileSchema } from "@devtool/schema";
-import {
-  Code,
-  DevtoolError,
-  type ErrorOptions,
-  failpoint,
-  isOtherProcess,
-  replaceFile,
-} from "@devtool/server/agent";
+import { Code, DevtoolError, type ErrorOptions } from "@devtool/server/agent";
 import { systemErrorCode } from "../client-error.ts";
 
 const { O_NOFOLLOW, O_RDONLY } = constants;

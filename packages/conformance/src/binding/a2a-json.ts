@@ -1,11 +1,11 @@
 import type { DescMessage, DescMethod, JsonValue } from "@bufbuild/protobuf";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import {
   A2AService,
   decodeA2aJson,
   encodeA2aJson,
   StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
-import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { firstProblem } from "../match/match.ts";
 import type { Breach } from "./binding.ts";
 

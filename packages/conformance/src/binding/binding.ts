@@ -1,6 +1,6 @@
 import type { SecureClientSessionOptions } from "node:http2";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import type { Recording } from "./recording.ts";
 
 /**

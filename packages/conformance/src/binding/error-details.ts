@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import type { Breach } from "./binding.ts";
 
 /**

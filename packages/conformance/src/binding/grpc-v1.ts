@@ -9,13 +9,13 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   encodeA2aJson,
 } from "@devtool/schema/a2a-v1";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { A2A_METHODS } from "./a2a-json.ts";
 import {
   type AnswerDocument,

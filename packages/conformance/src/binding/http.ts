@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { defined, isObject } from "@devtool/schema/json";
+import { defined, isObject } from "@devtool/internal/json";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { preview } from "../match/match.ts";
 import type { AnswerDocument, ServerTrust } from "./binding.ts";

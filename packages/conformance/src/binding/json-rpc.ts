@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { preview } from "../match/match.ts";
 import { A2A_METHODS, resultBreaches } from "./a2a-json.ts";
 import type { Binding, Breach, Endpoint, ProtocolVersion } from "./binding.ts";

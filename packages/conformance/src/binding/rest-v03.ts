@@ -1,5 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { defined, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   errorFromRest,
@@ -9,7 +10,6 @@ import {
   type RestOperation,
   restOperation,
 } from "@devtool/schema/a2a-v03";
-import { defined, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import {
   type AnswerDocument,
   type Binding,

@@ -1,7 +1,7 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
+import { defined, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
 import { httpCallOf } from "@devtool/schema/a2a-v1";
-import { defined, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { preview } from "../match/match.ts";
 import { A2A_METHODS, resultBreaches } from "./a2a-json.ts";
 import {

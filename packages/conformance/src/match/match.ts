@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 
 /**
  * Compares a value with an expected one and describes the first difference.

@@ -5,6 +5,7 @@ import {
   type JsonValue,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import {
   AgentSettingsSchema,
   DevelopmentToolEventSchema,
@@ -12,7 +13,6 @@ import {
   ToolCallConfirmationSchema,
   ToolCallSchema,
 } from "@devtool/schema";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { inequality } from "./match.ts";
 
 const REGISTRY = createRegistry(

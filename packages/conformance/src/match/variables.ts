@@ -1,6 +1,6 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 
 /**
  * The values of the placeholders `${name}` of a case. Steps add more while the

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 
 /**
  * The order of the RFC's statuses of a tool call.

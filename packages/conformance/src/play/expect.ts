@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import type { Expectation } from "@devtool/schema/conformance";
-import { objectOrEmpty } from "@devtool/schema/json";
 import type { AnswerDocument, Exchange } from "../binding/binding.ts";
 import { mismatch, missingInOrder } from "../match/match.ts";
 import type { Variables } from "../match/variables.ts";

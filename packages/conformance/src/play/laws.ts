@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
 import type {
   Breach,
   Call,

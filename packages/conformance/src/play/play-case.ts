@@ -1,7 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { defined, isObject, objectOrEmpty } from "@devtool/internal/json";
 import type { Case, Step } from "@devtool/schema/conformance";
-import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
 import type { Breach, Call, Exchange } from "../binding/binding.ts";
 import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
 import type { Recording } from "../binding/recording.ts";

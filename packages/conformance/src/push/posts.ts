@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { StreamResponseSchema } from "@devtool/schema/a2a-v1";
 import type { PushCase } from "@devtool/schema/conformance";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { a2aJsonProblem } from "../binding/a2a-json.ts";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { mismatch } from "../match/match.ts";

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { createServer as createNetServer, type Socket } from "node:net";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { parseJsonOrUndefined } from "@devtool/schema/json";
+import { parseJsonOrUndefined } from "@devtool/internal/json";
 import { closeServer, listen, readBody } from "../loopback/http-server.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { parseJsonOrUndefined } from "@devtool/internal/json";
 import {
   emptyTask,
   reduceTask,
@@ -13,7 +14,6 @@ import {
   type ProgramSuite,
   ProgramSuiteSchema,
 } from "@devtool/schema/conformance";
-import { parseJsonOrUndefined } from "@devtool/schema/json";
 import { Recording } from "../binding/recording.ts";
 import { inequality, mismatch, missingInOrder } from "../match/match.ts";
 import { messageInequality } from "../match/message-json.ts";

@@ -1,4 +1,5 @@
 import { create, fromJson } from "@bufbuild/protobuf";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
 import {
   type Case,
@@ -6,7 +7,6 @@ import {
   type Suite,
   SuiteSchema,
 } from "@devtool/schema/conformance";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";

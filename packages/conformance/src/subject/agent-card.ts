@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
-import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 
 /**
  * One interface of an agent, as its card lists it.

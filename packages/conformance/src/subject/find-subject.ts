@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { defined, objectOrEmpty } from "@devtool/internal/json";
 import type {
   Binding,
   BindingName,

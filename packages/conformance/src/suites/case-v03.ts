@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 
 /** Methods of A2A by their names in 1.0: those in 0.3. */
 const METHODS: Readonly<Record<string, string>> = {

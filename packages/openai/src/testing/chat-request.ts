@@ -8,7 +8,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import { encodeCompletion, streamCompletion } from "./chat-answer.ts";
 import {
   CallLedger,

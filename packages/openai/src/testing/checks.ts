@@ -1,5 +1,5 @@
 import { RequestRefused } from "@devtool/fake-model";
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 
 /** Refuses a request as invalid. */
 export function refuse(message: string, param?: string): never {

@@ -6,7 +6,7 @@ import {
   RequestRefused,
   startFakeModel,
 } from "@devtool/fake-model";
-import { stringOrEmpty } from "@devtool/schema/json";
+import { stringOrEmpty } from "@devtool/internal/json";
 import { readChatRequest } from "./chat-request.ts";
 import { readResponsesRequest } from "./responses-request.ts";
 

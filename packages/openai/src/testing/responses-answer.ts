@@ -9,7 +9,7 @@ import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import type {
   Response,
   ResponseOutputItem,

@@ -3,7 +3,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import {
   CallLedger,
   checkArguments,

@@ -1,9 +1,9 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
+import { defined, isObject, objectOrEmpty } from "@devtool/internal/json";
 import { MESSAGE_SETTINGS_URI } from "../extension.ts";
 import { ExecuteSlashCommandRequestSchema } from "../gen/devtool/a2a/v1alpha/command_pb.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import type { RunSlashCommandRequest } from "../gen/devtool/v1alpha/slash_command_service_pb.ts";
-import { defined, isObject, objectOrEmpty } from "../json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import { mistyped, WireError } from "../wire-error.ts";
 import { assertNoSettings, decodeRequestSettings } from "./settings.ts";

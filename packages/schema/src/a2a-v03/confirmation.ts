@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import {
   type ToolCallConfirmation,
   ToolCallConfirmationSchema,
 } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
-import { isObject } from "../json.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import { WireError } from "../wire-error.ts";

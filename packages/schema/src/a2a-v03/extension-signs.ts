@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { isExtensionUri } from "../extension.ts";
-import { listOrEmpty, objectOrEmpty } from "../json.ts";
 import { extensionMetadata } from "./metadata.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "../json.ts";
+import { isObject } from "@devtool/internal/json";
 import { quote, WireError } from "../wire-error.ts";
 
 /**

@@ -1,5 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../json.ts";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 import { quote, WireError } from "../wire-error.ts";
 import { assertNoSettings } from "./settings.ts";
 

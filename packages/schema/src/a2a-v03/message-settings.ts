@@ -4,12 +4,12 @@ import {
   type JsonValue,
   toJson,
 } from "@bufbuild/protobuf";
+import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import { MESSAGE_SETTINGS_URI } from "../extension.ts";
 import {
   type MessageSettings,
   MessageSettingsSchema,
 } from "../gen/devtool/v1alpha/message_settings_pb.ts";
-import { isObject, objectOrEmpty } from "../json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { contradiction, type SettingsPlace } from "./settings.ts";

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { EXTENSION_URI, isExtensionUri, TASK_EVENT_URI } from "../extension.ts";
 import {
   type Message as A2aMessage,
@@ -15,7 +16,6 @@ import {
   type Part,
   Role,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";

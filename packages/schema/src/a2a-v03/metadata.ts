@@ -1,10 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import {
   isExtensionUri,
   SESSION_SETTINGS_URI,
   TASK_EVENT_URI,
 } from "../extension.ts";
-import { isObject } from "../json.ts";
 
 /**
  * Finds the extension's object in a `metadata` field (META-1), under its URI

@@ -7,6 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { isObject } from "@devtool/internal/json";
 import {
   MODIFIED_ARGUMENTS_URI,
   PART_URI,
@@ -32,7 +33,6 @@ import {
   type Part,
   PartSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import {

@@ -1,7 +1,7 @@
+import { oneLine, quotedLines } from "@devtool/internal/visible-text";
 import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { OPTION_PROCEED_ONCE } from "../tool-call.ts";
-import { oneLine, quotedLines } from "../visible-text.ts";
 import { citationText } from "./part.ts";
 
 /**

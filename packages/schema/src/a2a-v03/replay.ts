@@ -1,10 +1,10 @@
 import { type JsonObject, toJson } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { REPLAY_URI } from "../extension.ts";
 import {
   type Replay,
   ReplaySchema,
 } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
 /**

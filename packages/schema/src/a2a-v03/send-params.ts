@@ -1,4 +1,5 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import {
   type Message as A2aMessage,
   MessageSendParamsSchema,
@@ -11,7 +12,6 @@ import {
   type SendMessageRequest,
   SendMessageRequestSchema,
 } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";

@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bufbuild/protobuf";
+import { defined, isObject } from "@devtool/internal/json";
 import {
   EXTENSION_URI,
   extensionVersionProblem,
@@ -17,7 +18,6 @@ import {
   SessionSettingsSchema,
 } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { defined, isObject } from "../json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 

@@ -5,6 +5,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { isObject } from "@devtool/internal/json";
 import type { StreamView } from "../extension.ts";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
@@ -30,7 +31,6 @@ import {
   TaskState,
   ToolCallDetailSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { toolCallsOf } from "../tool-call.ts";

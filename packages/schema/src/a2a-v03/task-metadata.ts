@@ -1,4 +1,5 @@
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { defined, isObject } from "@devtool/internal/json";
 import {
   EXTENSION_URI,
   SEQUENCE_URI,
@@ -14,7 +15,6 @@ import {
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Task, TaskSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { decodeEventMetadata } from "./message.ts";
 import {

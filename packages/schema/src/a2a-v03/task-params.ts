@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import {
   TaskIdParamsSchema,
   TaskQueryParamsSchema,
@@ -8,7 +9,6 @@ import {
   type WithdrawMessageRequest,
   WithdrawMessageRequestSchema,
 } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeState } from "./state.ts";

@@ -3,6 +3,11 @@ import {
   type JsonObject,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
+import {
+  canonicalJson,
+  listOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 import type {
   AgentCard as CardV03,
   SecurityScheme as SchemeV03,
@@ -16,7 +21,6 @@ import {
   type SecurityScheme,
   SecuritySchemeSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { canonicalJson, listOrEmpty, stringOrEmpty } from "../json.ts";
 import { keyPath, mistyped } from "../wire-error.ts";
 
 /**

@@ -1,5 +1,5 @@
+import { canonicalJson } from "@devtool/internal/json";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../json.ts";
 import { canonicalCard } from "./canonical-card.ts";
 
 describe("canonical JSON (RFC 8785)", () => {

@@ -4,8 +4,8 @@ import type {
   JsonObject,
   JsonValue,
 } from "@bufbuild/protobuf";
+import { canonicalJson, isObject } from "@devtool/internal/json";
 import { AgentCardSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { canonicalJson, isObject } from "../json.ts";
 import { isRequired } from "./required.ts";
 
 /**

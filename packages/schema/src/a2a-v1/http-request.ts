@@ -6,8 +6,8 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { keepStart } from "../cut-text.ts";
-import { isObject } from "../json.ts";
+import { keepStart } from "@devtool/internal/cut-text";
+import { isObject } from "@devtool/internal/json";
 import { findField } from "../rfc-json-mistake.ts";
 import { WireError } from "../wire-error.ts";
 import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";

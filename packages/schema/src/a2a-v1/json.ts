@@ -6,9 +6,9 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { assertMessageForm } from "../a2a-v03/message-form.ts";
 import { SendMessageRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { type FieldViolation, isRequired } from "./required.ts";

@@ -1,5 +1,6 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { isObject } from "@devtool/internal/json";
 import {
   namesMetadata,
   splitNames,
@@ -11,7 +12,6 @@ import {
   PartSchema as PartV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { isObject } from "../json.ts";
 import { jsonValue } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 

@@ -1,6 +1,7 @@
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { objectOrEmpty } from "@devtool/internal/json";
 import type { Message as AgUiMessage } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import {
   ContentPartSchema,
@@ -13,7 +14,6 @@ import {
   type Part,
   PartSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { objectOrEmpty } from "../json.ts";
 import { decodeRfcJson, jsonValue } from "../rfc-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 

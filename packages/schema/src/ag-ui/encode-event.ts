@@ -5,7 +5,7 @@ import {
   type MessageInitShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { objectOrEmpty } from "../json.ts";
+import { objectOrEmpty } from "@devtool/internal/json";
 
 /**
  * Encodes an event of AG-UI. Its `type` comes from the name of its message:

@@ -5,6 +5,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { defined } from "@devtool/internal/json";
 import { renderAsked } from "../a2a-v03/plain-text.ts";
 import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
@@ -12,7 +13,6 @@ import {
   InterruptSchema,
 } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
 import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined } from "../json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls, findToolCallDetail } from "../tool-call.ts";
 

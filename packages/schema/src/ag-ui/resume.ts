@@ -1,6 +1,7 @@
 import { create, equals, toJson } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { isObject } from "@devtool/internal/json";
 import { declineOf, reachOfAnswer } from "../answer-name.ts";
 import { ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import {
@@ -14,7 +15,6 @@ import {
   PartSchema,
   type Task,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import {
   findConfirmation,

@@ -4,6 +4,7 @@ import {
   type JsonValue,
   toJson,
 } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   ActivitySnapshotEventSchema,
@@ -32,7 +33,6 @@ import {
   type Task,
   type Usage,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { objectOrEmpty } from "../json.ts";
 import { reduceTask } from "../reduce-task.ts";
 import { jsonValue } from "../rfc-json.ts";
 import { contentOf } from "./content.ts";

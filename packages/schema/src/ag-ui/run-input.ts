@@ -1,5 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { assertNoEmptyList } from "../a2a-v03/settings.ts";
 import { assertExactJson } from "../exact-json.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type RunAgentInput,
   RunAgentInputSchema,
 } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
-import { isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { parseJson } from "../json-budget.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";

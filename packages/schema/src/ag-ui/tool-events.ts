@@ -1,4 +1,5 @@
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { defined, objectOrEmpty } from "@devtool/internal/json";
 import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   ActivitySnapshotEventSchema,
@@ -9,7 +10,6 @@ import {
   ToolCallStartEventSchema,
 } from "../gen/devtool/ag_ui/v1alpha/event_pb.ts";
 import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined, objectOrEmpty } from "../json.ts";
 import { jsonValue } from "../rfc-json.ts";
 import {
   findToolCallDetail,

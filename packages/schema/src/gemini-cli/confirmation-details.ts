@@ -1,4 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   type ConfirmationOption,
   type ConfirmationRequest,
@@ -10,7 +12,6 @@ import {
   ConfirmationDetailsSchema,
   OutcomeSchema,
 } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
-import { defined } from "../json.ts";
 import {
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
@@ -18,7 +19,6 @@ import {
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
 } from "../tool-call.ts";
-import { oneLine } from "../visible-text.ts";
 
 /**
  * Encodes the confirmation request of a call.

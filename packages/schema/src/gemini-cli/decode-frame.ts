@@ -3,6 +3,7 @@ import {
   type JsonValue,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { decodePart } from "../a2a-v03/part.ts";
 import { decodeState } from "../a2a-v03/state.ts";
 import { decodeTime } from "../a2a-v03/task.ts";
@@ -27,7 +28,6 @@ import {
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import {
   findToolCall,

@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { toJson } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { encodePart } from "../a2a-v03/part.ts";
 import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import type { Part } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
 import { encodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliCall } from "./tool-call.ts";
 

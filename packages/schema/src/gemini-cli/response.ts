@@ -6,6 +6,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { isObject } from "@devtool/internal/json";
 import {
   ErrorDetailsSchema,
   FileDiffSchema,
@@ -19,7 +20,6 @@ import {
   type ToolCallResponse,
   ToolCallResponseSchema,
 } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
-import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 
 /** Encodes the result of a call. Undefined if the call has not ended. */

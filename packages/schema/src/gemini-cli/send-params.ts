@@ -4,6 +4,12 @@ import {
   type JsonValue,
   toJson,
 } from "@bufbuild/protobuf";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+} from "@devtool/internal/json";
 import { encodePart } from "../a2a-v03/part.ts";
 import { assertNoSettings } from "../a2a-v03/settings.ts";
 import { settingsMetadata } from "../a2a-v03/task-metadata.ts";
@@ -11,7 +17,6 @@ import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { defined, isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeConfirmation } from "./confirmation.ts";

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { defined, isObject } from "@devtool/internal/json";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import {
   type AgentSettings as GeminiCliSettings,
@@ -9,7 +10,6 @@ import {
   SessionSettingsSchema,
 } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { defined, isObject } from "../json.ts";
 
 /** Metadata key of the dialect. */
 export const CODER_AGENT_KEY = "coderAgent";

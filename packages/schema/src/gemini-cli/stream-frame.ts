@@ -1,5 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { defined } from "@devtool/internal/json";
 import { encodeArtifactUpdate } from "../a2a-v03/artifact.ts";
 import { citationText } from "../a2a-v03/part.ts";
 import { plainText } from "../a2a-v03/plain-text.ts";
@@ -14,7 +15,6 @@ import {
   PartSchema,
   type ToolCallDetail,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined } from "../json.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { isAwaitingApproval } from "../tool-call.ts";

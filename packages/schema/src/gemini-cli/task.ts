@@ -1,5 +1,6 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { defined, isObject } from "@devtool/internal/json";
 import { artifactEnvelope } from "../a2a-v03/artifact.ts";
 import { encodeState } from "../a2a-v03/state.ts";
 import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
@@ -15,7 +16,6 @@ import {
   type Task,
   TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { encodeGeminiCliPart } from "./part.ts";
 import { encodeGeminiCliSettings, settingsFromGeminiCli } from "./settings.ts";

@@ -1,5 +1,5 @@
+import { abortable } from "@devtool/internal/abortable";
 import type { ToolCallConfirmation } from "@devtool/schema";
-import { abortable } from "../stream/abortable.ts";
 
 /**
  * The open questions of one task: the agent waits for answers, and the session

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import { type ErrorDetails, ErrorDetailsSchema } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 
 /**
  * The kinds of failure of a tool call: the values of `ErrorDetails.type`

@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path";
+import { directoryAt, isInside, realPath } from "@devtool/internal/real-path";
 import type { Message, Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { directoryAt, isInside, realPath } from "../files/real-path.ts";
 import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 
 /**

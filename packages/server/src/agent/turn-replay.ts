@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { canonicalJson, defined } from "@devtool/internal/json";
 import {
   ConfirmationRequestSchema,
   findConfirmation,
@@ -17,7 +18,6 @@ import {
   ToolOutputSchema,
   toolCallsOf,
 } from "@devtool/schema";
-import { canonicalJson, defined } from "@devtool/schema/json";
 import { devtoolErrorOf } from "../errors.ts";
 import type {
   AgentCall,

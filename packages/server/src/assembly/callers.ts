@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import { BrowserSessions } from "../handler/browser-sessions.ts";
 import type { Clock } from "../push/clock.ts";
 import type { ServerSettings } from "../server-options.ts";

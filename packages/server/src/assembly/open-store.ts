@@ -1,6 +1,6 @@
 import { mkdir, open as openFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { failpoint } from "../failpoint.ts";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { ServerSettings } from "../server-options.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SqliteTaskStore } from "../store/sqlite-task-store.ts";

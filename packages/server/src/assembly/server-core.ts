@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { realPathOrMissing } from "@devtool/internal/real-path";
 import { ApprovalMode } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
 import { isUnavailable } from "../errors.ts";
-import { realPathOrMissing } from "../files/real-path.ts";
 import {
   forgetWorkspacesIn,
   WorkspaceRoots,

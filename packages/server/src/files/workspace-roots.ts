@@ -1,7 +1,11 @@
 import { lstatSync, readlinkSync, statSync } from "node:fs";
 import { isAbsolute, join, normalize, sep } from "node:path";
+import {
+  isInside,
+  realPath,
+  realPathOrMissing,
+} from "@devtool/internal/real-path";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { isInside, realPath, realPathOrMissing } from "./real-path.ts";
 
 /**
  * The directories that may contain workspaces, as they were when the server

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   CancelTaskRequestSchema,
   type InboxRequest,
@@ -11,7 +12,6 @@ import {
   type TaskEvent,
   WithdrawMessageRequestSchema,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";

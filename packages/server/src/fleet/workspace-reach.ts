@@ -1,5 +1,5 @@
+import { directoryAt, realPath } from "@devtool/internal/real-path";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { directoryAt, realPath } from "../files/real-path.ts";
 import type { WorkspaceRoots } from "../files/workspace-roots.ts";
 import type { TaskStore } from "../store/task-store.ts";
 

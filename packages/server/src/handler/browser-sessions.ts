@@ -2,6 +2,8 @@ import { hash, randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { failpoint } from "@devtool/internal/failpoint";
+import { replaceFile } from "@devtool/internal/replace-file";
 import {
   type BrowserSession,
   BrowserSessionFileSchema,
@@ -10,8 +12,6 @@ import {
   type StoredBrowserSession,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
-import { replaceFile } from "../files/replace-file.ts";
 import type { Caller, Right } from "./caller.ts";
 
 /** The time in milliseconds in which a code can be redeemed. */

@@ -1,4 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { shorten } from "@devtool/internal/cut-text";
+import { defined } from "@devtool/internal/json";
 import {
   confirmationsOf,
   type ExecuteSlashCommandRequest,
@@ -9,13 +11,11 @@ import {
   type SendMessageRequest,
   type SessionSettings,
   SessionSettingsSchema,
-  shorten,
   type Task,
   type TaskCreated,
   TaskCreatedSchema,
   TaskState,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { beginInWorkspace } from "../files/workspace-roots.ts";

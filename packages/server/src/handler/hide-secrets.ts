@@ -1,4 +1,5 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import {
   decodeRfcJson,
   type McpServer,
@@ -7,7 +8,6 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import { HIDDEN } from "../push/hide-push-secrets.ts";
 
 /**

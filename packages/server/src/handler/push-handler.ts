@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { keepStart, PushConfigSchema, type PushService } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { PushConfigSchema, type PushService } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { hidePushSecrets } from "../push/hide-push-secrets.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";

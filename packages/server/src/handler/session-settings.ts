@@ -1,4 +1,5 @@
 import { create, equals } from "@bufbuild/protobuf";
+import { directoryAt, realPath } from "@devtool/internal/real-path";
 import {
   AgentSettingsSchema,
   ApprovalMode,
@@ -11,7 +12,6 @@ import {
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { type DevtoolError, invalid, quoted } from "../errors.ts";
-import { directoryAt, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { keptLimit } from "../task/kept-limit.ts";
 import { assertKnown, assertName, assertNames } from "./name-limit.ts";

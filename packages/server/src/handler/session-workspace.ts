@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
+import { directoryAt, isInside, realPath } from "@devtool/internal/real-path";
 import { invalid } from "../errors.ts";
-import { directoryAt, isInside, realPath } from "../files/real-path.ts";
 import type { WorkspaceRoots } from "../files/workspace-roots.ts";
 
 /** The directories in which sessions may work. */

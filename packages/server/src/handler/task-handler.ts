@@ -1,5 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { failpoint } from "@devtool/internal/failpoint";
+import { defined } from "@devtool/internal/json";
 import {
   endsExchange,
   exchangeHistory,
@@ -12,9 +14,7 @@ import {
   type TaskEvent,
   type TaskService,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldTask, TaskHandle } from "../task/task-handle.ts";

@@ -1,3 +1,4 @@
+import { defined } from "@devtool/internal/json";
 import {
   type Message,
   type Part,
@@ -5,7 +6,6 @@ import {
   SESSION_SETTINGS_URI,
   type SendMessageRequest,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { invalid } from "../errors.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";

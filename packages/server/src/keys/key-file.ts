@@ -1,9 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
+import { replaceFile } from "@devtool/internal/replace-file";
 import { SigningKeyFileSchema } from "@devtool/schema";
 import { Code, DevtoolError, type ErrorOptions } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
-import { replaceFile } from "../files/replace-file.ts";
 import type { KeyStorage } from "../store/key-storage.ts";
 
 /** Keeps keys in a file with mode 0600, which one server uses at a time. */

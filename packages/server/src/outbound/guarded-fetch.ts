@@ -1,8 +1,8 @@
 import { isIPv6, type LookupFunction } from "node:net";
+import { abortable } from "@devtool/internal/abortable";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { Dispatcher } from "undici";
 import { Code, DevtoolError } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
-import { abortable } from "../stream/abortable.ts";
 import { interimLimit } from "./interim-limit.ts";
 import {
   checkedAddresses,

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
+import { abortable } from "@devtool/internal/abortable";
 import { Code, DevtoolError, invalid } from "../errors.ts";
-import { abortable } from "../stream/abortable.ts";
 import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { abortable } from "../stream/abortable.ts";
-import { Semaphore } from "../stream/semaphore.ts";
+import { abortable } from "@devtool/internal/abortable";
+import { Semaphore } from "@devtool/internal/semaphore";
 import type { Clock } from "./clock.ts";
 import type { PostOutcome } from "./notification.ts";
 import { retryDelayMs } from "./retry-schedule.ts";

@@ -4,6 +4,8 @@ import {
   timestampFromMs,
   timestampMs,
 } from "@bufbuild/protobuf/wkt";
+import { failpoint } from "@devtool/internal/failpoint";
+import type { Semaphore } from "@devtool/internal/semaphore";
 import {
   emptyTask,
   type PushConfig,
@@ -15,7 +17,6 @@ import {
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
-import { failpoint } from "../failpoint.ts";
 import type { OperationEnd } from "../observer.ts";
 import {
   CANCELED_OPERATION,
@@ -28,7 +29,6 @@ import {
   pushConfigKey,
 } from "../store/push-config-store.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import type { Semaphore } from "../stream/semaphore.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
 import type { Poster, PostOutcome } from "./notification.ts";

@@ -1,4 +1,4 @@
-import type { Semaphore } from "../stream/semaphore.ts";
+import type { Semaphore } from "@devtool/internal/semaphore";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
+import { defined } from "@devtool/internal/json";
 import type { PushAuthentication } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { JWTPayload } from "jose";
 import { eventIdOf, type Notification } from "./notification.ts";
 

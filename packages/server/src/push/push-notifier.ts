@@ -1,9 +1,9 @@
+import { Semaphore } from "@devtool/internal/semaphore";
 import type { PushConfig, PushSubscription } from "@devtool/schema";
 import {
   type PushConfigKey,
   pushConfigKey,
 } from "../store/push-config-store.ts";
-import { Semaphore } from "../stream/semaphore.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import { Delivery, type DeliveryServices } from "./delivery.ts";
 import type { PushEncodings } from "./push-format.ts";

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
+import { failpoint } from "@devtool/internal/failpoint";
 import {
   type AuditRecord,
   foldTitle,
   type TaskEvent,
   type TaskState,
 } from "@devtool/schema";
-import { failpoint } from "../failpoint.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
 import { type EventRow, encodeRows } from "./event-row.ts";

@@ -1,8 +1,8 @@
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { failpoint } from "@devtool/internal/failpoint";
 import { Code, DevtoolError } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
 import { LAYOUT, migrate } from "./layout.ts";
 
 /**

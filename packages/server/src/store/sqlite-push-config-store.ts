@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { failpoint } from "@devtool/internal/failpoint";
 import {
   type PushProgress,
   PushProgressSchema,
   type PushSubscription,
   PushSubscriptionSchema,
 } from "@devtool/schema";
-import { failpoint } from "../failpoint.ts";
 import {
   MAX_PUSH_CONFIGS,
   type PushConfigKey,

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { failpoint } from "../failpoint.ts";
+import { failpoint } from "@devtool/internal/failpoint";
 
 /** The command that starts a `StdioProcess`. */
 export interface StdioCommand {

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   awaitedToolCalls,
   isInterrupted,
   isTerminal,
-  oneLine,
   openToolCalls,
   type QueuedMessage,
   StateChangeSchema,

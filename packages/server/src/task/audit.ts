@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { canonicalJson, defined } from "@devtool/internal/json";
 import {
   ApprovalMode,
   AuditAction,
@@ -15,7 +16,6 @@ import {
   ToolCallSchema,
   ToolCallStage,
 } from "@devtool/schema";
-import { canonicalJson, defined } from "@devtool/schema/json";
 import type { FailureType } from "../agent/failure.ts";
 
 /**

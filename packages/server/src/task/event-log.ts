@@ -1,5 +1,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { failpoint } from "@devtool/internal/failpoint";
+import { isObject } from "@devtool/internal/json";
 import {
   type ApprovalMode,
   LazyFold,
@@ -9,9 +11,7 @@ import {
   type TaskState,
   type ToolCallDetail,
 } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
 import { SUCCEEDED } from "../operations.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { labelAfter, labelOf } from "../store/task-label.ts";

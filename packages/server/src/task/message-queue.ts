@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   ApprovalMode,
   awaitedToolCalls,
@@ -13,7 +14,6 @@ import {
   type Task,
   TaskState,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { isPrompt } from "../agent/turn-news.ts";
 import { Code, DevtoolError } from "../errors.ts";

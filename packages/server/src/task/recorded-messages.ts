@@ -1,5 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { shorten, type TaskEvent } from "@devtool/schema";
+import { shorten } from "@devtool/internal/cut-text";
+import type { TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { KeyedQueue } from "../stream/keyed-queue.ts";

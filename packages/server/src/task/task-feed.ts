@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { failpoint } from "../failpoint.ts";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { ListedTask } from "../store/task-store.ts";
 
 /**

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { visibleText } from "@devtool/internal/visible-text";
 import {
   awaitedToolCalls,
   deriveState,
@@ -9,7 +10,6 @@ import {
   TaskState,
   TextContentSchema,
   ToolCallStatus,
-  visibleText,
 } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { type CallUpdate, changedDetail } from "../agent/call-update.ts";

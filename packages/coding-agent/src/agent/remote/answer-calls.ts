@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { canonicalJson } from "@devtool/internal/json";
 import { NoticeSchema } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import type { ModelEvent, ModelToolCall } from "../model.ts";
 import { readArguments } from "./answer-parts.ts";

@@ -1,11 +1,11 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import {
   type AgentThought,
   AgentThoughtSchema,
   DEFAULT_LIMITS,
   parseJson,
 } from "@devtool/schema";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
 import { ModelFault } from "./model-fault.ts";

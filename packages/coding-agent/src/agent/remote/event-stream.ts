@@ -1,10 +1,10 @@
-import { quoteInexactNumbers } from "@devtool/schema";
+import { quoteInexactNumbers } from "@devtool/internal/exact-json";
 import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 import { createParser } from "eventsource-parser";
 import {
   listField,

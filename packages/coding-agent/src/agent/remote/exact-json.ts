@@ -1,4 +1,4 @@
-import { isExactNumber } from "@devtool/schema";
+import { isExactNumber } from "@devtool/internal/exact-json";
 
 /**
  * A string or a number of JSON text. A string that is not closed goes to the

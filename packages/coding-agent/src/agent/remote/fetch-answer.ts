@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { replaceLoneSurrogates } from "@devtool/schema";
+import { replaceLoneSurrogates } from "@devtool/internal/exact-json";
 import { Code } from "@devtool/server/agent";
 import type { ApiForm } from "./event-stream.ts";
 import { httpFault } from "./http-fault.ts";

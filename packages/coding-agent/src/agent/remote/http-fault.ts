@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { keepStart } from "@devtool/schema";
-import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/schema/json";
+import { keepStart } from "@devtool/internal/cut-text";
+import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/internal/json";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 

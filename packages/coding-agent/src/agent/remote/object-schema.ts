@@ -4,7 +4,7 @@ import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
-} from "@devtool/schema/json";
+} from "@devtool/internal/json";
 
 /** The keywords that APIs refuse at the root of a tool's schema. */
 const REFUSED = ["anyOf", "oneOf", "allOf", "enum", "not"] as const;

@@ -1,5 +1,6 @@
-import { oneLine, splitJson } from "@devtool/schema";
-import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/schema/json";
+import { splitJson } from "@devtool/internal/exact-json";
+import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/internal/json";
+import { oneLine } from "@devtool/internal/visible-text";
 import { Code } from "@devtool/server/agent";
 import { type ApiForm, encodeEvent, normalizeEvents } from "./event-stream.ts";
 import { type ReadApiError, statusFault } from "./http-fault.ts";

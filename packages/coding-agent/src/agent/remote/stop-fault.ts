@@ -1,4 +1,4 @@
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import type { ModelToolCall } from "../model.ts";
 
 /**

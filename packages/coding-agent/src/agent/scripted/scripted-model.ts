@@ -1,16 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
+import { keepStart } from "@devtool/internal/cut-text";
 import {
   AgentThoughtSchema,
   CitationSchema,
   confirmationsOf,
-  keepStart,
   NoticeSchema,
   Role,
   type ToolCall,
   toolCallsOf,
 } from "@devtool/schema";
-import { abortable, Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import { messageText } from "../../tool/message-text.ts";
 import type { Model, ModelEvent } from "../model.ts";
 import { parseScript, type Step, sayPiece } from "./script.ts";

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { isObject, listOrEmpty } from "@devtool/internal/json";
 import {
   Role,
   type Task,
@@ -7,7 +8,6 @@ import {
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
-import { isObject, listOrEmpty } from "@devtool/schema/json";
 import type { Conversations } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { noConversation, replyWith } from "../steps.ts";

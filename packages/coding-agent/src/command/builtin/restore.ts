@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { oneLine } from "@devtool/internal/visible-text";
 import { isGuardedPath } from "@devtool/policy";
-import { GenericDetailsSchema, oneLine } from "@devtool/schema";
+import { GenericDetailsSchema } from "@devtool/schema";
 import { type CommandPlace, invalid, quoted } from "@devtool/server/agent";
 import type { RestorePreview } from "../../tool/checkpoint/restore-files.ts";
 import type { Tool } from "../../tool/tool.ts";

@@ -1,11 +1,11 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { plainJson } from "@devtool/internal/json";
 import { tomlProblem } from "@devtool/policy";
 import {
   type CommandFile,
   CommandFileSchema,
   decodeStrictJson,
 } from "@devtool/schema";
-import { plainJson } from "@devtool/schema/json";
 import { Code, DevtoolError, type ErrorOptions } from "@devtool/server/agent";
 import { parse as parseToml } from "smol-toml";
 

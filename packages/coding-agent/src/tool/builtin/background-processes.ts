@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { abortable } from "@devtool/internal/abortable";
 import type { ProcessEnd, RunningProcess } from "@devtool/sandbox";
-import { abortable, Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import { LiveOutput } from "./live-output.ts";
 
 /** Options of the background processes of a task. */

@@ -1,4 +1,4 @@
-import { visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/internal/visible-text";
 import { z } from "zod";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";

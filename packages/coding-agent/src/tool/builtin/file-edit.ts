@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import { basename, join, posix } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   type EditRecord,
   EditRecordSchema,
   type FileDiff,
   FileDiffSchema,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
 import { listedPath } from "../listed-path.ts";

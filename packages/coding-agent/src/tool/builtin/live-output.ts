@@ -1,4 +1,4 @@
-import { keepEnd } from "@devtool/schema";
+import { keepEnd } from "@devtool/internal/cut-text";
 
 /** The minimum time between two snapshots of live output, in milliseconds. */
 const INTERVAL_MS = 100;

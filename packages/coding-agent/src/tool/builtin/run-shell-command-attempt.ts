@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
 import {
   type Extension,
   extendedAccess,
@@ -20,7 +21,6 @@ import {
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
 } from "@devtool/schema";
-import { abortable } from "@devtool/server/agent";
 import type { Answer, Question, ToolEvent } from "../tool.ts";
 import { failureResult, textResult } from "../tool-result.ts";
 import { LiveOutput } from "./live-output.ts";

@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import { oneLine, visibleText } from "@devtool/schema";
+import { oneLine, visibleText } from "@devtool/internal/visible-text";
 
 /**
  * The maximum length, in characters, of the model's description of a command.

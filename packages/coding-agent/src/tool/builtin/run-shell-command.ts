@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   type Extension,
   extensionWords,
@@ -10,7 +11,6 @@ import {
   SandboxGrants,
 } from "@devtool/sandbox";
 import { ExecuteDetailsSchema } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import { z } from "zod";
 import type { Tool, ToolEvent, ToolInvocation } from "../tool.ts";

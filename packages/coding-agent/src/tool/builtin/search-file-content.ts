@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { invalid } from "@devtool/server/agent";
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { z } from "zod";

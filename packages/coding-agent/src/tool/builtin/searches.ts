@@ -1,5 +1,6 @@
+import { Semaphore } from "@devtool/internal/semaphore";
 import type { FileAccess } from "@devtool/policy";
-import { Code, DevtoolError, Semaphore } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 
 const MAX_SEARCH_MS = 20_000;
 const MAX_SEARCHES = 4;

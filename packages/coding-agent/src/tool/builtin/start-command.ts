@@ -1,3 +1,4 @@
+import { defined } from "@devtool/internal/json";
 import {
   type GuardedPlaces,
   type ProcessLimits,
@@ -7,7 +8,6 @@ import {
   SandboxError,
   startProcess,
 } from "@devtool/sandbox";
-import { defined } from "@devtool/schema/json";
 
 /** A validated command line. */
 export interface ShellCommand {

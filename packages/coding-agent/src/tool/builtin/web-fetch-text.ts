@@ -1,4 +1,4 @@
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { Parser } from "htmlparser2";
 
 /** Elements whose content is not part of the readable text. */

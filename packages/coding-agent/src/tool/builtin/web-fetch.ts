@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { GenericDetailsSchema, keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { GenericDetailsSchema } from "@devtool/schema";
 import {
   guardedFetch,
   type OutboundPolicy,

@@ -3,14 +3,15 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
+import { failpoint } from "@devtool/internal/failpoint";
 import {
   listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "@devtool/schema/json";
-import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
+} from "@devtool/internal/json";
+import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import {
   type GitCommand,
   ShadowGit,

@@ -1,4 +1,4 @@
-import { defined } from "@devtool/schema/json";
+import { defined } from "@devtool/internal/json";
 import type { Tool, ToolInvocation } from "../tool.ts";
 import type { CheckpointPlace, Checkpoints } from "./checkpoints.ts";
 

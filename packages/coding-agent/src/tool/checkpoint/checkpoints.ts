@@ -5,8 +5,9 @@ import {
   timestampDate,
   timestampFromDate,
 } from "@bufbuild/protobuf/wkt";
+import { keepStart } from "@devtool/internal/cut-text";
 import type { HostPrograms } from "@devtool/sandbox";
-import { type Checkpoint, CheckpointSchema, keepStart } from "@devtool/schema";
+import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { clientError } from "../../client-error.ts";
 import { listedPath } from "../listed-path.ts";

@@ -1,8 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
+import { keepStart } from "@devtool/internal/cut-text";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { HostPrograms } from "@devtool/sandbox";
-import { keepStart } from "@devtool/schema";
-import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 
 /** Dependencies of `ShadowGit`. */
 export interface ShadowGitOptions {

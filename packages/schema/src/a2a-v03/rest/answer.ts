@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { objectOrEmpty } from "../../json.ts";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { mapObject } from "./map-json.ts";
 import { messageToRest } from "./message.ts";
 import {

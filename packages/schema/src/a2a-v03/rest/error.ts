@@ -1,10 +1,15 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
+  defined,
+  isObject,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import {
   type JsonRpcError,
   JsonRpcErrorSchema,
 } from "../../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { defined, isObject, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { decodeRfcJson } from "../../rfc-json.ts";
 import { JsonRpcCode } from "../json-rpc.ts";
 

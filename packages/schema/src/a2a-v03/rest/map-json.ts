@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "../../json.ts";
+import { isObject } from "@devtool/internal/json";
 
 /**
  * Applies a function to an object. Returns any other value unchanged, for the

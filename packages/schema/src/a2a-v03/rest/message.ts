@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { defined, listOrEmpty, objectOrEmpty } from "../../json.ts";
+import { defined, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { mapList, mapObject } from "./map-json.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { stringOrEmpty } from "../../json.ts";
+import { stringOrEmpty } from "@devtool/internal/json";
 import { quote, WireError } from "../../wire-error.ts";
 
 /** The content of a request besides its path. */

@@ -5,7 +5,7 @@ import {
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
-} from "../../json.ts";
+} from "@devtool/internal/json";
 import { WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {

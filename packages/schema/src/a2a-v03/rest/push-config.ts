@@ -5,7 +5,7 @@ import {
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
-} from "../../json.ts";
+} from "@devtool/internal/json";
 import { mapList, mapObject } from "./map-json.ts";
 
 /**

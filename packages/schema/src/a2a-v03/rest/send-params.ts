@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { defined, objectOrEmpty } from "../../json.ts";
+import { defined, objectOrEmpty } from "@devtool/internal/json";
 import { mapObject } from "./map-json.ts";
 import { messageFromRest, messageToRest } from "./message.ts";
 

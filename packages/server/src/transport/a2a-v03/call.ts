@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   extensionSignsV03,
@@ -6,7 +7,6 @@ import {
   type StreamView,
   showsExtension,
 } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
 import { JsonRpcFailure } from "../a2a/json-rpc.ts";

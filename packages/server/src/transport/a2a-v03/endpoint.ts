@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { mistyped } from "@devtool/schema";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { isObject } from "@devtool/schema/json";
 import { quoted } from "../../errors.ts";
 import type { Answer } from "../a2a/answer.ts";
 import { JsonRpcFailure } from "../a2a/json-rpc.ts";

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";

@@ -3,6 +3,7 @@ import {
   type JsonValue,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
+import { defined, isObject } from "@devtool/internal/json";
 import {
   endsExchange,
   type Replay,
@@ -21,7 +22,6 @@ import {
   type MessageSend,
   withReplay,
 } from "@devtool/schema/a2a-v03";
-import { defined, isObject } from "@devtool/schema/json";
 import {
   findTask,
   type RequestHandler,

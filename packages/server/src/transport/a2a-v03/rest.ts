@@ -1,10 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import {
   errorToRest,
   JsonRpcCode,
   REST_OPERATIONS,
 } from "@devtool/schema/a2a-v03";
-import { isObject } from "@devtool/schema/json";
 import { quoted } from "../../errors.ts";
 import { writeAnswer } from "../a2a/answer.ts";
 import { JsonRpcFailure, parseBody } from "../a2a/json-rpc.ts";

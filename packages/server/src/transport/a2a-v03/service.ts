@@ -1,4 +1,5 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   encodeRfcJson,
   ListTasksRequestSchema,
@@ -22,7 +23,6 @@ import {
   encodeTask,
   type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
 import { assertKnown } from "../../handler/caller.ts";
 import {
   findTask,

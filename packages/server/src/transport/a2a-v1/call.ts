@@ -1,6 +1,7 @@
 import { type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { EXTENSION_URI, shorten } from "@devtool/schema";
+import { shorten } from "@devtool/internal/cut-text";
+import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2aSendMessageRequestSchema,
   extensionSignsV1,

@@ -7,6 +7,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { WireError } from "@devtool/schema";
 import {
   BadRequestSchema,
@@ -18,7 +19,6 @@ import {
   a2aFieldName,
   JsonRpcCode,
 } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError } from "../../errors.ts";
 import {
   type ErrorTable,

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   type Artifact,
   emptyTask,
@@ -28,7 +29,6 @@ import {
   taskToA2a,
 } from "@devtool/schema/a2a-v1";
 import { withReplay } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
 import {
   findTask,
   type RequestHandler,

@@ -5,13 +5,13 @@ import {
   type MethodImplSpec,
   type ServiceImpl,
 } from "@connectrpc/connect";
+import { isObject } from "@devtool/internal/json";
 import { mistyped } from "@devtool/schema";
 import {
   decodeA2aJson,
   encodeA2aJson,
   StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
-import { isObject } from "@devtool/schema/json";
 import type { Answer } from "../a2a/answer.ts";
 import type { Frame } from "../http/answer.ts";
 import type { RoutedCall } from "../http/routed-call.ts";

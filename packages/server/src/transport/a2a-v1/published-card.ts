@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { loadOnce } from "@devtool/internal/load-once";
 import { encodeRfcJson } from "@devtool/schema";
 import { AgentCardSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import {
   type AgentCard as CardV03,
   AgentCardSchema as CardV03Schema,
 } from "@devtool/schema/a2a-v03";
-import { loadOnce } from "../../stream/load-once.ts";
 import { hybridCard } from "../a2a/card.ts";
 import type { DialectServices } from "../dialect.ts";
 import { send } from "../http/route.ts";

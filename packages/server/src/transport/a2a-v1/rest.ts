@@ -1,10 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import {
-  assertExactJson,
-  keepStart,
-  parseJson,
-  shorten,
-} from "@devtool/schema";
+import { keepStart, shorten } from "@devtool/internal/cut-text";
+import { assertExactJson, parseJson } from "@devtool/schema";
 import {
   type HttpBinding,
   httpBindingsOf,

@@ -1,8 +1,8 @@
+import { keepStart } from "@devtool/internal/cut-text";
 import {
   confirmationsOf,
   emptyTask,
   isTerminal,
-  keepStart,
   type SendMessageRequest,
   type Task,
   takesMode,

@@ -1,4 +1,4 @@
-import { keepStart } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
 import { queryOf } from "../a2a/query.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { A2aFailure } from "./errors.ts";

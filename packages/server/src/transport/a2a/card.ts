@@ -4,9 +4,9 @@ import {
   type JsonValue,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
 import type { SlashCommandSchema } from "@devtool/schema";
 import { type AgentSkill, AgentSkillSchema } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty } from "@devtool/schema/json";
 
 /**
  * Returns a slash command and its subcommands as skills of an agent card.

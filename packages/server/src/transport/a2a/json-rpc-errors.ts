@@ -1,5 +1,6 @@
 import { create, fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { defined } from "@devtool/internal/json";
 import { WireError } from "@devtool/schema";
 import {
   a2aErrorText,
@@ -8,7 +9,6 @@ import {
   type JsonRpcError,
   JsonRpcErrorSchema,
 } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError } from "../../errors.ts";
 import { statusOf } from "../http/failure.ts";
 import { JsonRpcFailure } from "./json-rpc.ts";

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "@devtool/internal/json";
 import { assertExactJson, parseJson, WireError } from "@devtool/schema";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { isObject } from "@devtool/schema/json";
 
 /** A failure with an error code of JSON-RPC or A2A that no `Code` maps to. */
 export class JsonRpcFailure extends Error {

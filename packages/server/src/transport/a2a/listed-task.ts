@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   emptyTask,
   MessageSchema,
@@ -6,7 +7,6 @@ import {
   type Task,
   type TaskSummary,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError } from "../../errors.ts";
 import {
   findTask,

@@ -1,4 +1,5 @@
-import { keepStart, takesMode } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { takesMode } from "@devtool/schema";
 
 /**
  * The output media types of an agent that declares none: its text is Markdown

@@ -1,4 +1,5 @@
-import { shorten, WireError } from "@devtool/schema";
+import { shorten } from "@devtool/internal/cut-text";
+import { WireError } from "@devtool/schema";
 import type { RoutedCall } from "../http/routed-call.ts";
 
 /** Returns the query parameters of a request. */

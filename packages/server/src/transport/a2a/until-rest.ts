@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   awaitedToolCalls,
   endsExchange,
@@ -8,7 +9,6 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { Frame } from "../http/answer.ts";
 
 /**

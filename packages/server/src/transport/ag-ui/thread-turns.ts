@@ -1,4 +1,4 @@
-import { Semaphore } from "../../stream/semaphore.ts";
+import { Semaphore } from "@devtool/internal/semaphore";
 
 /**
  * Lets one run at a time say something to a thread. Two runs that find no task

@@ -1,4 +1,4 @@
-import { isObject } from "@devtool/schema/json";
+import { isObject } from "@devtool/internal/json";
 import {
   createLocalJWKSet,
   createRemoteJWKSet,

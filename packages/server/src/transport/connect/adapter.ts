@@ -11,11 +11,8 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import {
-  assertJsonEncodable,
-  BrowserAccessService,
-  shorten,
-} from "@devtool/schema";
+import { shorten } from "@devtool/internal/cut-text";
+import { assertJsonEncodable, BrowserAccessService } from "@devtool/schema";
 import { DevtoolError } from "../../errors.ts";
 import { HttpFailure } from "../http/failure.ts";
 import type { RoutedCall } from "../http/routed-call.ts";

@@ -5,7 +5,8 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
-import { ErrorContextSchema, keepStart, WireError } from "@devtool/schema";
+import { keepStart } from "@devtool/internal/cut-text";
+import { ErrorContextSchema, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 

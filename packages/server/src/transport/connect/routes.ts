@@ -1,4 +1,4 @@
-import { loadOnce } from "../../stream/load-once.ts";
+import { loadOnce } from "@devtool/internal/load-once";
 import {
   type Dialect,
   type DialectServices,

@@ -6,6 +6,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { defined } from "@devtool/internal/json";
 import {
   CommandExecutionStatus,
   decodeRfcText,
@@ -25,7 +26,6 @@ import {
   encodeCommandList,
   settingsFromGeminiCli,
 } from "@devtool/schema/gemini-cli";
-import { defined } from "@devtool/schema/json";
 import { eventsUntilRest } from "../../handler/request-handler.ts";
 import { errorText, resultText } from "../a2a/json-rpc.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";

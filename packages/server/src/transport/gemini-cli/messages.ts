@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   PushFormat,
   type SendMessageRequest,
@@ -10,7 +11,6 @@ import {
   rfcSendParams,
   settingsFromGeminiCli,
 } from "@devtool/schema/gemini-cli";
-import { defined } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";

@@ -1,4 +1,5 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import {
   StreamMessageRequestSchema,
   type Task,
@@ -9,7 +10,6 @@ import {
   encodeGeminiCliTask,
   isGeminiCliSend,
 } from "@devtool/schema/gemini-cli";
-import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import {

@@ -1,4 +1,5 @@
 import { create, toJson } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   decodeRfcText,
   GetTaskRequestSchema,
@@ -16,7 +17,6 @@ import {
   type ToolInfo,
   ToolInfoSchema,
 } from "@devtool/schema/gemini-cli";
-import { defined } from "@devtool/schema/json";
 import type { OfferedTool } from "../../agent/agent-offers.ts";
 import { quoted } from "../../errors.ts";
 import { readBody } from "../http/body.ts";

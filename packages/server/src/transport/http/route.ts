@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
-import { replaceLoneSurrogates, shorten } from "@devtool/schema";
-import { failpoint } from "../../failpoint.ts";
+import { shorten } from "@devtool/internal/cut-text";
+import { replaceLoneSurrogates } from "@devtool/internal/exact-json";
+import { failpoint } from "@devtool/internal/failpoint";
 
 /** A request over HTTP/1.1 or HTTP/2. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
-import { replaceLoneSurrogates } from "@devtool/schema";
-import { failpoint } from "../../failpoint.ts";
+import { replaceLoneSurrogates } from "@devtool/internal/exact-json";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { Beating, Heartbeats } from "./heartbeats.ts";
 import type { HttpResponse, ResponseHeaders } from "./route.ts";
 

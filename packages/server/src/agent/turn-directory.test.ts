@@ -9,10 +9,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { directoryAt, realPath } from "@devtool/internal/real-path";
 import { MessageSchema, TaskSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { turnDirectory } from "../agent/turn-directory.ts";
-import { directoryAt, realPath } from "./real-path.ts";
+import { turnDirectory } from "./turn-directory.ts";
 
 describe("the real path of a path that a client names", () => {
   let root: string;

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { roundsOf } from "../../../test/depth.ts";
-import { keepEnd, keepStart } from "./cut-text.ts";
-import { shorten } from "./wire-error.ts";
+import { keepEnd, keepStart, shorten } from "./cut-text.ts";
 
 describe("cutting a text", () => {
   it("B3: leaves no half of a character, and keeps all that fits", () => {

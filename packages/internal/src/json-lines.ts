@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { splitJson } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { splitJson } from "./exact-json.ts";
+import { objectOrEmpty } from "./json.ts";
 
 /** The maximum length of a value that is on several lines, in characters. */
 const MAX_OPEN_LENGTH = 1024 * 1024;

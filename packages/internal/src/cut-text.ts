@@ -20,3 +20,11 @@ export function keepEnd(text: string, maxLength: number): string {
 function splitsCharacter(text: string, index: number): boolean {
   return index > 0 && (text.codePointAt(index - 1) ?? 0) > 0xffff;
 }
+
+/**
+ * Truncates a text for an error. The result has at most `maxLength` characters
+ * (UTF-16 code units; default: 80), including the `…` at its end.
+ */
+export function shorten(text: string, maxLength: number = 80): string {
+  return text.length > maxLength ? `${keepStart(text, maxLength - 1)}…` : text;
+}

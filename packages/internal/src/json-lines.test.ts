@@ -1,7 +1,7 @@
-import { parseJsonOrUndefined } from "@devtool/schema/json";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { roundsOf, seedOf } from "../../../../test/depth.ts";
+import { roundsOf, seedOf } from "../../../test/depth.ts";
+import { parseJsonOrUndefined } from "./json.ts";
 import { JsonLines } from "./json-lines.ts";
 import { LineReader } from "./line-reader.ts";
 

@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { failpoint } from "../failpoint.ts";
-import { isOtherProcess } from "../other-process.ts";
+import { failpoint } from "./failpoint.ts";
+import { isOtherProcess } from "./other-process.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } =
   constants;
