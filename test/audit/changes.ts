@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { verifyAudit } from "@devtool/server";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import { TASK_SCHEMA } from "@devtool/server/testing";
 
 /** The bytes of a record after one of them was changed. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import { startServerProcess } from "../durability/crash/server-process.ts";
 import { Conversation } from "./conversation.ts";
 

@@ -10,7 +10,7 @@ import {
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import {
   answeredCalls,
   Conversation,

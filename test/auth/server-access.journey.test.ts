@@ -17,7 +17,7 @@ import {
   codingAgent,
   serveCodingAgent,
 } from "@devtool/coding-agent";
-import { ServerConfigSchema } from "@devtool/schema";
+import { ServerConfigSchema } from "@devtool/schema/operator";
 import {
   createServer,
   type ServerOptions,

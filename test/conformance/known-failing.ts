@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readKnownFailing } from "@devtool/conformance";
+import { readKnownFailing } from "@devtool/conformance/operator";
 import type { KnownFailing } from "@devtool/schema/conformance";
 
 /**

@@ -5,11 +5,11 @@ import { PassThrough } from "node:stream";
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import type { Io } from "@devtool/cli/testing";
 import { readConfig, runProgram } from "@devtool/cli/testing";
+import { McpServerSchema } from "@devtool/schema";
 import {
-  McpServerSchema,
   ModelConfigSchema,
   ServerConfigSchema,
-} from "@devtool/schema";
+} from "@devtool/schema/operator";
 import {
   AgentConfigSchema,
   AuthenticationConfigSchema,

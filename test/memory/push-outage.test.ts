@@ -12,7 +12,7 @@ import {
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import type {
   Notification,
   Poster,

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { FakeTerminal, runProgram, writeDiscovery } from "@devtool/cli/testing";
-import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   Authority,

@@ -24,12 +24,8 @@ import {
   serveCodingAgent,
 } from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
-import {
-  EXTENSION_URI,
-  PushFormat,
-  ServerConfigSchema,
-  type TaskEvent,
-} from "@devtool/schema";
+import { EXTENSION_URI, PushFormat, type TaskEvent } from "@devtool/schema";
+import { ServerConfigSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freePort } from "../free-port.ts";

@@ -27,7 +27,8 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { ServerInfoSchema, TaskState } from "@devtool/schema";
+import { TaskState } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 
 /**
  * The targets of an escape: a machine with secrets, other processes, and a

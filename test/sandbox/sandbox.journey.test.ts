@@ -26,12 +26,8 @@ import {
   SETTINGS,
   SETTINGS_WHEN_PRESENT,
 } from "@devtool/sandbox/testing";
-import {
-  ApprovalMode,
-  ServerInfoSchema,
-  type ToolCall,
-  toolCallsOf,
-} from "@devtool/schema";
+import { ApprovalMode, type ToolCall, toolCallsOf } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI, roundsOf } from "../depth.ts";

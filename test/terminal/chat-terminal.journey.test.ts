@@ -17,7 +17,8 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { writeDiscovery } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { type Message, Role, ServerInfoSchema } from "@devtool/schema";
+import { type Message, Role } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,

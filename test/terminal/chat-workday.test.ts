@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { writeDiscovery } from "@devtool/cli/testing";
-import { ServerInfoSchema } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { beginWorkday, type Workday } from "../scenarios/workday/workday.ts";

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import { appendsOf, beginSession } from "../load/session-appends.ts";
 
 const WARM = 200;

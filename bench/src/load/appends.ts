@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import type { TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
 import { busy, sabotageNamed } from "./sabotage.ts";

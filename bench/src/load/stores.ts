@@ -15,7 +15,7 @@ import {
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import type { TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
 

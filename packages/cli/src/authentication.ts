@@ -5,12 +5,12 @@ import {
   isObject,
   parseJsonOrUndefined,
 } from "@devtool/internal/json";
-import {
-  CallerRight,
-  type JwtConfig,
-  type ServerConfig,
-  type TlsConfig,
-} from "@devtool/schema";
+import { CallerRight } from "@devtool/schema";
+import type {
+  JwtConfig,
+  ServerConfig,
+  TlsConfig,
+} from "@devtool/schema/operator";
 import type { ServerSettings } from "@devtool/server";
 
 type Authentication = NonNullable<ServerSettings["authentication"]>;

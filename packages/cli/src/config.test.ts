@@ -1,7 +1,8 @@
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ApprovalMode, ClientMcpServers, SandboxKind } from "@devtool/schema";
+import { ApprovalMode } from "@devtool/schema";
+import { ClientMcpServers, SandboxKind } from "@devtool/schema/operator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "./config.ts";
 

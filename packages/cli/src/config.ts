@@ -7,11 +7,11 @@ import {
   type JsonValue,
 } from "@bufbuild/protobuf";
 import { isObject, plainJson } from "@devtool/internal/json";
+import { decodeStrictJson } from "@devtool/schema";
 import {
-  decodeStrictJson,
   type ServerConfig,
   ServerConfigSchema,
-} from "@devtool/schema";
+} from "@devtool/schema/operator";
 import { errorCode, errorMessage } from "./errors.ts";
 
 /**

@@ -1,9 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  ApprovalMode,
-  ListedAgentSchema,
-  ServerInfoSchema,
-} from "@devtool/schema";
+import { ApprovalMode, ListedAgentSchema } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { describe, expect, it } from "vitest";
 import { headline } from "./headline.ts";
 

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { ModelConfigSchema } from "@devtool/schema";
+import { ModelConfigSchema } from "@devtool/schema/operator";
 import { describe, expect, it } from "vitest";
 import { chooseModel, describeChoice } from "./model.ts";
 

@@ -8,7 +8,7 @@ import {
   type OpenAiApi,
   openAiOptionsFrom,
 } from "@devtool/openai";
-import { type ModelConfig, ModelConfigSchema } from "@devtool/schema";
+import { type ModelConfig, ModelConfigSchema } from "@devtool/schema/operator";
 
 /** The APIs through which models are called. */
 export type ModelApi = "gemini" | "openai" | "anthropic";

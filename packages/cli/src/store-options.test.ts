@@ -3,11 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { SavedApprovals } from "@devtool/policy";
-import {
-  PolicyRuleSchema,
-  RuleDecision,
-  ServerConfigSchema,
-} from "@devtool/schema";
+import { PolicyRuleSchema, RuleDecision } from "@devtool/schema";
+import { ServerConfigSchema } from "@devtool/schema/operator";
 import type { ServerStore } from "@devtool/server/store";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { storeOptions } from "./store-options.ts";

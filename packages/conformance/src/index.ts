@@ -10,15 +10,9 @@
 export type { BindingName, ProtocolVersion } from "./binding/binding.ts";
 export type { CaseResult } from "./play/case-result.ts";
 export type { ProgramStreams } from "./program/program.ts";
-export {
-  createReport,
-  isClean,
-  type ReportSubject,
-  readingOf,
-} from "./report/create-report.ts";
+export { createReport } from "./report/create-report.ts";
 export { htmlPage } from "./report/html.ts";
 export { junitXml } from "./report/junit.ts";
-export { readKnownFailing } from "./report/known-failing.ts";
 export { reportTable } from "./report/table.ts";
 export { REQUIREMENTS } from "./requirement/requirements.ts";
 export { runAgentSuite } from "./runner/run-agent-suite.ts";

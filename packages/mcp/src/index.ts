@@ -1,4 +1,3 @@
 // The public names of @devtool/mcp, one by one. Adding a name is adding API.
 export { createMcp } from "./create-mcp.ts";
 export type { McpAuthorization } from "./mcp-transport.ts";
-export { runnerNotice } from "./server-place.ts";

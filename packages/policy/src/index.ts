@@ -1,8 +1,6 @@
 // The public names of @devtool/policy, one by one. Adding a name is adding API.
-export { ApprovalMode } from "@devtool/schema";
-export { ApprovalFile } from "./approval-file.ts";
 export type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
-export { callRequest, type PlainCall } from "./call-request.ts";
+export { callRequest } from "./call-request.ts";
 export type { CompiledRule } from "./compiled-rule.ts";
 export { describeRule } from "./describe-rule.ts";
 export {
@@ -28,7 +26,7 @@ export { parsePolicyFile, readPolicyFile } from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
 export { digestRules } from "./rule-digest.ts";
 export { createPolicyEngine } from "./rule-policy.ts";
-export { approvalId, SavedApprovals } from "./saved-approvals.ts";
+export { SavedApprovals } from "./saved-approvals.ts";
 export {
   createShellAnalyzer,
   type ShellAnalyzer,

@@ -19,7 +19,7 @@ export type {
   SandboxAccess,
 } from "./sandbox.ts";
 export { SandboxError } from "./sandbox-error.ts";
-export { sortSearchPath, whyUntrusted } from "./search-path.ts";
+export { sortSearchPath } from "./search-path.ts";
 export {
   type ProcessEnd,
   type RunningProcess,

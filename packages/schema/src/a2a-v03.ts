@@ -4,11 +4,6 @@ export {
   decodeCommandPlace,
   decodeCommandRun,
 } from "./a2a-v03/command-params.ts";
-export {
-  extensionSignsV03,
-  showsExtension,
-} from "./a2a-v03/extension-signs.ts";
-export { a2aErrorText, a2aFieldName } from "./a2a-v03/field-name.ts";
 export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
 export { encodeReply } from "./a2a-v03/message.ts";
 export {

@@ -2,10 +2,6 @@
 
 export { agentCardFromV03 } from "./a2a-v1/agent-card.ts";
 export { canonicalCard } from "./a2a-v1/canonical-card.ts";
-export {
-  extensionSignsV1,
-  type SigningRequest,
-} from "./a2a-v1/extension-signs.ts";
 export { frameFromA2a } from "./a2a-v1/frame.ts";
 export {
   type HttpCall,

@@ -10,7 +10,6 @@ export {
 } from "./answer-name.ts";
 // Rules that clients and servers share
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
-export { assertBinaryBudget } from "./binary-budget.ts";
 export { dataText } from "./data-text.ts";
 export { assertExactJson } from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
@@ -70,7 +69,6 @@ export {
   AgentListService,
   type ListedAgent,
   ListedAgentSchema,
-  type ListedModel,
 } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export {
   AuditAction,
@@ -78,11 +76,7 @@ export {
   AuditRecordSchema,
   AuditService,
 } from "./gen/devtool/v1alpha/audit_pb.ts";
-export {
-  CallerRight,
-  type JwtConfig,
-  type TlsConfig,
-} from "./gen/devtool/v1alpha/authentication_pb.ts";
+export { CallerRight } from "./gen/devtool/v1alpha/authentication_pb.ts";
 export {
   BrowserAccessService,
   type BrowserSession,
@@ -101,9 +95,6 @@ export {
 export {
   ReadinessRequestSchema,
   ReadinessSchema,
-  type ServerInfo,
-  ServerInfoSchema,
-  TokenFileSchema,
 } from "./gen/devtool/v1alpha/discovery_pb.ts";
 export { ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
 export {
@@ -145,14 +136,6 @@ export {
   PushSubscriptionSchema,
   SetPushConfigRequestSchema,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
-export {
-  ClientMcpServers,
-  type ModelConfig,
-  ModelConfigSchema,
-  SandboxKind,
-  type ServerConfig,
-  ServerConfigSchema,
-} from "./gen/devtool/v1alpha/server_config_pb.ts";
 export {
   ApprovalMode,
   type SessionSettings,
@@ -266,7 +249,6 @@ export {
 export { assertJsonBudget, DEFAULT_LIMITS, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";
-export { takesMode } from "./output-mode.ts";
 export { assertPlainIntegers } from "./plain-integers.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export {
@@ -275,7 +257,6 @@ export {
   encodeRfcJson,
   structFromJson,
 } from "./rfc-json.ts";
-export { commandLine, unshownArguments } from "./shell-line.ts";
 export { decodeStrictJson } from "./strict-json.ts";
 export { summaryOf } from "./task-history.ts";
 export {
@@ -321,5 +302,6 @@ export {
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
 export { answerArtifact } from "./turn-answer.ts";
+export { unshownArguments } from "./unshown-arguments.ts";
 export { visibleCall } from "./visible-call.ts";
 export { mistyped, quote, WireError } from "./wire-error.ts";

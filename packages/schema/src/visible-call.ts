@@ -6,7 +6,7 @@ import {
   GenericDetailsSchema,
   type ToolCall,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { unshownArguments } from "./shell-line.ts";
+import { unshownArguments } from "./unshown-arguments.ts";
 
 /** Maximum length of the name or description of an option, in characters. */
 const MAX_OPTION_LENGTH = 1000;

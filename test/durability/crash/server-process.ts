@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
-import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 
 const MAIN = fileURLToPath(
   new URL("../../../packages/cli/dist/main.js", import.meta.url),

@@ -12,11 +12,11 @@ import {
 import {
   emptyTask,
   reduceTask,
-  type ServerInfo,
   type Task,
   type TaskEvent,
   type ToolCall,
 } from "@devtool/schema";
+import type { ServerInfo } from "@devtool/schema/operator";
 
 /** An event that somebody waits for. */
 interface Awaited {

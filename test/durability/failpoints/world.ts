@@ -18,10 +18,10 @@ import {
   isAtRest,
   type Message,
   type SendMessageRequestSchema,
-  type ServerInfo,
   type Task,
   type ToolCall,
 } from "@devtool/schema";
+import type { ServerInfo } from "@devtool/schema/operator";
 import { type Receiver, receive } from "../../push/receiver.ts";
 import { type ServerProcess, startServing } from "../crash/server-process.ts";
 import {

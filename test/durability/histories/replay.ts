@@ -11,7 +11,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { decodeStreamFrame, encodeStreamFrame } from "@devtool/schema/a2a-v03";
-import { SqliteTaskStore } from "@devtool/server/operator";
+import { SqliteTaskStore } from "@devtool/server/store";
 import { type History, plainEvents } from "./history.ts";
 
 /**

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { startFakeGemini } from "@devtool/fake-gemini";
-import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { COMPILE_CACHE } from "../../compile-cache-variable.ts";
 import {
   type EchoingServer,

@@ -7,10 +7,10 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { commandLine } from "@devtool/internal/shell-line";
 import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import {
   type ConfirmationRequest,
-  commandLine,
   ExecuteDetailsSchema,
   type FileDiff,
   FileDiffSchema,

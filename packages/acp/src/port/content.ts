@@ -9,8 +9,9 @@ import {
   type MessageInitShape,
 } from "@bufbuild/protobuf";
 import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { takesMode } from "@devtool/internal/output-mode";
 import { oneLine } from "@devtool/internal/visible-text";
-import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
+import { dataText, type Part, PartSchema } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 
 /**

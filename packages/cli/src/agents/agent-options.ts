@@ -6,7 +6,7 @@ import {
   ClientMcpServers,
   SandboxKind,
   type ServerConfig,
-} from "@devtool/schema";
+} from "@devtool/schema/operator";
 import { authenticationSettings } from "../authentication.ts";
 import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";

@@ -1,15 +1,14 @@
 import { join } from "node:path";
 import {
-  ApprovalMode,
   type CompiledRule,
   callRequest,
   createPolicyEngine,
   createShellAnalyzer,
   digestRules,
-  type PlainCall,
   readPolicyFile,
 } from "@devtool/policy";
-import { stricterMode } from "@devtool/schema";
+import type { PlainCall } from "@devtool/policy/operator";
+import { ApprovalMode, stricterMode } from "@devtool/schema";
 import type {
   PermissionDecision,
   PermissionPolicy,

@@ -6,7 +6,8 @@ import {
   statSync,
 } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
-import { HostPrograms, sortSearchPath, whyUntrusted } from "@devtool/sandbox";
+import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
+import { whyUntrusted } from "@devtool/sandbox/operator";
 import type { ApprovalMode } from "@devtool/schema";
 import type { PermissionPolicy } from "@devtool/server/agent";
 import type { Io } from "../io.ts";

@@ -12,7 +12,6 @@ import {
   CommandExecutionStatus,
   isAtRest,
   isTerminal,
-  type ListedModel,
   MessageDelivery,
   MessageSettingsSchema,
   type Part,
@@ -20,6 +19,7 @@ import {
   type QueuedMessage,
   type SlashCommand,
 } from "@devtool/schema";
+import type { ListedModel } from "@devtool/schema/operator";
 import { readSlashLine } from "../slash-line.ts";
 import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { ServerInfoSchema } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   completePath,

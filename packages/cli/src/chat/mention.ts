@@ -7,7 +7,8 @@ import {
   relative,
   resolve,
 } from "node:path";
-import type { Part, ServerInfo } from "@devtool/schema";
+import type { Part } from "@devtool/schema";
+import type { ServerInfo } from "@devtool/schema/operator";
 import {
   attachedBytes,
   imageType,

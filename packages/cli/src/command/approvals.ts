@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { approvalId, describeRule, SavedApprovals } from "@devtool/policy";
+import { describeRule, SavedApprovals } from "@devtool/policy";
+import { approvalId } from "@devtool/policy/operator";
 import type { PolicyRule } from "@devtool/schema";
 import { operatorConfig } from "../agents/agent-options.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";

@@ -90,7 +90,7 @@ async function* readAudit(
         { cause },
       );
     });
-    const { SqliteTaskStore } = await import("@devtool/server/operator");
+    const { SqliteTaskStore } = await import("@devtool/server/store");
     await using store = await SqliteTaskStore.open(options.log);
     return yield* store.readAudit(0n);
   }

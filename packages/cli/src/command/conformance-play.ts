@@ -1,4 +1,5 @@
-import type { CaseResult, ReportSubject } from "@devtool/conformance";
+import type { CaseResult } from "@devtool/conformance";
+import type { ReportSubject } from "@devtool/conformance/operator";
 import type { KnownFailing } from "@devtool/schema/conformance";
 
 /** A run of a conformance suite against a subject. */

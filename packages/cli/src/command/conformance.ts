@@ -4,12 +4,14 @@ import {
   type CaseResult,
   createReport,
   htmlPage,
-  isClean,
   junitXml,
-  readingOf,
-  readKnownFailing,
   reportTable,
 } from "@devtool/conformance";
+import {
+  isClean,
+  readingOf,
+  readKnownFailing,
+} from "@devtool/conformance/operator";
 import { defined } from "@devtool/internal/json";
 import { CaseReportSchema, ReportSchema } from "@devtool/schema/conformance";
 import { ExitCode } from "../exit-code.ts";

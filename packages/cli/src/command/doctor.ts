@@ -1,9 +1,9 @@
 import { access, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { runnerNotice } from "@devtool/mcp";
+import { runnerNotice } from "@devtool/mcp/operator";
 import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
-import type { ServerConfig, ServerInfo } from "@devtool/schema";
+import type { ServerConfig, ServerInfo } from "@devtool/schema/operator";
 import { knownAgents } from "../agents/installed-agents.ts";
 import { readConfig } from "../config.ts";
 import {

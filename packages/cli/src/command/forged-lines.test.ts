@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { approvalId, SavedApprovals } from "@devtool/policy";
+import { SavedApprovals } from "@devtool/policy";
+import { approvalId } from "@devtool/policy/operator";
 import {
   CommandExecutionStatus,
   PolicyRuleSchema,

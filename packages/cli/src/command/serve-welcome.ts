@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { ServerInfo } from "@devtool/schema";
+import type { ServerInfo } from "@devtool/schema/operator";
 import {
   defaultDataDirectory,
   discoveryPath,

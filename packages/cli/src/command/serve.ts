@@ -10,7 +10,8 @@ import {
 import { codexQueues } from "@devtool/codex/queues";
 import { codingAgent } from "@devtool/coding-agent";
 import { defined } from "@devtool/internal/json";
-import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
+import { ApprovalMode } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import {
   createServer,
   type DevtoolServer,

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { equals } from "@bufbuild/protobuf";
-import { ApprovalFile } from "@devtool/policy";
+import { ApprovalFile } from "@devtool/policy/operator";
 import { PolicyFileSchema } from "@devtool/schema";
 import { copyStore, openStore } from "@devtool/server/operator";
 import type { ServerStore } from "@devtool/server/store";

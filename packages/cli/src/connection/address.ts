@@ -1,4 +1,4 @@
-import type { ServerInfo } from "@devtool/schema";
+import type { ServerInfo } from "@devtool/schema/operator";
 
 /** A server's address and token. */
 export interface Address {

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { ServerInfoSchema } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   discoveryPath,

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
-import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { errorCode } from "../errors.ts";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 

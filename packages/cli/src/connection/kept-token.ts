@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampNow } from "@bufbuild/protobuf/wkt";
-import { TokenFileSchema } from "@devtool/schema";
+import { TokenFileSchema } from "@devtool/schema/operator";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
 /** The operator's token, which stays the same over restarts of the server. */

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { createRouterTransport } from "@connectrpc/connect";
 import { createDevtoolClient } from "@devtool/client";
-import { ServerInfoSchema, TaskService } from "@devtool/schema";
+import { TaskService } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { describe, expect, it } from "vitest";
 import type { Address } from "./address.ts";
 import { ReconnectingTransport } from "./reconnecting-transport.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import { ServerInfoSchema } from "@devtool/schema";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, expect, it } from "vitest";
 import { verifyServer } from "./server-identity.ts";
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "@devtool/internal/abortable";
 import { keepStart } from "@devtool/internal/cut-text";
+import { takesMode } from "@devtool/internal/output-mode";
 import {
   type ArtifactUpdate,
   type Message,
   Role,
   TaskState,
-  takesMode,
 } from "@devtool/schema";
 import type { Agent, AgentEvent } from "@devtool/server/agent";
 import {

@@ -1,14 +1,10 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
-import {
-  extensionSignsV03,
-  JsonRpcCode,
-  type StreamView,
-  showsExtension,
-} from "@devtool/schema/a2a-v03";
+import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
+import { extensionSignsV03, showsExtension } from "../a2a/extension-signs.ts";
 import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import { parseLastEventId } from "../a2a/last-event-id.ts";
 import type { MethodCall } from "../a2a/method.ts";

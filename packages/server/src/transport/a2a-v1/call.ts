@@ -4,11 +4,9 @@ import { shorten } from "@devtool/internal/cut-text";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2aSendMessageRequestSchema,
-  extensionSignsV1,
   missingFields,
-  type SigningRequest,
 } from "@devtool/schema/a2a-v1";
-import { type StreamView, showsExtension } from "@devtool/schema/a2a-v03";
+import type { StreamView } from "@devtool/schema/a2a-v03";
 import { invalid } from "../../errors.ts";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import { tenantKey } from "../../handler/caller.ts";
@@ -19,12 +17,14 @@ import {
   activationOf,
   viewOf,
 } from "../a2a/activation.ts";
+import { showsExtension } from "../a2a/extension-signs.ts";
 import { parseLastEventId } from "../a2a/last-event-id.ts";
 import {
   extensionNeeded,
   meetsRequirement,
 } from "../a2a/required-extension.ts";
 import { A2aFailure, InvalidRequest } from "./errors.ts";
+import { extensionSignsV1, type SigningRequest } from "./extension-signs.ts";
 import { type ResponseFor, streamResponseFor } from "./frames.ts";
 import { assertVersion } from "./version.ts";
 

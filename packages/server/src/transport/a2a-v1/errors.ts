@@ -14,12 +14,9 @@ import {
   ErrorInfoSchema,
   type FieldViolation,
 } from "@devtool/schema/a2a-v1";
-import {
-  a2aErrorText,
-  a2aFieldName,
-  JsonRpcCode,
-} from "@devtool/schema/a2a-v03";
+import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
+import { a2aErrorText, a2aFieldName } from "../a2a/field-name.ts";
 import {
   type ErrorTable,
   type FailureCodes,

@@ -1,11 +1,11 @@
 import { keepStart } from "@devtool/internal/cut-text";
+import { takesMode } from "@devtool/internal/output-mode";
 import {
   confirmationsOf,
   emptyTask,
   isTerminal,
   type SendMessageRequest,
   type Task,
-  takesMode,
 } from "@devtool/schema";
 import {
   type A2aPart,

@@ -3,14 +3,13 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { defined } from "@devtool/internal/json";
 import { WireError } from "@devtool/schema";
 import {
-  a2aErrorText,
-  a2aFieldName,
   JsonRpcCode,
   type JsonRpcError,
   JsonRpcErrorSchema,
 } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import { statusOf } from "../http/failure.ts";
+import { a2aErrorText, a2aFieldName } from "./field-name.ts";
 import { JsonRpcFailure } from "./json-rpc.ts";
 
 /** The part of a request that an error is about. */

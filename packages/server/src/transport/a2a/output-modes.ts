@@ -1,5 +1,5 @@
 import { keepStart } from "@devtool/internal/cut-text";
-import { takesMode } from "@devtool/schema";
+import { takesMode } from "@devtool/internal/output-mode";
 
 /**
  * The output media types of an agent that declares none: its text is Markdown

@@ -18,11 +18,11 @@ import {
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import {
-  assertBinaryBudget,
   assertExactJson,
   assertJsonBudget,
   assertPlainIntegers,
 } from "@devtool/schema";
+import { assertBinaryBudget } from "./binary-budget.ts";
 import { connectErrorFrom } from "./errors.ts";
 
 /** The compressions that are accepted in requests. */

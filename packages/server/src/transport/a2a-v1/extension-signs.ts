@@ -1,7 +1,7 @@
 import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { ExtensionSigns } from "../a2a-v03/extension-signs.ts";
-import type { Message } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import type { A2aSendMessageRequest } from "@devtool/schema/a2a-v1";
+import type { ExtensionSigns } from "../a2a/extension-signs.ts";
 
 /**
  * Fields of a request of A2A 1.0 by which a client can show that it supports
@@ -9,7 +9,7 @@ import type { Message } from "../gen/lf/a2a/v1/a2a_pb.ts";
  */
 export interface SigningRequest {
   readonly metadata?: JsonObject;
-  readonly message?: Message;
+  readonly message?: NonNullable<A2aSendMessageRequest["message"]>;
 }
 
 /** Collects the extension signs in a request of A2A 1.0 (CARD-3). */

@@ -1,5 +1,5 @@
+import { EXTENSION_URI } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { EXTENSION_URI } from "../extension.ts";
 import { extensionSignsV03, showsExtension } from "./extension-signs.ts";
 
 const answer = { tool_call_id: "c", selected_option_id: "cancel" };

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { WireError } from "./wire-error.ts";
+import { WireError } from "@devtool/schema";
 
 /**
  * Maximum number of fields in a binary message: as many as a `Struct` with

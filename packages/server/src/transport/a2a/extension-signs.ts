@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
-import { isExtensionUri } from "../extension.ts";
-import { extensionMetadata } from "./metadata.ts";
+import { isExtensionUri } from "@devtool/schema";
+import { extensionMetadata } from "@devtool/schema/a2a-v03";
 
 /**
  * The fields of a request by which a client can show that it supports the

@@ -1,22 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOrEmpty } from "@devtool/internal/json";
-import { shellLine } from "@devtool/internal/shell-line";
+import { commandLine } from "@devtool/internal/shell-line";
 import type { ExecuteDetails } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-
-/**
- * Returns the command line that two arguments of a call make: a line or a list
- * of words, and a list of further words.
- */
-export function commandLine(
-  line: JsonValue | undefined,
-  args: JsonValue | undefined,
-): string {
-  const words = [line, args].map(wordsOf);
-  // A text is a command line already, which a shell reads.
-  return typeof line === "string"
-    ? [line, shellLine(words[1] ?? [])].join(" ").trim()
-    : shellLine(words.flat());
-}
 
 /**
  * Returns the arguments of a call that a question about its command does not
@@ -61,12 +45,5 @@ function isEmpty(value: JsonValue): boolean {
   return (
     [null, false, ""].some((empty) => empty === value) ||
     (typeof value === "object" && Object.keys(value ?? {}).length === 0)
-  );
-}
-
-/** Returns the words of a list; what is not a text is one as JSON. */
-function wordsOf(list: unknown): string[] {
-  return listOrEmpty(list).map((word) =>
-    typeof word === "string" ? word : JSON.stringify(word),
   );
 }

@@ -1,0 +1,9 @@
+// The names of @devtool/conformance/operator: for the command, which is a
+// bundle. Not part of the published package.
+
+export {
+  isClean,
+  type ReportSubject,
+  readingOf,
+} from "./report/create-report.ts";
+export { readKnownFailing } from "./report/known-failing.ts";

@@ -1,0 +1,4 @@
+// The names of @devtool/mcp/operator: for the command, which is a
+// bundle. Not part of the published package.
+
+export { runnerNotice } from "./server-place.ts";

@@ -1,0 +1,6 @@
+// The names of @devtool/policy/operator: for the command, which is a
+// bundle. Not part of the published package.
+
+export { ApprovalFile } from "./approval-file.ts";
+export type { PlainCall } from "./call-request.ts";
+export { approvalId } from "./saved-approvals.ts";

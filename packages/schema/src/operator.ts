@@ -1,0 +1,21 @@
+// The names of @devtool/schema/operator: for the command, which is a
+// bundle. Not part of the published package.
+
+export type { ListedModel } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
+export type {
+  JwtConfig,
+  TlsConfig,
+} from "./gen/devtool/v1alpha/authentication_pb.ts";
+export {
+  type ServerInfo,
+  ServerInfoSchema,
+  TokenFileSchema,
+} from "./gen/devtool/v1alpha/discovery_pb.ts";
+export {
+  ClientMcpServers,
+  type ModelConfig,
+  ModelConfigSchema,
+  SandboxKind,
+  type ServerConfig,
+  ServerConfigSchema,
+} from "./gen/devtool/v1alpha/server_config_pb.ts";
