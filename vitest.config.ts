@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 
 const report = process.env.DEVTOOL_TEST_REPORT;
 const JOURNEYS = "test/**/*.journey.test.ts";
+const INTEROP = "test/interop/*.test.ts";
 const MEMORY = "test/memory/*.test.ts";
 const COMPILED = fileURLToPath(
   new URL("node_modules/.cache/compiled", import.meta.url),
@@ -41,12 +42,17 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: [JOURNEYS, MEMORY],
+          exclude: [JOURNEYS, INTEROP, MEMORY],
           isolate: false,
         },
       },
+      {
+        extends: true,
+        test: { name: "interop", include: [INTEROP], isolate: false },
+      },
       { extends: true, test: { name: "memory", include: [MEMORY] } },
     ],
+    globalSetup: "test/temporary-directory.ts",
     ...(report !== undefined && {
       reporters: ["default", "json"],
       outputFile: { json: report },

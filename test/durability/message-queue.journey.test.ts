@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, mkdtempDisposable, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
@@ -313,8 +313,11 @@ describe("a message that is one too many (STREAM-8, ERR-1)", () => {
     "is an error of the client over A2A $name",
     async ({ path, version, method, role, expected }) => {
       const model = new GatedModel();
+      await using work = await mkdtempDisposable(
+        join(tmpdir(), "devtool-workspace-"),
+      );
       await using server = await serveCodingAgent({
-        workspace: await mkdtemp(join(tmpdir(), "devtool-workspace-")),
+        workspace: work.path,
         model,
       });
       const headers = {
@@ -362,9 +365,10 @@ describe("a message that is one too many (STREAM-8, ERR-1)", () => {
 
 describe("a message behind a question, to a client without the extension (STREAM-8, CARD-3)", () => {
   it("is answered with the question in words, and taken when that was answered", async () => {
-    await using server = await serveCodingAgent({
-      workspace: await mkdtemp(join(tmpdir(), "devtool-workspace-")),
-    });
+    await using work = await mkdtempDisposable(
+      join(tmpdir(), "devtool-workspace-"),
+    );
+    await using server = await serveCodingAgent({ workspace: work.path });
     const [task] = await plainStream(server, { text: "run eval echo asked" });
     const place = { taskId: task.id, contextId: task.contextId };
     const waits = await plainStream(server, {

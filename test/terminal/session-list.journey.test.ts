@@ -177,7 +177,7 @@ describe("a list of sessions", () => {
     let cuts = 0;
     await using proxy = await startCuttingProxy(
       () => server.url,
-      () => 300 + ((cuts++ * 613) % 5000),
+      () => 300 + ((cuts++ * 613) % 8000),
     );
     const list = createSessionList(
       connect({ ...server, url: proxy.url }, server.url),
