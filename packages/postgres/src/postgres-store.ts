@@ -58,8 +58,7 @@ const MAX_LEASE_MS = 3_600_000;
 const PAGE = 64;
 
 /**
- * The size in bytes at which a page of rows ends, after at least one row. It
- * equals what a stream sends before it waits.
+ * The size in bytes at which a page of rows ends, after at least one row.
  */
 const PAGE_BYTES = 256 * 1024;
 

@@ -103,7 +103,7 @@ export async function until(
   isIt: (event: TaskEvent) => boolean,
 ): Promise<TaskEvent> {
   let task = emptyTask();
-  for await (const event of session.log.read(0n, AbortSignal.timeout(50_000))) {
+  for await (const event of readAll(session)) {
     task = reduceTask(task, event);
     if (!isIt(event)) continue;
     expect(task.queuedMessages).toEqual(session.task.queuedMessages);
@@ -115,12 +115,15 @@ export async function until(
 /** Reads the events of a task until it has completed, each with its state. */
 export async function loggedUntilEnd(session: OpenTask): Promise<string[]> {
   const logged: string[] = [];
-  for await (const { payload, state } of session.log.read(
-    0n,
-    AbortSignal.timeout(50_000),
-  )) {
+  for await (const { payload, state } of readAll(session)) {
     logged.push(`${payload.case} ${TaskState[state]}`);
     if (state === TaskState.COMPLETED) break;
   }
   return logged;
+}
+
+async function* readAll({ log }: OpenTask): AsyncIterable<TaskEvent> {
+  for await (const events of log.read(0n, AbortSignal.timeout(50_000))) {
+    yield* events;
+  }
 }

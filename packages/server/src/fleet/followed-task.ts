@@ -61,7 +61,10 @@ export class FollowedTask implements TaskHandle {
     return this.#task.extensionActive;
   }
 
-  async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
+  async *read(
+    after: bigint,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly TaskEvent[]> {
     const bell = new Bell(signal);
     const news = new LogNews();
     using _watch = this.#shared.changes.watch(this.#task.id, (events) => {
@@ -79,7 +82,7 @@ export class FollowedTask implements TaskHandle {
         signal.throwIfAborted();
         position = event.sequence;
         this.#add(event);
-        yield event;
+        yield [event];
       }
       await bell.rung;
     }

@@ -221,8 +221,8 @@ async function begin(registry: OpenTasks, taskId: string): Promise<void> {
     },
     created,
   );
-  for await (const { state } of held.handle.read(0n, signal)) {
-    if (isTerminal(state)) return;
+  for await (const events of held.handle.read(0n, signal)) {
+    if (events.some(({ state }) => isTerminal(state))) return;
   }
 }
 

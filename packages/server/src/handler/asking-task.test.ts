@@ -53,10 +53,12 @@ async function askIn(registry: OpenTasks, taskId: string): Promise<void> {
     created,
   );
   let asked = 0;
-  for await (const { state } of held.handle.read(0n, signal)) {
+  for await (const events of held.handle.read(0n, signal)) {
     // The state change when the call asks, and the one at the end of the turn.
-    if (state === TaskState.INPUT_REQUIRED) asked++;
-    if (asked === 2) return;
+    asked += events.filter(
+      ({ state }) => state === TaskState.INPUT_REQUIRED,
+    ).length;
+    if (asked >= 2) return;
   }
 }
 

@@ -8,6 +8,7 @@ import {
   isAtRest,
   isAwaitingApproval,
   type SlashCommandService,
+  type TaskEvent,
 } from "@devtool/schema";
 import type { AgentCommands } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
@@ -123,6 +124,18 @@ function joinedWords(path: readonly string[]): string | undefined {
 }
 
 /**
+ * Whether a command acts, rests or asks with an event. It acts when it makes a
+ * call that needs no approval, or has output.
+ */
+function isResult({ payload, state }: TaskEvent): boolean {
+  const isActing =
+    payload.case === "toolCall"
+      ? !isAwaitingApproval(payload.value)
+      : payload.case === "text" || payload.case === "thought";
+  return isAtRest(state) || isActing;
+}
+
+/**
  * Waits until a command has started to act or asks for an approval, and returns
  * which of them it was.
  */
@@ -131,14 +144,8 @@ async function firstResult(
   after: bigint,
   signal: AbortSignal,
 ): Promise<ExecuteSlashCommandResponse> {
-  for await (const { payload, state } of session.read(after, signal)) {
-    // A command acts when it makes a call that needs no approval, or has
-    // output.
-    const isActing =
-      payload.case === "toolCall"
-        ? !isAwaitingApproval(payload.value)
-        : payload.case === "text" || payload.case === "thought";
-    if (isAtRest(state) || isActing) break;
+  for await (const events of session.read(after, signal)) {
+    if (events.some(isResult)) break;
   }
   const request = awaitedToolCalls(session.task)[0]?.confirmationRequest;
   if (!request) {

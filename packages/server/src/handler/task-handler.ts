@@ -149,8 +149,8 @@ async function finishExchange(
   // A task that is answered with a message alone is not shown, so a client
   // could not ask for it later.
   if (!returnImmediately || handle.task.replyOnly) {
-    for await (const event of handle.read(after, signal)) {
-      if (endsExchange(event)) break;
+    for await (const events of handle.read(after, signal)) {
+      if (events.some(endsExchange)) break;
     }
   }
   const task = taskForClients(handle);
@@ -170,14 +170,16 @@ async function* followExchange(
   using _stream = stream;
   const { held: begun, after, replay } = await begin();
   using held = begun;
-  for await (const read of held.handle.read(after, signal)) {
-    const event = hideSecretsInEvent(read);
-    failpoint("devtool:exchange.show.before");
-    yield replay && event.sequence === after + 1n
-      ? { event, replay }
-      : { event };
-    failpoint("devtool:exchange.show.after");
-    if (endsExchange(event)) return;
+  for await (const events of held.handle.read(after, signal)) {
+    for (const event of events) {
+      const shown = hideSecretsInEvent(event);
+      failpoint("devtool:exchange.show.before");
+      yield replay && event.sequence === after + 1n
+        ? { event: shown, replay }
+        : { event: shown };
+      failpoint("devtool:exchange.show.after");
+      if (endsExchange(event)) return;
+    }
   }
 }
 
@@ -200,12 +202,13 @@ async function* follow(
       throw new DevtoolError(problem, Code.OutOfRange, { details });
     }
     if (afterSequence === head && isTerminal(state)) return;
-    for await (const event of handle.read(afterSequence, context.signal)) {
-      failpoint("devtool:subscription.show.before");
-      yield { event: hideSecretsInEvent(event) };
-      failpoint("devtool:subscription.show.after");
-      if (isTerminal(event.state) && event.sequence === handle.task.sequence) {
-        return;
+    for await (const events of handle.read(afterSequence, context.signal)) {
+      for (const event of events) {
+        failpoint("devtool:subscription.show.before");
+        yield { event: hideSecretsInEvent(event) };
+        failpoint("devtool:subscription.show.after");
+        const isLast = event.sequence === handle.task.sequence;
+        if (isLast && isTerminal(event.state)) return;
       }
     }
   } finally {

@@ -30,8 +30,7 @@ const PAGE = 64;
 
 /**
  * The size in bytes at which a page ends, after at least one row. Reading a
- * page blocks the event loop, and a row can have megabytes. A stream sends as
- * much before it waits for its client.
+ * page blocks the event loop, and a row can have megabytes.
  */
 const PAGE_BYTES = 256 * 1024;
 

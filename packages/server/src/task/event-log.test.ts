@@ -86,9 +86,9 @@ async function firstOf(
   signal: AbortSignal,
   woken: number[],
 ): Promise<bigint> {
-  for await (const { sequence } of log.read(0n, signal)) {
+  for await (const [first] of log.read(0n, signal)) {
     woken.push((woken.pop() ?? 0) + 1);
-    return sequence;
+    return first?.sequence ?? 0n;
   }
   throw new Error("the log ended");
 }
@@ -99,9 +99,9 @@ async function allOf(
   signal: AbortSignal,
 ): Promise<bigint[]> {
   const sequences: bigint[] = [];
-  for await (const { sequence } of log.read(0n, signal)) {
-    sequences.push(sequence);
-    if (sequences.length === count) return sequences;
+  for await (const events of log.read(0n, signal)) {
+    sequences.push(...events.map(({ sequence }) => sequence));
+    if (sequences.length >= count) return sequences;
   }
   return sequences;
 }

@@ -239,30 +239,28 @@ export class EventLog {
     failpoint("devtool:log.publish.after");
   }
 
-  /**
-   * Yields the durable events after a sequence, then each further event when it
-   * becomes durable. Does not end by itself: the caller leaves the loop or
-   * aborts. Throws the signal's reason when the signal aborts.
-   */
-  async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
+  /** Yields the durable events, as `TaskHandle.read` does. */
+  async *read(
+    after: bigint,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly TaskEvent[]> {
     this.#readers++;
     let position = after;
     try {
       for (;;) {
         signal.throwIfAborted();
         const recent = this.#tail.after(position);
-        // No `await` between these events: it would cost every reader time for
-        // every event.
-        for (const event of recent ?? []) {
-          yield event;
-          position = event.sequence;
+        if (recent && recent.length > 0) {
+          // Together: each `yield` costs every reader time.
+          yield recent;
+          position += BigInt(recent.length);
         }
         if (!recent) {
           for await (const event of this.#store.readEvents(
             this.#fold.taskId,
             position,
           )) {
-            yield event;
+            yield [event];
             position = event.sequence;
           }
         }

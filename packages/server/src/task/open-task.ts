@@ -193,7 +193,10 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     await committed;
   }
 
-  read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
+  read(
+    after: bigint,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly TaskEvent[]> {
     return this.log.read(after, signal);
   }
 

@@ -47,11 +47,12 @@ export interface TaskHandle {
   readonly extensionActive: boolean;
 
   /**
-   * Yields the durable events after a sequence, then each further event when it
-   * becomes durable. Does not end by itself: the caller leaves the loop or
-   * aborts. Throws the signal's reason when the signal aborts.
+   * Yields the durable events after a sequence, then further ones when they
+   * become durable: each time those that are ready, at least one. Does not end
+   * by itself: the caller leaves the loop or aborts. Throws the signal's reason
+   * when the signal aborts.
    */
-  read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent>;
+  read(after: bigint, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
 
   /**
    * Takes a client's message: an answer to open questions, or a prompt, which
