@@ -14,7 +14,7 @@ import {
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
-import { BindingSchema } from "@devtool/schema/conformance";
+import { BindingSchema } from "@devtool/conformance/protos";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const env = {

@@ -11,7 +11,7 @@ import {
   CaseReportSchema,
   Outcome,
   ReportSchema,
-} from "@devtool/schema/conformance";
+} from "@devtool/conformance/protos";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freeAddress } from "../push/free-address.ts";

@@ -15,13 +15,13 @@ import {
   REQUIREMENTS,
   runClientSuite,
 } from "@devtool/conformance";
+import type { ProgramResponse } from "@devtool/conformance/protos";
 import {
   type A2aInterface,
   type ClientSuiteOptions,
   clientCases,
 } from "@devtool/conformance/testing";
 import type { SendMessageRequest } from "@devtool/schema";
-import type { ProgramResponse } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import { roundsOf, variantsOf } from "../depth.ts";
 import {

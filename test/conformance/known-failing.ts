@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { readKnownFailing } from "@devtool/conformance/operator";
-import type { KnownFailing } from "@devtool/schema/conformance";
+import type { KnownFailing } from "@devtool/conformance/protos";
 
 /**
  * Returns the hand-written list of known failures of a peer:

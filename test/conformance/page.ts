@@ -1,6 +1,6 @@
 import { REQUIREMENTS } from "@devtool/conformance";
+import type { ExpectedFailure } from "@devtool/conformance/protos";
 import { serverCases } from "@devtool/conformance/testing";
-import type { ExpectedFailure } from "@devtool/schema/conformance";
 import { readMatrix } from "../interop/matrix.ts";
 import { interopSections } from "../interop/matrix-page.ts";
 import { markdownTable } from "../markdown-table.ts";

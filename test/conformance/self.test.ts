@@ -9,8 +9,8 @@ import {
   REQUIREMENTS,
   runServerSuite,
 } from "@devtool/conformance";
+import type { Case } from "@devtool/conformance/protos";
 import { createMcp } from "@devtool/mcp";
-import type { Case } from "@devtool/schema/conformance";
 import { MemoryTaskStore } from "@devtool/server/testing";
 import { describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../depth.ts";

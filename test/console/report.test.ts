@@ -1,8 +1,8 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createReport } from "@devtool/conformance";
+import { ReportSchema } from "@devtool/conformance/protos";
 import { loadConsole } from "@devtool/console";
-import { ReportSchema } from "@devtool/schema/conformance";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -20,17 +20,18 @@ import {
   runProgramSuite,
 } from "@devtool/conformance";
 import {
+  type Binding,
+  BindingSchema,
+  ConversationSchema,
+  type ProgramResponse,
+} from "@devtool/conformance/protos";
+import {
   agentCases,
   jsonGoldens,
   programCases,
   startCuttingProxy,
 } from "@devtool/conformance/testing";
 import { emptyTask } from "@devtool/schema";
-import {
-  BindingSchema,
-  type ProgramResponse,
-} from "@devtool/schema/conformance";
-import { type Binding, ConversationSchema } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,

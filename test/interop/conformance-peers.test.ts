@@ -7,8 +7,8 @@ import {
   htmlPage,
   runServerSuite,
 } from "@devtool/conformance";
+import { Outcome, type Report } from "@devtool/conformance/protos";
 import type { Subject } from "@devtool/conformance/testing";
-import { Outcome, type Report } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import { knownFailingOf } from "../conformance/known-failing.ts";
 import {

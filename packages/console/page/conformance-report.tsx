@@ -1,12 +1,12 @@
 import { fromJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { visibleText } from "@devtool/internal/visible-text";
 import {
   Outcome,
   type Report,
   ReportSchema,
   type RequirementReport,
-} from "@devtool/schema/conformance";
+} from "@devtool/conformance/protos";
+import { visibleText } from "@devtool/internal/visible-text";
 import { type ReactNode, useState } from "react";
 import { language, words } from "./words.ts";
 

@@ -11,7 +11,6 @@ describe("the built entries", () => {
     "index.js",
     "a2a-v03.js",
     "a2a-v1.js",
-    "conformance.js",
     "reflection.js",
   ]) {
     it(`import no module of Node: ${entry}`, () => {

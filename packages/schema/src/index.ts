@@ -156,6 +156,7 @@ export {
 export {
   type ArtifactUpdate,
   ArtifactUpdateSchema,
+  file_devtool_v1alpha_task_event,
   MessageQueuedSchema,
   MessageTakenSchema,
   MessageWithdrawnSchema,
@@ -179,6 +180,7 @@ export {
   EditRecordSchema,
   type File,
   FileSchema,
+  file_devtool_v1alpha_task,
   McpConnectionState,
   type Message,
   MessageDelivery,

@@ -22,6 +22,15 @@ import {
 } from "@devtool/client";
 import type { ProgramStreams } from "@devtool/conformance";
 import {
+  ConversationSchema,
+  type Converse,
+  type ConverseOverA2a,
+  type ProgramRequest,
+  ProgramRequestSchema,
+  type ProgramResponse,
+  ProgramResponseSchema,
+} from "@devtool/conformance/protos";
+import {
   AgentSettingsSchema,
   DevelopmentToolEventSchema,
   emptyTask,
@@ -32,17 +41,6 @@ import {
   ToolCallConfirmationSchema,
   ToolCallSchema,
 } from "@devtool/schema";
-import {
-  type Converse,
-  type ProgramRequest,
-  ProgramRequestSchema,
-  type ProgramResponse,
-  ProgramResponseSchema,
-} from "@devtool/schema/conformance";
-import {
-  ConversationSchema,
-  type ConverseOverA2a,
-} from "@devtool/schema/testing";
 
 const registry = createRegistry(
   ...[

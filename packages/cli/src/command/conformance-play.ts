@@ -1,6 +1,6 @@
 import type { CaseResult } from "@devtool/conformance";
 import type { ReportSubject } from "@devtool/conformance/operator";
-import type { KnownFailing } from "@devtool/schema/conformance";
+import type { KnownFailing } from "@devtool/conformance/protos";
 
 /** A run of a conformance suite against a subject. */
 export interface Play {

@@ -12,7 +12,7 @@ import {
   runClientSuite,
   runProgramSuite,
 } from "@devtool/conformance";
-import { BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
+import { BindingSchema, KnownFailingSchema } from "@devtool/conformance/protos";
 import { errorMessage } from "../errors.ts";
 import type { Play } from "./conformance-play.ts";
 

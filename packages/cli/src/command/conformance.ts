@@ -12,8 +12,8 @@ import {
   readingOf,
   readKnownFailing,
 } from "@devtool/conformance/operator";
+import { CaseReportSchema, ReportSchema } from "@devtool/conformance/protos";
 import { defined } from "@devtool/internal/json";
-import { CaseReportSchema, ReportSchema } from "@devtool/schema/conformance";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";

@@ -1,8 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type ExchangeRecord,
-  ExchangeRecordSchema,
-} from "@devtool/schema/conformance";
+import { type ExchangeRecord, ExchangeRecordSchema } from "../protos.ts";
 
 /**
  * Maximum number of characters of a body that are kept.

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { objectOrEmpty } from "@devtool/internal/json";
-import type { Expectation } from "@devtool/schema/conformance";
 import type { AnswerDocument, Exchange } from "../binding/binding.ts";
 import { mismatch, missingInOrder } from "../match/match.ts";
 import type { Variables } from "../match/variables.ts";
+import type { Expectation } from "../protos.ts";
 
 /**
  * Describes the first thing in an exchange that is not as expected. Returns

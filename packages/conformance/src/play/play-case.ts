@@ -1,11 +1,11 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { defined, isObject, objectOrEmpty } from "@devtool/internal/json";
-import type { Case, Step } from "@devtool/schema/conformance";
 import type { Breach, Call, Exchange } from "../binding/binding.ts";
 import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
 import type { Recording } from "../binding/recording.ts";
 import type { Variables } from "../match/variables.ts";
+import type { Case, Step } from "../protos.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import type { CaseFailure } from "./case-result.ts";
 import { repeatedIdProblem, resultOf, unexpected } from "./expect.ts";

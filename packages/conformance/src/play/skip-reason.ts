@@ -1,5 +1,5 @@
 import { toJson } from "@bufbuild/protobuf";
-import { type Case, StepSchema } from "@devtool/schema/conformance";
+import { type Case, StepSchema } from "../protos.ts";
 import { type CaseContext, stepsFor, unmetNeed } from "./play-case.ts";
 
 /**

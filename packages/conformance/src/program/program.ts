@@ -7,7 +7,7 @@ import {
   ProgramRequestSchema,
   type ProgramResponse,
   ProgramResponseSchema,
-} from "@devtool/schema/conformance";
+} from "../protos.ts";
 
 /**
  * The standard streams of a program under test. How the program is started is

@@ -1,11 +1,11 @@
 import { create, toJsonString } from "@bufbuild/protobuf";
+import type { Recording } from "../binding/recording.ts";
 import {
   type Converse,
   type ProgramRequest,
   ProgramRequestSchema,
   ProgramResponseSchema,
-} from "@devtool/schema/conformance";
-import type { Recording } from "../binding/recording.ts";
+} from "../protos.ts";
 import type { AskProgram } from "./program.ts";
 
 const PRETTY = { prettySpaces: 2 } as const;

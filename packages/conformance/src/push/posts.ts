@@ -1,12 +1,12 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { StreamResponseSchema } from "@devtool/schema/a2a-v1";
-import type { PushCase } from "@devtool/schema/conformance";
 import { a2aJsonProblem } from "../binding/a2a-json.ts";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { mismatch } from "../match/match.ts";
 import type { Variables } from "../match/variables.ts";
 import type { CaseFailure } from "../play/case-result.ts";
+import type { PushCase } from "../protos.ts";
 import type { ReceivedPost } from "./receiver.ts";
 
 /**

@@ -7,15 +7,15 @@ import type { Socket } from "node:net";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { create, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { closeServer, listen, readBody } from "../loopback/http-server.ts";
+import { mismatch } from "../match/match.ts";
+import { Variables } from "../match/variables.ts";
 import {
   type AgentAnswer,
   AgentAnswerSchema,
   type AgentCase,
   type AgentDialect,
-} from "@devtool/schema/conformance";
-import { closeServer, listen, readBody } from "../loopback/http-server.ts";
-import { mismatch } from "../match/match.ts";
-import { Variables } from "../match/variables.ts";
+} from "../protos.ts";
 
 /**
  * An agent on loopback that answers a client word by word.

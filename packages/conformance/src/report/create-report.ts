@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { CaseResult } from "../play/case-result.ts";
 import {
   type CaseReport,
   CaseReportSchema,
@@ -10,8 +11,7 @@ import {
   ReportSchema,
   type RequirementReport,
   RequirementReportSchema,
-} from "@devtool/schema/conformance";
-import type { CaseResult } from "../play/case-result.ts";
+} from "../protos.ts";
 import type { Requirement } from "../requirement/requirement.ts";
 import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { KIT_VERSION } from "../version.ts";

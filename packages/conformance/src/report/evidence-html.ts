@@ -1,8 +1,4 @@
-import {
-  type CaseReport,
-  Outcome,
-  type Report,
-} from "@devtool/schema/conformance";
+import { type CaseReport, Outcome, type Report } from "../protos.ts";
 import { requestText, responseText } from "./exchange-text.ts";
 import { html, type Markup } from "./markup.ts";
 import { outcomeMark } from "./outcome-mark.ts";

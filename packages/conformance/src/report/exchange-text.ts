@@ -1,4 +1,4 @@
-import type { ExchangeRecord } from "@devtool/schema/conformance";
+import type { ExchangeRecord } from "../protos.ts";
 
 /**
  * Renders the request as text.

@@ -1,10 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  Outcome,
-  type Report,
-  ReportSchema,
-} from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
+import { Outcome, type Report, ReportSchema } from "../protos.ts";
 import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { sourceLinks } from "./evidence-html.ts";
 import { htmlPage } from "./html.ts";

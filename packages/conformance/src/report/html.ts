@@ -4,7 +4,7 @@ import {
   Outcome,
   type Report,
   type RequirementReport,
-} from "@devtool/schema/conformance";
+} from "../protos.ts";
 import { evidenceArticle, sourceLinks } from "./evidence-html.ts";
 import { html, type Markup } from "./markup.ts";
 import { PAGE_STYLE } from "./page-style.ts";

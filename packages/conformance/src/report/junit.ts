@@ -1,9 +1,5 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import {
-  type CaseReport,
-  Outcome,
-  type Report,
-} from "@devtool/schema/conformance";
+import { type CaseReport, Outcome, type Report } from "../protos.ts";
 import { requestText, responseText } from "./exchange-text.ts";
 import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 

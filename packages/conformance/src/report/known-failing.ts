@@ -3,7 +3,7 @@ import {
   type ExpectedFailure,
   type KnownFailing,
   KnownFailingSchema,
-} from "@devtool/schema/conformance";
+} from "../protos.ts";
 
 /**
  * Reads a list of known failures from JSON (`KnownFailing`). Throws for unknown

@@ -1,13 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  KnownFailingSchema,
-  Outcome,
-  type Report,
-} from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import type { Binding } from "../binding/binding.ts";
 import type { CaseResult } from "../play/case-result.ts";
+import { KnownFailingSchema, Outcome, type Report } from "../protos.ts";
 import { createReport, isClean } from "./create-report.ts";
 import { htmlPage } from "./html.ts";
 import { junitXml } from "./junit.ts";

@@ -1,4 +1,4 @@
-import { Outcome } from "@devtool/schema/conformance";
+import { Outcome } from "../protos.ts";
 import { html, type Markup } from "./markup.ts";
 import { OUTCOME_ORDER, outcomeMark } from "./outcome-mark.ts";
 import { OUTCOME_NAMES } from "./table.ts";

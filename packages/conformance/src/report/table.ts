@@ -1,4 +1,4 @@
-import { Outcome, type Report } from "@devtool/schema/conformance";
+import { Outcome, type Report } from "../protos.ts";
 
 /** The name of each outcome in a column of 8 characters. */
 const SHORT_OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {

@@ -3,7 +3,7 @@ import {
   Outcome,
   type Report,
   type RequirementReport,
-} from "@devtool/schema/conformance";
+} from "../protos.ts";
 import { html, type Markup } from "./markup.ts";
 import { OUTCOME_CLASSES, OUTCOME_ORDER, outcomeMark } from "./outcome-mark.ts";
 

@@ -1,11 +1,5 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { type Message, Role, type Task, TaskState } from "@devtool/schema";
-import {
-  type AgentCase,
-  type AgentDialect,
-  type AgentSuite,
-  AgentSuiteSchema,
-} from "@devtool/schema/conformance";
 import { Recording } from "../binding/recording.ts";
 import { firstProblem, mismatch } from "../match/match.ts";
 import type { CaseResult } from "../play/case-result.ts";
@@ -15,6 +9,12 @@ import {
   type ProgramStreams,
 } from "../program/program.ts";
 import { recordedProgram } from "../program/recorded-program.ts";
+import {
+  type AgentCase,
+  type AgentDialect,
+  type AgentSuite,
+  AgentSuiteSchema,
+} from "../protos.ts";
 import {
   type AgentScript,
   type PlayedAgent,

@@ -1,10 +1,5 @@
 import { create, fromJson, toJson } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskSchema } from "@devtool/schema";
-import {
-  type ClientCase,
-  type ClientSuite,
-  ClientSuiteSchema,
-} from "@devtool/schema/conformance";
 import { Recording } from "../binding/recording.ts";
 import { inequality, mismatch } from "../match/match.ts";
 import type { CaseResult } from "../play/case-result.ts";
@@ -15,6 +10,11 @@ import {
   type ProgramWork,
 } from "../program/program.ts";
 import { recordedProgram } from "../program/recorded-program.ts";
+import {
+  type ClientCase,
+  type ClientSuite,
+  ClientSuiteSchema,
+} from "../protos.ts";
 import { startCuttingProxy } from "../replay/cutting-proxy.ts";
 import { Replay } from "../replay/replay.ts";
 import type { A2aInterface } from "../replay/replay-a2a-v1.ts";

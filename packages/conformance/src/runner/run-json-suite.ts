@@ -1,13 +1,9 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import {
-  type Golden,
-  type GoldenSuite,
-  GoldenSuiteSchema,
-} from "@devtool/schema/conformance";
 import { messageInequality } from "../match/message-json.ts";
 import { valueToJson } from "../match/variables.ts";
 import { type CaseResult, elapsedMs } from "../play/case-result.ts";
+import { type Golden, type GoldenSuite, GoldenSuiteSchema } from "../protos.ts";
 import goldenSuite from "../suites/golden-rfc.json" with { type: "json" };
 
 /**

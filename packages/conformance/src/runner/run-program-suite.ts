@@ -7,13 +7,6 @@ import {
   TaskEventSchema,
   TaskSchema,
 } from "@devtool/schema";
-import {
-  type Conversation,
-  type Golden,
-  type ProgramCase,
-  type ProgramSuite,
-  ProgramSuiteSchema,
-} from "@devtool/schema/conformance";
 import { Recording } from "../binding/recording.ts";
 import { inequality, mismatch, missingInOrder } from "../match/match.ts";
 import { messageInequality } from "../match/message-json.ts";
@@ -26,6 +19,13 @@ import {
   type ProgramStreams,
 } from "../program/program.ts";
 import { recordedProgram } from "../program/recorded-program.ts";
+import {
+  type Conversation,
+  type Golden,
+  type ProgramCase,
+  type ProgramSuite,
+  ProgramSuiteSchema,
+} from "../protos.ts";
 import programSuite from "../suites/program.json" with { type: "json" };
 import scriptedPrompts from "../suites/scripted-prompts.json" with {
   type: "json",

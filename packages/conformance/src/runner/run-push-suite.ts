@@ -1,11 +1,5 @@
 import { create, fromJson } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import {
-  CaseSchema,
-  type PushCase,
-  type PushSuite,
-  PushSuiteSchema,
-} from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
@@ -17,6 +11,12 @@ import {
 } from "../play/case-result.ts";
 import { type CaseContext, playCase } from "../play/play-case.ts";
 import { skipReason } from "../play/skip-reason.ts";
+import {
+  CaseSchema,
+  type PushCase,
+  type PushSuite,
+  PushSuiteSchema,
+} from "../protos.ts";
 import { missingPost, postBreach, type ReceivedPosts } from "../push/posts.ts";
 import { type Receiver, startReceiver } from "../push/receiver.ts";
 import type { Subject } from "../subject/find-subject.ts";

@@ -1,12 +1,6 @@
 import { create, fromJson } from "@bufbuild/protobuf";
 import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
-import {
-  type Case,
-  CaseSchema,
-  type Suite,
-  SuiteSchema,
-} from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
@@ -17,6 +11,7 @@ import {
 } from "../play/case-result.ts";
 import { playCase } from "../play/play-case.ts";
 import { skipReason } from "../play/skip-reason.ts";
+import { type Case, CaseSchema, type Suite, SuiteSchema } from "../protos.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import { caseV03 } from "../suites/case-v03.ts";
 import scriptedPrompts from "../suites/scripted-prompts.json" with {

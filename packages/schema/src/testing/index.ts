@@ -4,11 +4,6 @@
 export { REPLAY_URI, TASK_EVENT_URI } from "../extension.ts";
 export type { OpenSessionResponse } from "../gen/devtool/codex/v1alpha/session_service_pb.ts";
 export { SubmissionSchema } from "../gen/devtool/codex/v1alpha/submission_pb.ts";
-export {
-  type Binding,
-  ConversationSchema,
-  type ConverseOverA2a,
-} from "../gen/devtool/conformance/v1alpha/program_pb.ts";
 export { ListedModelSchema } from "../gen/devtool/v1alpha/agent_list_service_pb.ts";
 export {
   AuthenticationConfigSchema,

@@ -1,4 +1,7 @@
-// Conformance cases and reports.
+// The names of @devtool/conformance/protos: cases and reports, for this package,
+// the command and the console, which are bundles. Not part of the published
+// package.
+
 export {
   type Case,
   CaseSchema,
@@ -25,9 +28,12 @@ export {
 } from "./gen/devtool/conformance/v1alpha/client_pb.ts";
 // The contract with a program under test.
 export {
+  type Binding,
   BindingSchema,
   type Conversation,
+  ConversationSchema,
   type Converse,
+  type ConverseOverA2a,
   type ProgramCase,
   type ProgramRequest,
   ProgramRequestSchema,
