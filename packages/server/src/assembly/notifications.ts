@@ -15,24 +15,15 @@ import {
 } from "../push/push-format.ts";
 import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
-import {
-  type PushConfigStore,
-  pushConfigKey,
-} from "../store/push-config-store.ts";
-import type { SharedTasks, TaskStore } from "../store/task-store.ts";
+import { pushConfigKey } from "../store/push-config-store.ts";
+import type { ServerStore } from "../store/task-store.ts";
 import { TaskPush } from "./task-push.ts";
 
 /** Dependencies of `createNotifications`. */
 export interface NotificationsOptions {
-  readonly store: TaskStore;
-  readonly configs: PushConfigStore;
+  readonly store: ServerStore;
   /** Opens the task whose log records that a config has ended. */
   readonly registry: OpenTasks;
-  /**
-   * The leases, changes and inbox of the servers that share the store;
-   * undefined when this server has it alone.
-   */
-  readonly shared: SharedTasks | undefined;
   /** The keys that sign posts. */
   readonly keys: SigningKeys;
   /**
@@ -72,18 +63,9 @@ export interface Notifications {
 export function createNotifications(
   options: NotificationsOptions,
 ): Notifications {
-  const {
-    store,
-    configs,
-    registry,
-    shared,
-    keys,
-    clock,
-    random,
-    onError,
-    nextId,
-    issuer,
-  } = options;
+  const { store, registry, keys, clock, random, onError, nextId, issuer } =
+    options;
+  const { shared, pushConfigs: configs } = store;
   const fences = new Map<string, bigint>();
   const policy = {
     allowedHosts: options.pushTargets,
@@ -115,6 +97,7 @@ export function createNotifications(
       }
     },
   });
+  registry.feed.observe((taskId) => notifier.wake(taskId));
   const tasks =
     shared && new TaskPush({ notifier, registry, shared, fences, onError });
   if (tasks) registry.accompany(tasks);

@@ -20,7 +20,6 @@ import {
 } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
-import type { ApprovalBasis } from "../agent/permission.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { forbiddenServer } from "../handler/session-settings.ts";
 import type { ServerOptions } from "../server-options.ts";
@@ -204,11 +203,12 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Returns what decides how far an agent goes without asking. Undefined for
-   * one that has no approval modes.
+   * Returns the operator's approval mode for an agent; unspecified for one that
+   * has no such modes.
    */
-  approvalsOf(name: string): ApprovalBasis | undefined {
-    return this.#opened.get(name || this.defaultName)?.approvals;
+  operatorModeOf(name: string): ApprovalMode {
+    const opened = this.#opened.get(name || this.defaultName);
+    return opened?.approvals?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   }
 
   /**

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { realPathOrMissing } from "@devtool/internal/real-path";
-import { ApprovalMode } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
 import { isUnavailable } from "../errors.ts";
 import {
@@ -167,69 +166,79 @@ const OTHER_APPROVALS =
 function createParts(
   agents: ServedAgents,
   options: ServerSettings,
-  { publicUrl, ownPorts, clock, random, nextId, onError }: Surroundings,
+  surroundings: Surroundings,
   store: ServerStore,
 ): ServerParts {
-  const { retryWindowMs = 10 * 60_000, pushTargets = [] } = options;
-  const { dataDirectory } = options;
-  const { shared, pushConfigs: configs } = store;
+  const limits = limitsWithDefaults(options.limits);
+  const keys = signingKeys(options, surroundings.clock, store);
+  const tasks = createTasks(agents, options, surroundings, store);
+  const { registry, operations } = tasks;
+  const notifications = createNotifications({
+    ...surroundings,
+    ...{ store, registry, keys, operations },
+    pushTargets: options.pushTargets ?? [],
+    issuer: surroundings.publicUrl,
+  });
+  const { nextId } = surroundings;
+  const exchanges = createExchanges(agents, options, tasks, { limits, nextId });
+  const handler = surroundedHandler(
+    createHandlers(agents, options, exchanges, {
+      ...{ store, limits },
+      registrar: notifications.registrar,
+    }),
+    { interceptors: options.interceptors ?? [], operations },
+  );
+  return { store, registry, handler, limits, notifications, keys };
+}
+
+/** Returns the keys of a server: its own, or those of a shared store. */
+function signingKeys(
+  { dataDirectory }: ServerSettings,
+  { now }: Clock,
+  { shared }: ServerStore,
+): SigningKeys {
+  const ownKeys =
+    dataDirectory === undefined
+      ? undefined
+      : keyFile(join(dataDirectory, "signing-keys.json"));
+  return new SigningKeys({ now, storage: shared?.keys ?? ownKeys });
+}
+
+/** The tasks of a server, and what its requests need to begin them. */
+interface Tasks {
+  readonly store: ServerStore;
+  readonly registry: OpenTasks;
+  readonly messages: RecordedMessages;
+  readonly roots: WorkspaceRoots;
+  readonly operations: Operations | undefined;
+}
+
+function createTasks(
+  agents: ServedAgents,
+  options: ServerSettings,
+  { clock, onError }: Surroundings,
+  store: ServerStore,
+): Tasks {
+  const { retryWindowMs = 10 * 60_000, observer } = options;
+  const { shared } = store;
   const now = (): Date => new Date(clock.now());
   const operations =
-    options.observer &&
-    new Operations(options.observer, agents.defaultName, onError);
+    observer && new Operations(observer, agents.defaultName, onError);
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
   const roots = rootsOf(options);
-  const operatorMode = (name: string): ApprovalMode =>
-    agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   const registry = new OpenTasks({
     store,
     createExecutor: (task) => agents.createExecutor(task),
     modelNameOf: (task) => agents.modelNameOf(task),
     onError,
     operations,
-    operatorMode,
+    operatorMode: (name) => agents.operatorModeOf(name),
     now,
     messages: shared && messages,
     shared,
     assertReachable: (path) => assertReachable(path, roots),
   });
-  const ownKeys =
-    dataDirectory === undefined
-      ? undefined
-      : keyFile(join(dataDirectory, "signing-keys.json"));
-  const keys = new SigningKeys({
-    now: clock.now,
-    storage: shared?.keys ?? ownKeys,
-  });
-  const notifications = createNotifications({
-    store,
-    configs,
-    registry,
-    shared,
-    keys,
-    pushTargets,
-    ownPorts,
-    issuer: publicUrl,
-    clock,
-    random,
-    nextId,
-    onError,
-    operations,
-  });
-  registry.feed.observe((taskId) => notifications.notifier.wake(taskId));
-  const limits = limitsWithDefaults(options.limits);
-  const handler = createHandlers(agents, options, {
-    roots,
-    operatorMode,
-    registry,
-    store,
-    messages,
-    notifications,
-    limits,
-    nextId,
-    operations,
-  });
-  return { store, registry, handler, limits, notifications, keys };
+  return { store, registry, messages, roots, operations };
 }
 
 /** The directories that may contain workspaces, as they are at the start. */
@@ -244,47 +253,14 @@ function rootsOf({
   return roots;
 }
 
-/** The parts of a server that its handlers use. */
-interface HandlerParts {
-  readonly roots: WorkspaceRoots;
-  readonly operatorMode: (agent: string) => ApprovalMode;
-  readonly registry: OpenTasks;
-  readonly store: TaskStore;
-  readonly notifications: Notifications;
-  readonly limits: ServerLimits;
-  readonly messages: RecordedMessages;
-  readonly nextId: () => string;
-  readonly operations: Operations | undefined;
-}
-
-/** Creates the handler of all requests, with the callers' rights checked. */
-function createHandlers(
+function createExchanges(
   agents: ServedAgents,
-  {
-    workspace,
-    workspaceRoots,
-    dataDirectory,
-    clientMcpServers = "http",
-    interceptors = [],
-  }: ServerSettings,
-  {
-    roots,
-    operatorMode,
-    registry,
-    store,
-    messages,
-    notifications,
-    limits,
-    nextId,
-    operations,
-  }: HandlerParts,
-): RequestHandler {
-  const registrar = notifications.registrar;
-  const exchanges = new Exchanges({
-    registry,
-    store,
-    messages,
-    nextId,
+  { workspace, dataDirectory, clientMcpServers = "http" }: ServerSettings,
+  { store, registry, messages, roots }: Tasks,
+  { limits, nextId }: { limits: ServerLimits; nextId: () => string },
+): Exchanges {
+  return new Exchanges({
+    ...{ registry, store, messages, nextId },
     maxParts: limits.maxParts,
     workspace,
     workspaceRoots: roots,
@@ -294,10 +270,26 @@ function createHandlers(
     assertFollowed: (settings, turn, conversation) =>
       agents.assertFollowed(settings, turn, conversation),
     assertCapable: (settings, place) => agents.assertCapable(settings, place),
-    operatorMode,
+    operatorMode: (name) => agents.operatorModeOf(name),
   });
+}
+
+/** What the handlers of a server need beside its agents and exchanges. */
+interface HandlerParts {
+  readonly store: ServerStore;
+  readonly limits: ServerLimits;
+  readonly registrar: Notifications["registrar"];
+}
+
+/** Creates the handler of all requests, with the callers' rights checked. */
+function createHandlers(
+  agents: ServedAgents,
+  { workspace = "", workspaceRoots = [] }: ServerSettings,
+  exchanges: Exchanges,
+  { store, limits, registrar }: HandlerParts,
+): RequestHandler {
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
-  const handler = guardedHandler({
+  return guardedHandler({
     streams,
     tasks: createTaskHandler(exchanges, store, streams, registrar),
     commands: createCommandHandler(exchanges, (name) =>
@@ -306,9 +298,8 @@ function createHandlers(
     push: createPushHandler(exchanges, registrar),
     audit: createAuditHandler(store),
     agents: createAgentListHandler({
+      ...{ workspace, workspaceRoots },
       agents: agents.listed,
-      workspace: workspace ?? "",
-      workspaceRoots: workspaceRoots ?? [],
       modelsOf: (name, signal) => agents.modelsOf(name, signal),
     }),
     workspaces: createWorkspaceHandler(exchanges, (task) =>
@@ -323,7 +314,6 @@ function createHandlers(
     assertKept: (taskId, requested, context) =>
       exchanges.assertKept(taskId, requested, principalOf(context)),
   });
-  return surroundedHandler(handler, { interceptors, operations });
 }
 
 /** Returns the services that the agents of a server get. */

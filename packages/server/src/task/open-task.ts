@@ -200,64 +200,78 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     return this.log.read(after, signal);
   }
 
+  /**
+   * Takes a message, in this order: refuses a copy of a recorded one, refuses
+   * what the task cannot take, queues what must wait, stores the rest, and
+   * begins a turn with it or goes on in the present one.
+   */
   async accept(incoming: Incoming): Promise<bigint> {
-    const take = async (): Promise<bigint> => {
-      // The calls may be answered while the arguments are checked. `#take`
-      // finds that out.
-      if (
-        incoming.message.parts.some(
-          ({ modifiedArguments }) => modifiedArguments !== undefined,
-        )
-      ) {
-        await checkArguments(
-          this.task,
-          incoming.message,
-          this.#executor,
-          this.#stopped.signal,
-        );
+    const { message } = incoming;
+    return this.#unlessRecorded(message, async () => {
+      if (changesArguments(message)) await this.#refuseArguments(message);
+      // Nothing waits from here until the message is in the log, so what is
+      // checked is still so when it is stored.
+      const answered = this.#refuse(incoming);
+      const queued = queuedEntry(this.task, incoming, this.#executor);
+      if (incoming.activateExtension) this.log.conversation.activateExtension();
+      const sequence = this.#recorder.nextSequence;
+      if (queued) {
+        await this.#recorder.append([queued], this.#answerTo(incoming.entry));
+        return sequence;
       }
-      return this.#take(incoming);
-    };
-    if (!this.#messages) return take();
-    return this.#messages.takeOnce(
-      this.task.principal,
-      incoming.message.messageId,
-      take,
-    );
+      const stored = this.#store(incoming, answered);
+      // The agent starts before the message is durable. Its events follow the
+      // message in the log, so none is durable earlier.
+      this.#begin(message);
+      await stored;
+      return sequence;
+    });
   }
 
-  async #take(incoming: Incoming): Promise<bigint> {
-    const { message, clientLabel, approvalMode } = incoming;
+  #unlessRecorded<T>(
+    { messageId }: Message,
+    take: () => Promise<T>,
+  ): Promise<T> {
+    if (!this.#messages) return take();
+    return this.#messages.takeOnce(this.task.principal, messageId, take);
+  }
+
+  /** Rejects for arguments that the agent cannot take in place of its own. */
+  async #refuseArguments(message: Message): Promise<void> {
+    const { signal } = this.#stopped;
+    await checkArguments(this.task, message, this.#executor, signal);
+  }
+
+  /**
+   * Throws for a message while the server stops, and for answers that the task
+   * does not wait for. Returns what answers change.
+   */
+  #refuse({ message, clientLabel }: Incoming): LogEntry[] {
     if (this.isStopping) throw this.log.failure ?? stopping();
-    const answered = callEntries(
-      this.task,
-      answeredCalls(this.task, message, clientLabel),
-    );
-    const queued = queuedEntry(this.task, incoming, this.#executor);
-    if (incoming.activateExtension) this.log.conversation.activateExtension();
-    const sequence = this.#recorder.nextSequence;
-    const answer = this.#answerTo(incoming.entry);
-    if (queued) {
-      await this.#recorder.append([queued], answer);
-      return sequence;
-    }
-    const entries: LogEntry[] = [
-      {
-        state: TaskState.WORKING,
-        payload: { case: "message", value: message },
-        approvalMode: changedMode(this.task, approvalMode),
-      },
-      ...answered,
-    ];
-    // The agent starts before the message is durable. Its events follow the
-    // message in the log, so none is durable earlier.
-    const committed = this.#recorder.appendWithState(entries, answer);
+    const calls = answeredCalls(this.task, message, clientLabel);
+    return callEntries(this.task, calls);
+  }
+
+  /** Stores a message with what it answers, and resolves when it is durable. */
+  #store(
+    { message, approvalMode, entry }: Incoming,
+    answered: readonly LogEntry[],
+  ): Promise<void> {
+    const taken: LogEntry = {
+      state: TaskState.WORKING,
+      payload: { case: "message", value: message },
+      approvalMode: changedMode(this.task, approvalMode),
+    };
+    const answer = this.#answerTo(entry);
+    return this.#recorder.appendWithState([taken, ...answered], answer);
+  }
+
+  /** Gives the agent the answers in a message, and starts it if it rests. */
+  #begin(message: Message): void {
     for (const confirmation of confirmationsOf(message)) {
       this.#runner.answer(confirmation);
     }
     if (!this.#runner.isRunning) this.#runner.start();
-    await committed;
-    return sequence;
   }
 
   async activateExtension(): Promise<void> {
@@ -438,4 +452,9 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     this.#runner.start();
     await recorded;
   }
+}
+
+/** Whether a message replaces the arguments of calls that it answers. */
+function changesArguments({ parts }: Message): boolean {
+  return parts.some(({ modifiedArguments }) => modifiedArguments !== undefined);
 }
