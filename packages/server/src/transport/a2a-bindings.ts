@@ -1,5 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
+import { answerJsonRpc } from "./a2a/json-rpc-endpoint.ts";
 import { type A2aV1, createA2aV1 } from "./a2a-v1/bindings.ts";
 import { ERROR_TABLE_1_0_0 } from "./a2a-v1/error-table.ts";
 import { extendedCardOf } from "./a2a-v1/extended-card.ts";
@@ -57,19 +58,19 @@ export async function createA2a(
   return {
     answerRest: v1.answerRest,
     forAgent: (own) => {
-      const isDefault = own.agent === "";
       const card = new PublishedCard(own, agentCard(own), {
         baseUrl,
         tenant: own.agent,
         grpc: (a2a.grpcInCard ?? false) && grpc,
       });
+      // Those of the default agent: 1.0 serves all agents at one URL.
+      const isDefault = own.agent === "";
+      const v03 = createA2aV03(own, isDefault ? forms : []);
+      const versions = isDefault ? [v1.rpc, v03.rpc] : [v03.rpc];
       return {
         sendCard: (call) => card.send(call),
-        // Those of the default agent: 1.0 serves all agents at one URL.
-        ...createA2aV03(own, {
-          otherVersions: isDefault ? [v1.rpc] : [],
-          forms: isDefault ? forms : [],
-        }),
+        answerJsonRpc: (call) => answerJsonRpc(call, own, versions),
+        answerRest: v03.answerRest,
       };
     },
     registerRpcs: (router) => {

@@ -1,8 +1,5 @@
 import { encodeStreamFrame, streamFrameEncoder } from "@devtool/schema/a2a-v03";
-import {
-  answerJsonRpc,
-  type JsonRpcVersion,
-} from "../a2a/json-rpc-endpoint.ts";
+import type { JsonRpcVersion } from "../a2a/json-rpc-endpoint.ts";
 import type { MethodDialect } from "../a2a/method.ts";
 import { oncePerView } from "../a2a/once-per-view.ts";
 import type { DialectServices } from "../dialect.ts";
@@ -12,28 +9,26 @@ import { jsonRpcVersion } from "./json-rpc.ts";
 import { answerRest } from "./rest.ts";
 import { createA2aV03Service } from "./service.ts";
 
-/** What is served beside A2A 0.3 at the same paths. */
-interface Neighbours {
-  /**
-   * The other versions of A2A at the same JSON-RPC endpoint. They are asked
-   * before A2A 0.3, which takes every request.
-   */
-  readonly otherVersions: readonly JsonRpcVersion[];
-
-  /** Other forms of A2A 0.3. Each answers the calls that it takes. */
-  readonly forms: readonly MethodDialect[];
-}
-
 /** A2A 0.3 in its two bindings. */
 export interface A2aV03 {
-  readonly answerJsonRpc: (call: RoutedCall) => Promise<void>;
+  /** Answers requests of HTTP+JSON. */
   readonly answerRest: (call: RoutedCall) => Promise<void>;
+
+  /**
+   * The version for the JSON-RPC endpoint. It takes every request, and
+   * therefore must be the last.
+   */
+  readonly rpc: JsonRpcVersion;
 }
 
-/** Creates A2A 0.3 for the agent of the services. */
+/**
+ * Creates A2A 0.3 for the agent of the services.
+ *
+ * @param forms other forms of it; each answers the calls that it takes
+ */
 export function createA2aV03(
   services: DialectServices,
-  { otherVersions, forms }: Neighbours,
+  forms: readonly MethodDialect[],
 ): A2aV03 {
   const endpoint: Endpoint = {
     ...services,
@@ -46,12 +41,8 @@ export function createA2aV03(
   const operations = new Map(
     [...endpoint.operations].filter(([name]) => name !== "tasks/list"),
   );
-  const versions = [
-    ...otherVersions,
-    jsonRpcVersion({ ...endpoint, operations }),
-  ];
   return {
-    answerJsonRpc: (call) => answerJsonRpc(call, services, versions),
     answerRest: (call) => answerRest(call, endpoint),
+    rpc: jsonRpcVersion({ ...endpoint, operations }),
   };
 }

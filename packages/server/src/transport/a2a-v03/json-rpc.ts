@@ -12,10 +12,7 @@ import { MESSAGE_METHODS } from "./call.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { httpStatusOf, reportError } from "./errors.ts";
 
-/**
- * A2A 0.3 over JSON-RPC. It takes every request, and therefore must be the last
- * of the versions.
- */
+/** A2A 0.3 over JSON-RPC. */
 export function jsonRpcVersion(endpoint: Endpoint): JsonRpcVersion {
   return {
     takes: () => true,

@@ -12,6 +12,7 @@ import { agentKey } from "../../handler/addressed-agent.ts";
 import { tenantKey } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import {
+  type Activation,
   type Active,
   type AskedView,
   activationOf,
@@ -106,22 +107,16 @@ export function openCall(
     agents = new Map(),
     responseFor = streamResponseFor,
   } = options;
-  // Not a variable: with it, the call would keep the headers that its context
-  // releases.
-  const headerOf = (name: string): string | undefined =>
-    context.requestHeader.get(name) ?? undefined;
-  assertVersion(headerOf("a2a-version") ?? "");
+  const { requestHeader } = context;
+  assertVersion(requestHeader.get("a2a-version") ?? "");
   const missing = missingFields(schema, request);
   if (missing.length > 0) throw new InvalidRequest(missing);
   const agent = enterTenant(request.tenant ?? "", context, agents);
-  const { view, activates, header } = activationOf({
-    headerOf,
-    ownHeader: "a2a-extensions",
-    ...(options.use ?? {
-      knowsExtension: showsExtension(extensionSignsV1(request)),
-      startsTurn: isMessage(request, A2aSendMessageRequestSchema),
-    }),
-  });
+  const use = options.use ?? {
+    knowsExtension: showsExtension(extensionSignsV1(request)),
+    startsTurn: isMessage(request, A2aSendMessageRequestSchema),
+  };
+  const { view, activates, header } = activationIn(requestHeader, use);
   let isNamed = false;
   const nameExtension = (): void => {
     // Sets the header only once: this is called for each event.
@@ -129,11 +124,27 @@ export function openCall(
     isNamed = true;
   };
   if (view === "extension") nameExtension();
-  const lastEventId = parseLastEventId(headerOf("last-event-id") ?? "");
+  const lastEventId = parseLastEventId(
+    requestHeader.get("last-event-id") ?? "",
+  );
   return {
     ...{ context, agent, view, activates, nameExtension },
     ...{ responseFor, lastEventId },
   };
+}
+
+/**
+ * Decides on the use of the extension by the headers of a request.
+ *
+ * Not within `openCall`, whose closures would keep the headers as long as a
+ * stream lasts.
+ */
+function activationIn(headers: Headers, use: ExtensionUse): Activation {
+  return activationOf({
+    ...use,
+    headerOf: (name) => headers.get(name) ?? undefined,
+    ownHeader: "a2a-extensions",
+  });
 }
 
 /**
