@@ -152,7 +152,7 @@ export const CEILING: SubjectCommand = {
 export async function startFakeGemini(): Promise<
   AsyncDisposable & { readonly url: string }
 > {
-  const main = fileURLToPath(import.meta.resolve("@devtool/fake-gemini/main"));
+  const main = path("../../packages/gemini/src/testing/main.ts");
   const child = spawn(process.execPath, [main], {
     stdio: ["ignore", "pipe", "inherit"],
   });

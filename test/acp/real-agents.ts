@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 
 /** An agent of others, as `pnpm install:peers` installs it. */

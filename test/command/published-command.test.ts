@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import {

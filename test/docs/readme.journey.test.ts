@@ -17,7 +17,7 @@ import { promisify } from "node:util";
 import type { Io } from "@devtool/cli/testing";
 import { runProgram } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { findSandbox } from "@devtool/sandbox";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import type { Place } from "./raw-client.ts";
 
 /** A server in a workspace of its own, with `notes.txt` in it. */

@@ -10,8 +10,8 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
-import { startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import { TaskState } from "@devtool/schema";

@@ -13,8 +13,8 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
-import { startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import type { DevtoolServer } from "@devtool/server";

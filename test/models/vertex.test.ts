@@ -10,8 +10,8 @@ import {
   createDevtoolClient,
   textMessage,
 } from "@devtool/client";
-import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
+import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import { type Task, TaskSchema, TaskState } from "@devtool/schema";
 import {
   afterAll,
@@ -46,7 +46,7 @@ const manual = await examplesOf("../../docs/models.md");
 describe.skipIf(!openssl)(
   `Vertex AI, with Google's own library and a server as users start it${why}`,
   () => {
-    let fake: FakeGemini;
+    let fake: FakeModel;
     let directory: string;
     let endpoint: TokenEndpoint;
     let keyFile: string;

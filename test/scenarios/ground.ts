@@ -9,8 +9,8 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { type CodingServerOptions, codingAgent } from "@devtool/coding-agent";
-import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
+import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import {
   createServer,
   type DevtoolServer,
@@ -31,10 +31,10 @@ export type GroundOptions = CodingServerOptions &
  * Where scenarios are played: a workspace, a data directory, and a fake Gemini.
  */
 export class Ground implements AsyncDisposable {
-  readonly fake: FakeGemini;
+  readonly fake: FakeModel;
   readonly #root: string;
 
-  private constructor(root: string, fake: FakeGemini) {
+  private constructor(root: string, fake: FakeModel) {
     this.#root = root;
     this.fake = fake;
   }
@@ -142,7 +142,7 @@ interface Content {
 }
 
 /** The contents that the model was asked with last. */
-export function lastContents(fake: FakeGemini): readonly Content[] {
+export function lastContents(fake: FakeModel): readonly Content[] {
   const body: { readonly contents: readonly Content[] } = JSON.parse(
     JSON.stringify(fake.requests().at(-1)?.body),
   );
@@ -151,7 +151,7 @@ export function lastContents(fake: FakeGemini): readonly Content[] {
 
 /** The results of its calls that the model got in the last request. */
 export function toldOf(
-  fake: FakeGemini,
+  fake: FakeModel,
 ): readonly Readonly<Record<string, unknown>>[] {
   const parts = lastContents(fake).flatMap((content) => content.parts);
   return parts.flatMap(({ functionResponse }) =>

@@ -7,7 +7,7 @@ import type {
   ModelEvent,
   ModelRequest,
 } from "@devtool/coding-agent/model";
-import type { FakeModel } from "@devtool/fake-model";
+import type { FakeModel } from "@devtool/coding-agent/testing/fake-model";
 import {
   type Message,
   MessageSchema,

@@ -23,12 +23,7 @@ describe("nodeProblem", () => {
     const names = ["schema", "client", "server", "conformance", "cli"].map(
       (name) => `packages/${name}`,
     );
-    for (const directory of [
-      ...names,
-      "packages/fake-gemini",
-      "bindings/typescript",
-      ".",
-    ]) {
+    for (const directory of [...names, "bindings/typescript", "."]) {
       const { engines } = JSON.parse(read(`${directory}/package.json`));
       expect(engines.node, directory).toBe(">=22.19");
     }

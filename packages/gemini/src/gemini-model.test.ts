@@ -7,7 +7,6 @@ import type {
   ModelEvent,
   ModelRequest,
 } from "@devtool/coding-agent/model";
-import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import {
   type Message,
   MessageSchema,
@@ -25,11 +24,12 @@ import {
   vi,
 } from "vitest";
 import { createGeminiModel, type GeminiModelOptions } from "./gemini-model.ts";
+import { type FakeModel, startFakeGemini } from "./testing/index.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
 describe("the Gemini model", () => {
-  let fake: FakeGemini;
+  let fake: FakeModel;
   const waits: number[] = [];
   beforeAll(async () => {
     fake = await startFakeGemini();

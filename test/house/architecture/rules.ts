@@ -147,10 +147,6 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   // The console is data for a server, which it does not know.
   ["console", [/^node:/]],
-  ...["fake-gemini", "fake-model"].map((name): [string, RegExp[]] => [
-    name,
-    [/^@devtool\/(coding-agent\/script|internal\/json|fake-model)$/, /^node:/],
-  ]),
   [
     "conformance",
     [
@@ -168,15 +164,6 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   // What plugs into the coding agent imports its seams, which have entries of
   // their own.
   [
-    "gemini",
-    [
-      /^@devtool\/schema$/,
-      /^@devtool\/server\/agent$/,
-      /^@devtool\/coding-agent\/model$/,
-      /^(?!@devtool\/(?!internal\/))/,
-    ],
-  ],
-  [
     "mcp",
     [
       /^@devtool\/schema$/,
@@ -185,14 +172,14 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
-  ...["openai", "anthropic"].map((name): [string, RegExp[]] => [
+  ...["gemini", "openai", "anthropic"].map((name): [string, RegExp[]] => [
     name,
     [
       /^@devtool\/schema$/,
       /^@devtool\/server\/agent$/,
       /^@devtool\/coding-agent\/model$/,
       // Its fake of the API only, below `testing`.
-      /^@devtool\/fake-model$/,
+      /^@devtool\/coding-agent\/testing\/fake-model$/,
       /^(?!@devtool\/(?!internal\/))/,
     ],
   ]),

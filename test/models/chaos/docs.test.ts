@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { parseStep } from "@devtool/coding-agent/script";
-import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
+import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAULTS } from "./faults.ts";
 
@@ -20,7 +20,7 @@ const FROM_SOURCE = [
 ];
 
 describe("docs/models.md", () => {
-  let fake: FakeGemini;
+  let fake: FakeModel;
   let home: string;
   let text: string;
   beforeAll(async () => {

@@ -9,8 +9,8 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
+import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import {
   emptyTask,
   reduceTask,
@@ -23,7 +23,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const signal = AbortSignal.timeout(300_000);
 
 describe("a history near the limit of the model", () => {
-  let fake: FakeGemini;
+  let fake: FakeModel;
   let workspace: string;
   beforeAll(async () => {
     fake = await startFakeGemini();

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
-import { startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { COMPILE_CACHE } from "../../compile-cache-variable.ts";
 import {

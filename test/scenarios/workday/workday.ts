@@ -13,8 +13,8 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
-import { startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import type { DevtoolServer } from "@devtool/server";
 
 /** A repository with a bug, and a server that works in it. */

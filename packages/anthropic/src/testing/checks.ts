@@ -1,4 +1,4 @@
-import { RequestRefused } from "@devtool/fake-model";
+import { RequestRefused } from "@devtool/coding-agent/testing/fake-model";
 import { isObject } from "@devtool/internal/json";
 
 /** An object of a request, as it came. */

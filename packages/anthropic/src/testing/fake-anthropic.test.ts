@@ -1,8 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import Anthropic from "@anthropic-ai/sdk";
-import type { FakeModel } from "@devtool/fake-model";
+import type { FakeModel } from "@devtool/coding-agent/testing/fake-model";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startFakeAnthropic } from "./fake-anthropic.ts";
 
@@ -202,17 +199,5 @@ describe("the fake of Anthropic's API", () => {
     expect((await sdk.models.list()).data).toMatchObject([
       { id: "claude-test" },
     ]);
-  });
-
-  it("runs as a command, and stops when it is terminated", async () => {
-    const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-    const child = spawn(process.execPath, [main], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [line] = await once(child.stdout, "data");
-    const [url = ""] = /http:\S+/.exec(String(line)) ?? [];
-    expect((await fetch(`${url}/__fake/stats`)).status).toBe(200);
-    child.kill("SIGTERM");
-    expect(await once(child, "exit")).toEqual([0, null]);
   });
 });

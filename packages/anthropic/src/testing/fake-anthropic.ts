@@ -5,7 +5,7 @@ import {
   type FakeModelOptions,
   RequestRefused,
   startFakeModel,
-} from "@devtool/fake-model";
+} from "@devtool/coding-agent/testing/fake-model";
 import { readMessagesRequest } from "./messages-request.ts";
 
 /** Options of `startFakeAnthropic`. */

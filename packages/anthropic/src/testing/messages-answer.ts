@@ -7,7 +7,7 @@ import {
   type Plan,
   type PlannedCall,
   type StreamEncoder,
-} from "@devtool/fake-model";
+} from "@devtool/coding-agent/testing/fake-model";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
 
 type Body = Readonly<Record<string, unknown>>;

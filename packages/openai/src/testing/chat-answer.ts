@@ -5,7 +5,7 @@ import {
   type Plan,
   type PlannedCall,
   type StreamEncoder,
-} from "@devtool/fake-model";
+} from "@devtool/coding-agent/testing/fake-model";
 import type {
   ChatCompletion,
   ChatCompletionChunk,

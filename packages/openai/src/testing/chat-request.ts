@@ -3,7 +3,7 @@ import type {
   CallResult,
   DeclaredTool,
   Entry,
-} from "@devtool/fake-model";
+} from "@devtool/coding-agent/testing/fake-model";
 import {
   listOrEmpty,
   objectOrEmpty,

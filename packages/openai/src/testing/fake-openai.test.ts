@@ -1,7 +1,4 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import type { FakeModel } from "@devtool/fake-model";
+import type { FakeModel } from "@devtool/coding-agent/testing/fake-model";
 import OpenAI from "openai";
 import type {
   ResponseCreateParamsStreaming,
@@ -378,17 +375,5 @@ describe("the fake of OpenAI's API", () => {
     expect(await (await fetch(`${open.url}/v1/models`)).json()).toMatchObject({
       data: [{ id: "a" }, { id: "b" }],
     });
-  });
-
-  it("runs as a command, and stops when it is terminated", async () => {
-    const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-    const child = spawn(process.execPath, [main, "--latency", "1"], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [line] = await once(child.stdout, "data");
-    const [url = ""] = /http:\S+/.exec(String(line)) ?? [];
-    expect((await fetch(`${url}/__fake/stats`)).status).toBe(200);
-    child.kill("SIGTERM");
-    expect(await once(child, "exit")).toEqual([0, null]);
   });
 });

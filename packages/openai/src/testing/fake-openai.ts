@@ -5,7 +5,7 @@ import {
   type FakeModelOptions,
   RequestRefused,
   startFakeModel,
-} from "@devtool/fake-model";
+} from "@devtool/coding-agent/testing/fake-model";
 import { stringOrEmpty } from "@devtool/internal/json";
 import { readChatRequest } from "./chat-request.ts";
 import { readResponsesRequest } from "./responses-request.ts";

@@ -3,7 +3,7 @@ import type {
   Content,
   Plan,
   StreamEncoder,
-} from "@devtool/fake-model";
+} from "@devtool/coding-agent/testing/fake-model";
 import {
   defined,
   isObject,

@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
-import { halves, type PlannedCall } from "@devtool/fake-model";
+import {
+  halves,
+  type PlannedCall,
+} from "@devtool/coding-agent/testing/fake-model";
 import {
   listOrEmpty,
   objectOrEmpty,

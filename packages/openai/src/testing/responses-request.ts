@@ -1,4 +1,8 @@
-import type { AnswerRequest, DeclaredTool, Entry } from "@devtool/fake-model";
+import type {
+  AnswerRequest,
+  DeclaredTool,
+  Entry,
+} from "@devtool/coding-agent/testing/fake-model";
 import {
   listOrEmpty,
   objectOrEmpty,

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { FakeModel } from "@devtool/fake-model";
+import type { FakeModel } from "@devtool/coding-agent/testing/fake-model";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startFakeGemini } from "./fake-gemini.ts";
 

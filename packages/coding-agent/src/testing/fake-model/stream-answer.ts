@@ -4,7 +4,7 @@ import {
   setImmediate as nextTick,
   setTimeout as sleep,
 } from "node:timers/promises";
-import type { Break } from "@devtool/coding-agent/script";
+import type { Break } from "../../agent/scripted/script.ts";
 import type { Content, Plan } from "./plan.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { parseStep } from "@devtool/coding-agent/script";
+import { parseStep } from "../../agent/scripted/script.ts";
 
 /** The result of a call, as an agent sends it to the model. */
 export interface CallResult {

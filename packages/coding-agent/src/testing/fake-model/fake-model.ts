@@ -6,8 +6,8 @@ import {
   type ServerResponse,
 } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseScript } from "@devtool/coding-agent/script";
 import { isObject } from "@devtool/internal/json";
+import { parseScript } from "../../agent/scripted/script.ts";
 import { type Entry, locate, type Position } from "./conversation.ts";
 import type { DeclaredTool } from "./declared-tool.ts";
 import { type FakeError, RequestRefused, readJson, sendJson } from "./http.ts";
@@ -102,6 +102,13 @@ export interface AnswerRequest {
   /** The messages, oldest first. */
   readonly conversation: readonly Entry[];
   readonly tools: readonly DeclaredTool[];
+  /**
+   * Which calls of a script are made: those of declared tools, under their
+   * names there, or all as they are. Default: `declared`.
+   */
+  readonly calls?: "declared" | "scripted";
+  /** The text of the answer, in place of the script. Default: none. */
+  readonly text?: string;
   readonly signatures: readonly string[];
   /** Encodes the answer as a stream, or as one JSON value. */
   readonly encode:
@@ -264,7 +271,7 @@ class Fake {
     };
     this.recent = [...this.recent.slice(1 - KEPT), kept];
     const serial = ++this.#serial;
-    const plan = choosePlan(position, { attempt, serial, tools: asked.tools });
+    const plan = choosePlan(asked, position, { attempt, serial });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
     if (latencyMs > 0) await sleep(latencyMs);
     if (plan.fail) {
@@ -297,15 +304,18 @@ class Fake {
  * left out.
  */
 function choosePlan(
+  { calls = "declared", text, tools }: AnswerRequest,
   { prompt, round, results }: Position,
-  context: PlanContext,
+  counts: Omit<PlanContext, "tools">,
 ): Plan {
+  if (text !== undefined) return planText(text);
   const turns = parseScript(prompt);
   if (!turns) return planText(`You said: ${prompt.slice(0, 200)}`);
   const turn = turns[round];
   if (!turn) return planText(summarize(results));
-  const plan = planTurn(turn, context);
-  if (context.tools.length > 0) return plan;
+  if (calls === "scripted") return planTurn(turn, { ...counts, tools: [] });
+  const plan = planTurn(turn, { ...counts, tools });
+  if (tools.length > 0) return plan;
   const items = plan.items.filter((item) => item.case !== "calls");
   return items.length < plan.items.length && items.length === 0
     ? planText(summarize(results))

@@ -1,18 +1,15 @@
-import type { Content, Plan, StreamEncoder } from "@devtool/fake-model";
+import type {
+  AnswerContext,
+  Content,
+  Plan,
+  StreamEncoder,
+} from "@devtool/coding-agent/testing/fake-model";
 import {
   defined,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
-
-/** The fields that all chunks of a response have in common. */
-export interface ResponseContext {
-  readonly model: string;
-  /** Number of the response, for its ids. */
-  readonly serial: number;
-  readonly promptTokens: number;
-}
 
 /** A part of a response in the API. */
 interface Part {
@@ -55,7 +52,7 @@ interface Source {
 }
 
 /** Returns the encoder of a streamed response. */
-export function streamEncoder(context: ResponseContext): StreamEncoder {
+export function streamEncoder(context: AnswerContext): StreamEncoder {
   return {
     begin: () => "",
     content: (content) =>
@@ -74,7 +71,7 @@ function encodeFrame(response: Response): string {
 }
 
 /** Returns the parts of a piece. The first call of a turn has the signature. */
-function partsOf(content: Content, { serial }: ResponseContext): Part[] {
+function partsOf(content: Content, { serial }: AnswerContext): Part[] {
   switch (content.case) {
     case "text":
       return [{ text: content.text }];
@@ -96,7 +93,7 @@ function partsOf(content: Content, { serial }: ResponseContext): Part[] {
 
 function createChunk(
   parts: readonly Part[],
-  { model, serial }: ResponseContext,
+  { model, serial }: AnswerContext,
 ): Response {
   return {
     candidates: [{ content: { role: "model", parts }, index: 0 }],
@@ -110,7 +107,7 @@ function createChunk(
  */
 function createLastChunk(
   parts: readonly Part[],
-  context: ResponseContext,
+  context: AnswerContext,
   plan: Plan,
 ): Response {
   const candidatesTokenCount = plan.items.length;
@@ -134,9 +131,9 @@ function createLastChunk(
     ...createChunk([], context),
     candidates: [candidate],
     usageMetadata: {
-      promptTokenCount: context.promptTokens,
+      promptTokenCount: context.inputTokens,
       candidatesTokenCount,
-      totalTokenCount: context.promptTokens + candidatesTokenCount,
+      totalTokenCount: context.inputTokens + candidatesTokenCount,
     },
   };
 }
@@ -144,7 +141,7 @@ function createLastChunk(
 /** Creates the whole response at once. Adjacent texts are joined. */
 export function createWholeResponse(
   plan: Plan,
-  context: ResponseContext,
+  context: AnswerContext,
 ): Response {
   const parts: Part[] = [];
   for (const part of plan.items.flatMap((item) =>

@@ -1,5 +1,9 @@
-import { type Break, type Step, sayPiece } from "@devtool/coding-agent/script";
 import { objectOrEmpty } from "@devtool/internal/json";
+import {
+  type Break,
+  type Step,
+  sayPiece,
+} from "../../agent/scripted/script.ts";
 import type { CallResult } from "./conversation.ts";
 import { type DeclaredTool, fitCall } from "./declared-tool.ts";
 
