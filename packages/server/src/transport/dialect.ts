@@ -146,11 +146,6 @@ export function publicRoute(...args: Parameters<typeof route>): Route {
   return { ...route(...args), access: "public" };
 }
 
-/** Returns the path below which one of several agents is served. */
-export function agentPath(name: string): string {
-  return `/agents/${name}`;
-}
-
 /**
  * Returns routes for the default agent, and below `/agents/<name>` for each
  * agent that clients can choose.
@@ -160,7 +155,7 @@ export function forEachAgent(
   routesFor: (services: DialectServices) => readonly Route[],
 ): Route[] {
   const named = [...services.agents].flatMap(([agent, about]) => {
-    const prefix = agentPath(agent);
+    const prefix = `/agents/${agent}`;
     const baseUrl = `${services.baseUrl}${prefix}`;
     return routesBelow(
       prefix,

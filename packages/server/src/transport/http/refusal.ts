@@ -10,10 +10,14 @@ import {
   type HttpRequest,
   type HttpResponse,
   headerOf,
-  JSON_RPC_PATHS,
   pathOf,
-  RPC_PATH,
 } from "./route.ts";
+
+/** The paths of Connect and gRPC: `/package.Service/Method`. */
+const RPC_PATH = /^\/[a-z][\w.]*\.[A-Z]\w*\/[A-Z]\w*$/;
+
+/** The paths of JSON-RPC of A2A. */
+const JSON_RPC_PATH = /^\/(a2a\/?)?$/;
 
 /**
  * The paths of Gemini CLI's own server, whose errors are a string under
@@ -147,7 +151,7 @@ async function formOf(
       body: Buffer.concat([head, json]),
     };
   }
-  if (request.method === "POST" && JSON_RPC_PATHS.has(path)) {
+  if (request.method === "POST" && JSON_RPC_PATH.test(path)) {
     const { code } = await jsonRpcError(refusal);
     return {
       body: JSON.stringify({

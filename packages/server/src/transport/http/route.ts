@@ -40,16 +40,6 @@ export interface Route {
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void>;
 }
 
-/** The paths of Connect and gRPC: `/package.Service/Method`. */
-export const RPC_PATH: RegExp = /^\/[a-z][\w.]*\.[A-Z]\w*\/[A-Z]\w*$/;
-
-/** The paths that serve JSON-RPC. */
-export const JSON_RPC_PATHS: ReadonlySet<string> = new Set([
-  "/",
-  "/a2a",
-  "/a2a/",
-]);
-
 /**
  * Makes a route that answers GET and HEAD requests for one path without
  * credentials.
