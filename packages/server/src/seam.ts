@@ -30,6 +30,14 @@ export type {
 export type { AgentWorkspace } from "./agent/agent-workspace.ts";
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
 export { Confirmations } from "./agent/confirmations.ts";
+export {
+  ANSWERED,
+  CANCELLED,
+  type CallEnd,
+  ExternalCall,
+  type ExternalCallSource,
+  failedCall,
+} from "./agent/external-call.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
 export type {
   ApprovalBasis,

@@ -155,11 +155,6 @@ const EXCUSED: readonly {
     name: /^writeLine$/,
     why: "a line for the operator",
   },
-  {
-    path: /(server|policy|sandbox)\/src\/failpoint\.ts$/,
-    name: /^failpoint$/,
-    why: "the failpoint itself",
-  },
 ];
 
 /** The findings of the gate in some files. */

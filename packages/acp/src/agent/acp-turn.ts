@@ -12,7 +12,12 @@ import {
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
-import type { AgentEvent, PermissionPolicy, Turn } from "@devtool/server/agent";
+import {
+  type AgentEvent,
+  failedCall,
+  type PermissionPolicy,
+  type Turn,
+} from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
 import { CallBook } from "./call-book.ts";
 import { EarlierQuestions } from "./earlier-questions.ts";
@@ -32,6 +37,12 @@ import {
  * milliseconds.
  */
 const HOLD_MS = 100;
+
+/** The end of a call that was approved, and that the agent did not make again. */
+const OUTDATED = failedCall(
+  "approval_outdated",
+  "the agent did not make the call again: it did not run",
+);
 
 /** How the agent ended a prompt. */
 export type PromptEnd =
@@ -149,9 +160,10 @@ export class AcpTurn {
     for (const { toolCallId, toolName, description = "" } of this.#before) {
       const { selectedOptionId = "" } =
         findToolCallDetail(task, toolCallId) ?? {};
-      const updates = this.#book.call(toolCallId).outdated();
-      if (selectedOptionId === "" || updates.length === 0) continue;
-      yield* calls(updates);
+      const call = this.#book.call(toolCallId);
+      const isApproved = call.stage === ToolCallStage.SCHEDULED;
+      if (!isApproved || selectedOptionId === "") continue;
+      yield* calls(call.ended(OUTDATED));
       const name = oneLine(`${toolName} ${description}`.trim());
       // Said in the answer, which clients without the extension see, too.
       const value = `\n\n(What you approved did not run, because the agent did not make the call again after it was restarted: ${name})`;
@@ -256,7 +268,7 @@ export class AcpTurn {
     );
     if (update.status === "in_progress" && !hasOutput && mayAsk) {
       yield* this.#updates.flush();
-      yield* calls(call.pending());
+      yield* calls(call.announced());
       this.#held = id;
       return;
     }

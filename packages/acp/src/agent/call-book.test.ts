@@ -6,6 +6,7 @@ import {
   ToolCallStage,
   visibleCall,
 } from "@devtool/schema";
+import { ANSWERED, CANCELLED, type CallUpdate } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RecordedCalls } from "../testing/recorded-calls.ts";
 import { CallBook } from "./call-book.ts";
@@ -35,6 +36,12 @@ describe("the calls of an ACP turn", () => {
       task: () => log.task,
       terminalOutput: (id) => terminals.get(id),
     });
+  }
+
+  /** Asks the user about a call. */
+  function ask(id: string): CallUpdate[] {
+    const call = book.call(id);
+    return call.asking(call.request(OPTIONS));
   }
 
   /** Takes a piece of call c1 and gives its id in the task. */
@@ -173,7 +180,7 @@ describe("the calls of an ACP turn", () => {
 
     it("fail when the agent runs one about which it has asked, without an answer", () => {
       const id = announce({ title: "make", kind: "execute" });
-      log.record(book.call(id).asking(OPTIONS));
+      log.record(ask(id));
       expect(log.record(book.call(id).withStatus("completed"))).toEqual([
         "FAILED",
       ]);
@@ -187,22 +194,22 @@ describe("the calls of an ACP turn", () => {
 
     it("run once they are approved", () => {
       const id = announce({ title: "make", kind: "execute" });
-      log.record(book.call(id).asking(OPTIONS));
+      log.record(ask(id));
       log.approve(id);
       expect(log.record(book.call(id).executing())).toEqual(["EXECUTING"]);
-      expect(book.call(id).asking(OPTIONS)).toEqual([]);
+      expect(ask(id)).toEqual([]);
     });
 
     it("ask by a call of their own when they run already, and end it with the answer", () => {
       const id = announce({ title: "make", kind: "execute" });
       log.record(book.call(id).executing());
-      log.record([book.call(id).askingWhileRunning("question", OPTIONS)]);
+      const call = book.call(id);
+      log.record(call.askingApart("question", call.request(OPTIONS)));
       expect(findToolCallDetail(log.task, "question")?.parentToolCallId).toBe(
         id,
       );
-      expect(book.call("question").endQuestion()).toEqual([]);
       log.approve("question");
-      expect(log.record(book.call("question").endQuestion())).toEqual([
+      expect(log.record(book.call("question").ended(ANSWERED))).toEqual([
         "EXECUTING",
         "SUCCEEDED",
       ]);
@@ -210,10 +217,10 @@ describe("the calls of an ACP turn", () => {
 
     it("are cancelled while they are open", () => {
       const id = announce({ title: "make", kind: "execute" });
-      log.record(book.call(id).asking(OPTIONS));
+      log.record(ask(id));
       expect(book.open().map((call) => call.id)).toEqual([id]);
-      expect(log.record(book.call(id).cancelled())).toEqual(["CANCELLED"]);
-      expect([book.call(id).cancelled(), book.open()]).toEqual([[], []]);
+      expect(log.record(book.call(id).ended(CANCELLED))).toEqual(["CANCELLED"]);
+      expect([book.call(id).ended(CANCELLED), book.open()]).toEqual([[], []]);
     });
 
     it("go on under the id of an earlier run that asked the same", () => {
@@ -368,7 +375,7 @@ describe("the calls of an ACP turn", () => {
       for (const content of [[], [diff("/w/a", "x")]]) {
         const id = `c${content.length}`;
         const call = { title: "Look", kind: "execute", rawInput, content };
-        log.record(book.call(announce(call, id)).asking(OPTIONS));
+        log.record(ask(announce(call, id)));
         const recorded = findToolCall(log.task, id);
         const text = JSON.stringify(
           recorded && visibleCall(recorded).confirmationRequest?.details.value,
@@ -460,7 +467,7 @@ describe("the calls of an ACP turn", () => {
         kind: "execute",
         rawInput: { command: "rm \u202efdp.x" },
       });
-      log.record(book.call(id).pending());
+      log.record(book.call(id).announced());
       expect(findToolCall(log.task, id)?.description).toMatch(
         /^Run rm [^\u202e]*$/,
       );
@@ -472,25 +479,23 @@ describe("the calls of an ACP turn", () => {
         kind: "execute",
         rawInput: { command: "make" },
       };
-      const digest = hex(book.call(announce(call)).digest(OPTIONS));
-      const same = book.call(announce(call, "c2"));
-      expect(hex(same.digest(OPTIONS))).toBe(digest);
+      const digestOf = (id: string, options = OPTIONS): string =>
+        hex(book.call(id).digest(book.call(id).request(options)));
+      const digest = digestOf(announce(call));
+      const same = announce(call, "c2");
+      expect(digestOf(same)).toBe(digest);
       // S1: the answers are part of what is shown.
-      expect(hex(same.digest([]))).not.toBe(digest);
+      expect(digestOf(same, [])).not.toBe(digest);
       for (const other of [
         { title: "Other" },
         { rawInput: { command: "make all" } },
         { kind: "read" },
       ]) {
         expect(
-          hex(
-            book
-              .call(announce({ ...call, ...other }, JSON.stringify(other)))
-              .digest(OPTIONS),
-          ),
+          digestOf(announce({ ...call, ...other }, JSON.stringify(other))),
         ).not.toBe(digest);
       }
-      log.record(book.call("c1").asking(OPTIONS));
+      log.record(ask("c1"));
       const detail = findToolCallDetail(log.task, "c1");
       expect([hex(detail?.digest), detail?.stage]).toEqual([
         digest,

@@ -3,11 +3,13 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { stringOrEmpty } from "@devtool/internal/json";
 import {
   findToolCall,
+  findToolCallDetail,
   findToolCallPart,
   isEnded,
   type Task,
   ToolCallStage,
 } from "@devtool/schema";
+import type { CallUpdate } from "@devtool/server/agent";
 import { DescribedCall, type TerminalOutput } from "./described-call.ts";
 import { TurnCall } from "./turn-call.ts";
 
@@ -39,8 +41,18 @@ export class CallBook {
   /** Returns a call by its id in our task. */
   call(id: string): TurnCall {
     const { task, terminalOutput } = this.#options;
-    const described = this.#find(id) ?? new DescribedCall(id, terminalOutput);
-    return new TurnCall(id, described, task);
+    const known = this.#find(id);
+    const described = known ?? new DescribedCall(id, terminalOutput);
+    const recorded = (): CallUpdate | undefined => {
+      const call = findToolCall(task(), id);
+      return call && { call, detail: findToolCallDetail(task(), id) };
+    };
+    return new TurnCall(described, {
+      recorded,
+      // A call of an earlier turn is as it was recorded.
+      described: () =>
+        known ? known.call : (recorded()?.call ?? described.call),
+    });
   }
 
   /**

@@ -17,6 +17,8 @@ import {
   GenericDetailsSchema,
   McpDetailsSchema,
   structFromJson,
+  type ToolCall,
+  ToolCallSchema,
   type ToolOutput,
   unshownArguments,
 } from "@devtool/schema";
@@ -92,6 +94,18 @@ export class DescribedCall {
     const { terminal_output_delta, terminal_output } = objectOrEmpty(_meta);
     const { data } = objectOrEmpty(terminal_output_delta ?? terminal_output);
     this.#streamed = tail(this.#streamed + stringOrEmpty(data));
+  }
+
+  /** The call as a call of our task. */
+  get call(): ToolCall {
+    const inputParameters = structFromJson(this.input);
+    const { id: toolCallId, toolName, description } = this;
+    return create(ToolCallSchema, {
+      toolCallId,
+      toolName,
+      description,
+      inputParameters,
+    });
   }
 
   get title(): string {

@@ -187,7 +187,8 @@ export class PermissionQuestions {
     }
     const { changes } = this.#approvals.show(id);
     const offered = options.shown(changes.length > 0 ? FILES : "");
-    const digest = this.#book.call(id).digest(offered);
+    const named = this.#book.call(id);
+    const digest = named.digest(named.request(offered));
     const earlier = this.#earlier.take(id, digest);
     if (earlier !== undefined) this.#book.adopt(id, earlier);
     const asked = {
@@ -246,8 +247,8 @@ export class PermissionQuestions {
       signal,
     );
     const updates = isOwnCall
-      ? call.asking(offered)
-      : [call.askingWhileRunning(askId, offered)];
+      ? call.asking(call.request(offered))
+      : call.askingApart(askId, call.request(offered));
     return { updates };
   }
 

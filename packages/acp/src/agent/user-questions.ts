@@ -5,7 +5,12 @@ import {
   type Task,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import type { AgentEvent, Turn } from "@devtool/server/agent";
+import {
+  type AgentEvent,
+  ANSWERED,
+  CANCELLED,
+  type Turn,
+} from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import { calls } from "./update-events.ts";
@@ -117,7 +122,7 @@ export class UserQuestions {
     const isOwnCall =
       asked.callId !== toolCallId || toolCallId.startsWith(OF_NO_CALL);
     if (isOwnCall && selectedOptionId !== OPTION_CANCEL) {
-      yield* calls(this.#book.call(toolCallId).endQuestion());
+      yield* calls(this.#book.call(toolCallId).ended(ANSWERED));
     }
   }
 
@@ -140,6 +145,6 @@ export class UserQuestions {
 
   *#close(id: string): Generator<AgentEvent> {
     this.#open.delete(id);
-    yield* calls(this.#book.call(id).cancelled());
+    yield* calls(this.#book.call(id).ended(CANCELLED));
   }
 }

@@ -8,9 +8,14 @@ import {
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
-import { Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
+import {
+  Code,
+  DevtoolError,
+  ExternalCall,
+  quoted,
+  type Turn,
+} from "@devtool/server/agent";
 import type { Approval } from "./approval.ts";
-import { approvalDigest } from "./call-book.ts";
 import type { ItemCall } from "./item-call.ts";
 
 /**
@@ -20,7 +25,7 @@ import type { ItemCall } from "./item-call.ts";
 export interface AnsweredCall {
   readonly call: ToolCall;
   readonly answer: ToolCallConfirmation;
-  /** `approvalDigest` of what the user was shown. */
+  /** `ExternalCall.digest` of what the user was shown. */
   readonly digest: Uint8Array;
 }
 
@@ -68,7 +73,12 @@ export class AnsweredCalls {
     if (!earlier || !results.has(earlier.answer.selectedOptionId)) {
       return undefined;
     }
-    const digest = approvalDigest(earlier.call, request);
+    const { call } = earlier;
+    const asked = new ExternalCall({
+      described: () => call,
+      recorded: () => undefined,
+    });
+    const digest = asked.digest(request);
     return Buffer.from(earlier.digest).equals(digest)
       ? earlier.answer
       : undefined;

@@ -16,11 +16,12 @@ import {
 } from "@devtool/schema";
 import {
   type AgentEvent,
+  CANCELLED,
   Code,
   DevtoolError,
+  failedCall,
   type PermissionPolicy,
   type Turn,
-  toolFailure,
 } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import {
@@ -28,7 +29,7 @@ import {
   AnsweredCalls,
   awaitAnswer,
 } from "./answered-calls.ts";
-import { CANCELLED, CallBook, type CallEnd } from "./call-book.ts";
+import { CallBook } from "./call-book.ts";
 import type { ItemCall } from "./item-call.ts";
 import { ItemStream } from "./item-stream.ts";
 import { SHOW_INTERVAL_MS } from "./live-output.ts";
@@ -373,21 +374,11 @@ function notMadeAgain({ toolName, description = "" }: ToolCall): string {
   return `\n\n(What you approved did not run, because Codex did not make the call again after it was restarted: ${name})`;
 }
 
-const LEFT_OPEN = failedWith(
+const LEFT_OPEN = failedCall(
   "interrupted",
   "Codex ended its turn while the call was open: its outcome is unknown",
 );
-const OUTDATED = failedWith(
+const OUTDATED = failedCall(
   "approval_outdated",
   "Codex did not make the call again: it did not run",
 );
-
-function failedWith(
-  type: "interrupted" | "approval_outdated",
-  message: string,
-): CallEnd {
-  return {
-    status: ToolCallStatus.FAILED,
-    result: { case: "error", value: toolFailure(type, message) },
-  };
-}

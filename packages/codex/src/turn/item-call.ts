@@ -5,8 +5,12 @@ import {
   ToolCallStatus,
   ToolOutputSchema,
 } from "@devtool/schema";
-import { quoted, toolFailure } from "@devtool/server/agent";
-import { CANCELLED, type CallEnd } from "./call-book.ts";
+import {
+  CANCELLED,
+  type CallEnd,
+  failedCall,
+  quoted,
+} from "@devtool/server/agent";
 import {
   changesArgs,
   describeChanges,
@@ -186,8 +190,7 @@ function failedMcpCall({ result, error }: JsonObject): CallEnd {
   const words = [errorText(error), textOfResult(result)];
   const message =
     words.filter((each) => each !== "").join("\n") || "the call failed";
-  const value = toolFailure("mcp_tool_error", message);
-  return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
+  return failedCall("mcp_tool_error", message);
 }
 
 function succeededMcpCall({ result }: JsonObject): CallEnd {
@@ -228,6 +231,5 @@ function succeeded(output: string | JsonObject): CallEnd {
 }
 
 function failed(message: string, exitCode?: number): CallEnd {
-  const value = toolFailure("execution_failed", message, exitCode);
-  return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
+  return failedCall("execution_failed", message, exitCode);
 }

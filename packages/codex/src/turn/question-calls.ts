@@ -6,11 +6,10 @@ import {
   OPTION_CANCEL,
   structFromJson,
   type ToolCallConfirmation,
-  ToolCallStatus,
 } from "@devtool/schema";
-import type { AgentEvent, Turn } from "@devtool/server/agent";
+import { type AgentEvent, ANSWERED, type Turn } from "@devtool/server/agent";
 import type { Approval } from "./approval.ts";
-import type { CallBook, CallEnd } from "./call-book.ts";
+import type { CallBook } from "./call-book.ts";
 import { wordsOf } from "./odd-value.ts";
 
 /** Dependencies of `QuestionCalls`. */
@@ -23,12 +22,6 @@ export interface QuestionCallsOptions {
    */
   readonly publish: (make: () => AgentEvent[]) => Promise<void>;
 }
-
-/** The end of a call that only asked. */
-export const ANSWERED: CallEnd = {
-  status: ToolCallStatus.SUCCEEDED,
-  result: { case: undefined },
-};
 
 /**
  * The tool calls by which a turn asks its user: those of Codex's items, and

@@ -6,7 +6,7 @@ import {
   OPTION_REJECT,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import type { AgentEvent } from "@devtool/server/agent";
+import { type AgentEvent, ANSWERED, CANCELLED } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import type { AnsweredCalls } from "./answered-calls.ts";
 import {
@@ -16,14 +16,9 @@ import {
   fileApproval,
   permissionsApproval,
 } from "./approval.ts";
-import { CANCELLED } from "./call-book.ts";
 import { CallDecision, type CallDecisionOptions } from "./call-decision.ts";
 import type { ProposedChanges } from "./item-stream.ts";
-import {
-  ANSWERED,
-  QuestionCalls,
-  type QuestionCallsOptions,
-} from "./question-calls.ts";
+import { QuestionCalls, type QuestionCallsOptions } from "./question-calls.ts";
 import { type ToolApproval, toolApproval } from "./tool-approval.ts";
 import {
   elicitationAnswer,
