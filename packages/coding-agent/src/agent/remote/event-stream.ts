@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import { quoteInexactNumbers } from "@devtool/internal/exact-json";
 import {
   isObject,
@@ -59,17 +60,33 @@ export async function* normalizeEvents(
     // A stream that breaks off ends in a line that was cut.
     if (!/[\r\n]$/.test(chunk)) break;
     parser.feed(chunk);
-    for (const json of data.splice(0)) {
-      if (json.trim() === "[DONE]") return;
-      if (!EMPTY.has(json.trim())) yield encodeEvent(json, api);
-    }
+    const done = data.findIndex((json) => json.trim() === "[DONE]");
+    yield* encodeEvents(done < 0 ? data.splice(0) : data.slice(0, done), api);
+    if (done >= 0) return;
   }
   // The last event need not end in an empty line.
   parser.feed("\n");
-  for (const json of data) {
-    if (!EMPTY.has(json.trim()) && json.trim() !== "[DONE]") {
-      yield encodeEvent(json, api);
+  yield* encodeEvents(
+    data.filter((json) => json.trim() !== "[DONE]"),
+    api,
+  );
+}
+
+/**
+ * Encodes pieces of an answer that came together as one chunk: SDKs take time
+ * for each. Those before a fault are passed on first.
+ */
+function* encodeEvents(
+  pieces: readonly string[],
+  api: ApiForm,
+): Iterable<Uint8Array> {
+  let text = "";
+  try {
+    for (const json of pieces) {
+      if (!EMPTY.has(json.trim())) text += encodeEvent(json, api);
     }
+  } finally {
+    if (text !== "") yield new TextEncoder().encode(text);
   }
 }
 
@@ -77,7 +94,7 @@ export async function* normalizeEvents(
  * Encodes a piece of an answer as an event. Throws a `ModelFault` for one that
  * is not JSON, or that is an error.
  */
-export function encodeEvent(json: string, api: ApiForm): Uint8Array {
+export function encodeEvent(json: string, api: ApiForm): string {
   const piece = parseJsonOrUndefined(json);
   if (piece === undefined) throw notJsonFault(new SyntaxError("not JSON"));
   if (!isObject(piece)) throw malformedFault();
@@ -94,15 +111,18 @@ export function encodeEvent(json: string, api: ApiForm): Uint8Array {
   const name = /^[\w.]+$/.test(type) ? `event: ${type}\n` : "";
   // What is valid has line breaks between its tokens only.
   const line = replaceInexactNumbers(
-    withoutNulls(json, api),
+    withoutNulls(json, piece, api),
     INFINITE,
   ).replaceAll(/[\r\n]/g, " ");
-  return new TextEncoder().encode(`${name}data: ${line}\n\n`);
+  return `${name}data: ${line}\n\n`;
 }
 
 /** Returns JSON without null in the lists of an answer: SDKs fail at it. */
-function withoutNulls(json: string, { lists }: ApiForm): string {
-  const piece = objectOrEmpty(parseJsonOrUndefined(json));
+function withoutNulls(
+  json: string,
+  piece: JsonObject,
+  { lists }: ApiForm,
+): string {
   const list = lists.find((name) => listOrEmpty(piece[name]).includes(null));
   if (list === undefined) return json;
   const exact = objectOrEmpty(parseJsonOrUndefined(quoteInexactNumbers(json)));

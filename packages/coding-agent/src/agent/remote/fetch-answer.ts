@@ -50,16 +50,17 @@ export function createFetchAnswer(api: ApiForm): FetchAnswer {
       const response = await fetch(input, request);
       if (!response.ok) throw await httpFault(response, readError);
       const { body, headers } = response;
-      if (!body) return new Response(null, { headers });
-      const answer = {
-        lines: wholeLines(body),
-        mediaType: headers.get("content-type") ?? "",
-      };
+      if (!body) return new Response(null);
+      const mediaType = headers.get("content-type") ?? "";
+      const answer = { lines: wholeLines(body), mediaType };
       // Lists of models are asked for without a body.
       const read = request.body
         ? readStream(answer, api)
         : readList(answer, api);
-      return new Response(ReadableStream.from(read), { headers });
+      // No other header: Google's SDK copies them for each piece.
+      return new Response(ReadableStream.from(read), {
+        headers: { "content-type": mediaType },
+      });
     } catch (reason) {
       throw ModelFault.from(reason);
     }

@@ -52,7 +52,7 @@ export async function* readStream(
     return yield* normalizeEvents(pieces, api);
   }
   for (const piece of readWhole({ text, mediaType }, api)) {
-    yield encodeEvent(piece, api);
+    yield new TextEncoder().encode(encodeEvent(piece, api));
   }
 }
 

@@ -36,7 +36,7 @@ export const MESSAGE_METHODS: ReadonlySet<string> = new Set([
 
 /** Opens a call: decides on its use of the extension (CARD-3). */
 export function openCall(
-  { request, context, takesStream }: RoutedCall,
+  { request, response, context, takesStream }: RoutedCall,
   { name, params, encodeEvent }: RequestedMethod,
 ): MethodCall {
   const { headers } = request;
@@ -47,16 +47,14 @@ export function openCall(
     startsTurn: MESSAGE_METHODS.has(name) || name === "command/execute",
     ownHeader: "x-a2a-extensions",
   });
-  let isNamed = false;
   return {
     context,
     params,
     view,
     activates,
     nameExtension: () => {
-      // Sets the header only once: this is called for each event.
-      if (!isNamed) context.responseHeader.set(header, EXTENSION_URI);
-      isNamed = true;
+      // Not in the context: Node loads its HTTP client for the first `Headers`.
+      if (!response.headersSent) response.setHeader(header, EXTENSION_URI);
     },
     encodeEvent,
     lastEventId: parseLastEventId(String(headers["last-event-id"] ?? "")),
