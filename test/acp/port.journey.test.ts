@@ -9,7 +9,7 @@ import type {
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { type ServeAcpOptions, serveAcp, stdioStream } from "@devtool/acp/port";
+import { serveAcp, stdioStream } from "@devtool/acp/port";
 import {
   bearerInterceptor,
   createDevtoolClient,
@@ -629,7 +629,7 @@ describe("the port as an ACP agent", () => {
 
   function start(
     options: EditorOptions = {},
-    served: Partial<ServeAcpOptions> = {},
+    served: Partial<Parameters<typeof serveAcp>[0]> = {},
   ): Editor {
     const [input, output] = [new PassThrough(), new PassThrough()];
     const agent = {

@@ -19,7 +19,6 @@ import {
 } from "@devtool/client";
 import {
   type AgentUIMessage,
-  type ChatTransportOptions,
   createChatTransport,
 } from "@devtool/client/ai-sdk";
 import { serveCodingAgent } from "@devtool/coding-agent";
@@ -56,7 +55,7 @@ describe("a chat of the AI SDK with an agent", () => {
   });
 
   function openChat(
-    options: ChatTransportOptions = {},
+    options: Parameters<typeof createChatTransport>[1] = {},
     messages: AgentUIMessage[] = [],
   ): Chat<AgentUIMessage> {
     return new Chat<AgentUIMessage>({

@@ -11,7 +11,6 @@ import {
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
 import {
-  type BearerToken,
   bearerInterceptor,
   createDevtoolClient,
   streamMessage,
@@ -32,7 +31,7 @@ import { freePort } from "../free-port.ts";
 
 type Connect = (
   url: string,
-  token: BearerToken,
+  token: Parameters<typeof bearerInterceptor>[0],
 ) => Transport | Promise<Transport>;
 
 const grpc = (baseUrl: string): Transport => createGrpcTransport({ baseUrl });
@@ -147,7 +146,7 @@ describe("a client whose token is a function", () => {
   );
 
   it("goes on with slash commands and with the dialect of Gemini CLI", async () => {
-    const token: BearerToken = () => server.token;
+    const token = () => server.token;
     const client = createDevtoolClient(
       createGeminiCliTransport({ url: server.url, token }),
     );

@@ -8,6 +8,7 @@ import {
   breachesOf,
   type SourceFile,
 } from "./architecture/breaches.ts";
+import { idOf, publicNames, usedNames } from "./architecture/public-names.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -322,6 +323,21 @@ describe("the house", () => {
       breachesOf([dialect, entry(names)]).map(({ rule }) => rule);
     expect(rules("readBody")).toEqual(["dialect names"]);
     expect(rules("readBody, secret")).toEqual([]);
+  });
+
+  it("exports what somebody uses, and few names", () => {
+    const names = publicNames();
+    const used = usedNames(names);
+    expect(names.map(idOf).filter((id) => !used.has(id))).toEqual([]);
+    const countOf = (isGenerated: boolean): number =>
+      new Set(
+        names
+          .filter((each) => each.isGenerated === isGenerated)
+          .map(({ entry, name }) => `${entry.split("/")[1]}#${name}`),
+      ).size;
+    expect(countOf(false)).toBeLessThanOrEqual(500);
+    // Messages, their schemas, enums and services: what the protos name.
+    expect(countOf(true)).toBeLessThanOrEqual(250);
   });
 
   it("would not stand two files that import each other", () => {

@@ -2,8 +2,5 @@
  * The public API of `@devtool/client/ai-sdk`: chats of Vercel's AI SDK
  * (`useChat`) with an agent.
  */
-export {
-  type ChatTransportOptions,
-  createChatTransport,
-} from "./ai-sdk/chat-transport.ts";
+export { createChatTransport } from "./ai-sdk/chat-transport.ts";
 export type { AgentUIMessage } from "./ai-sdk/ui-message.ts";

@@ -7,7 +7,6 @@
  * `confirmationPart` to approve tool calls.
  */
 export { bearerInterceptor } from "./bearer-interceptor.ts";
-export type { BearerToken } from "./bearer-token.ts";
 export {
   type AskedToolCall,
   confirmationPart,

@@ -9,7 +9,6 @@ export type {
   McpSession,
   OpenMcp,
   Sample,
-  SampleRequest,
 } from "./tool/mcp.ts";
 export type {
   Answer,

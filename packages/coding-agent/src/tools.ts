@@ -5,7 +5,6 @@
 export { builtinTools } from "./tool/builtin/builtin-tools.ts";
 export { settleEdit } from "./tool/builtin/file-edit.ts";
 export { readFileTool } from "./tool/builtin/read-file.ts";
-export { runShellCommandTool } from "./tool/builtin/run-shell-command.ts";
 export { writeFileTool } from "./tool/builtin/write-file.ts";
 export { checkToolArguments, runTools } from "./tool/run-tools.ts";
 export { Workspace } from "./tool/workspace.ts";

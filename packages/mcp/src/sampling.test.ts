@@ -1,4 +1,4 @@
-import type { Question, SampleRequest } from "@devtool/coding-agent/tool";
+import type { Question, Sample } from "@devtool/coding-agent/tool";
 import { describe, expect, it } from "vitest";
 import { sampleForServer } from "./sampling.ts";
 
@@ -14,7 +14,7 @@ describe("a request of a hostile MCP server to ask the model", () => {
    */
   async function ask(optionId: string) {
     const shown: Question[] = [];
-    const sent: SampleRequest[] = [];
+    const sent: Parameters<Sample>[0][] = [];
     const hooks = {
       progress: () => undefined,
       ask: async (question: Question) => {
@@ -22,7 +22,7 @@ describe("a request of a hostile MCP server to ask the model", () => {
         return { optionId, text: "" };
       },
     };
-    const sample = async (request: SampleRequest) => {
+    const sample = async (request: Parameters<Sample>[0]) => {
       sent.push(request);
       return { model: "m", text: "yes" };
     };

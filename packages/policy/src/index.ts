@@ -1,5 +1,5 @@
 // The public names of @devtool/policy, one by one. Adding a name is adding API.
-export type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
+export type { ApprovalStorage } from "./approval-storage.ts";
 export { callRequest } from "./call-request.ts";
 export type { CompiledRule } from "./compiled-rule.ts";
 export { describeRule } from "./describe-rule.ts";

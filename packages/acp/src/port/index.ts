@@ -5,4 +5,4 @@
 
 export type { Port, PortAgent } from "./port.ts";
 export { portAgentFrom } from "./port.ts";
-export { type ServeAcpOptions, serveAcp, stdioStream } from "./serve-acp.ts";
+export { serveAcp, stdioStream } from "./serve-acp.ts";

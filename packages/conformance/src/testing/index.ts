@@ -1,5 +1,6 @@
-// The names of @devtool/conformance/testing: internals for tests of this repository. Not
-// part of the published package.
+// The names of @devtool/conformance/testing: internals for tests of this
+// repository. Not part of the published package.
+
 export {
   type CuttingProxy,
   startCuttingProxy,

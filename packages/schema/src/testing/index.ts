@@ -1,5 +1,5 @@
-// The names of @devtool/schema/testing: internals for tests of this repository. Not
-// part of the published package.
+// The names of @devtool/schema/testing: internals for tests of this repository.
+// Not part of the published package.
 
 export { REPLAY_URI, TASK_EVENT_URI } from "../extension.ts";
 export type { OpenSessionResponse } from "../gen/devtool/codex/v1alpha/session_service_pb.ts";
