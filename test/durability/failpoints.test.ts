@@ -221,12 +221,12 @@ function sumOf(
  */
 function serverFiles(): SourceFile[] {
   const server = globSync(
-    "packages/{server,coding-agent,policy,sandbox,gemini,mcp}/src/**/*.ts",
+    "packages/{server,coding-agent,policy,sandbox,gemini,internal,mcp}/src/**/*.ts",
     { cwd: root },
   );
   const serve = importsOf("packages/cli/src/command/serve.ts");
   return [...server, ...serve]
-    .filter((path) => !/\.(test|contract)\.ts$/.test(path))
+    .filter((path) => !/\.(test|contract)\.ts$|\/testing\//.test(path))
     .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
 }
 
