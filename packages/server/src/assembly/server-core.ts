@@ -260,17 +260,12 @@ function createExchanges(
   { limits, nextId }: { limits: ServerLimits; nextId: () => string },
 ): Exchanges {
   return new Exchanges({
-    ...{ registry, store, messages, nextId },
+    ...{ registry, store, messages, nextId, agents },
     maxParts: limits.maxParts,
     workspace,
     workspaceRoots: roots,
     dataDirectory,
     clientMcpServers,
-    resolveAgent: (name) => agents.resolve(name),
-    assertFollowed: (settings, turn, conversation) =>
-      agents.assertFollowed(settings, turn, conversation),
-    assertCapable: (settings, place) => agents.assertCapable(settings, place),
-    operatorMode: (name) => agents.operatorModeOf(name),
   });
 }
 

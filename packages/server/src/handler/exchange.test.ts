@@ -177,11 +177,13 @@ function exchangesOf(registry: OpenTasks, store: TaskStore): Exchanges {
       messages: new RecordedMessages({ store, now, retryWindowMs: 60_000 }),
       maxParts: 10,
       clientMcpServers: "none",
-      resolveAgent: String,
+      agents: {
+        resolve: String,
+        assertFollowed: () => undefined,
+        assertCapable: async () => undefined,
+        operatorModeOf: () => ApprovalMode.UNSPECIFIED,
+      },
       dataDirectory: undefined,
-      assertFollowed: () => undefined,
-      assertCapable: async () => undefined,
-      operatorMode: () => ApprovalMode.UNSPECIFIED,
     },
     ...{
       workspace: import.meta.dirname,

@@ -9,14 +9,13 @@ import {
   type Replay,
   ReplaySchema,
   type SendMessageRequest,
-  type SessionSettings,
   SessionSettingsSchema,
   type Task,
   type TaskCreated,
   TaskCreatedSchema,
   TaskState,
 } from "@devtool/schema";
-import type { CommandContext, ConversationKey } from "../agent/agent.ts";
+import type { ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { beginInWorkspace } from "../files/workspace-roots.ts";
 import type { OpenTasks } from "../fleet/open-tasks.ts";
@@ -68,14 +67,6 @@ export interface ExchangeOptions extends SessionOptions {
   readonly nextId: () => string;
   /** The maximum number of parts of a message. */
   readonly maxParts: number;
-  /**
-   * Rejects with a `DevtoolError` for settings that the agent, which is in
-   * them, cannot follow when it runs.
-   */
-  readonly assertCapable: (
-    settings: SessionSettings,
-    place: CommandContext,
-  ) => Promise<void>;
 }
 
 /** The conversation of a new task, as its request names it. */
@@ -343,7 +334,7 @@ export class Exchanges {
     if (!requested) return;
     const { agent = "" } = sessionSettings ?? {};
     const { workspacePath = "" } = settings ?? {};
-    await this.#options.assertCapable(
+    await this.#options.agents.assertCapable(
       { ...requested, agent },
       { principal, contextId, workspacePath },
     );

@@ -20,7 +20,7 @@ import {
 export function assertKept(
   requested: Settings,
   task: Task,
-  options: Pick<SessionOptions, "resolveAgent" | "assertFollowed">,
+  options: Pick<SessionOptions, "agents">,
 ): void {
   const mode = changedApprovalMode(requested, task, task, options);
   if (mode !== undefined) {

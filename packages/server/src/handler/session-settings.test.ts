@@ -104,9 +104,12 @@ describe("the workspace of a session (SESSION-1)", () => {
       workspaceRoots: new WorkspaceRoots([root]),
       dataDirectory: undefined,
       clientMcpServers: "none",
-      resolveAgent: String,
-      assertFollowed: () => undefined,
-      operatorMode: () => ApprovalMode.UNSPECIFIED,
+      agents: {
+        resolve: String,
+        assertFollowed: () => undefined,
+        assertCapable: async () => undefined,
+        operatorModeOf: () => ApprovalMode.UNSPECIFIED,
+      },
       ...options,
     };
     const requested = {

@@ -10,7 +10,7 @@ import {
   type TaskEvent,
   type TurnSettings,
 } from "@devtool/schema";
-import type { ConversationKey } from "../agent/agent.ts";
+import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { type DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { keptLimit } from "../task/kept-limit.ts";
@@ -20,31 +20,47 @@ import {
   type WorkspaceOptions,
 } from "./session-workspace.ts";
 
-/** The values that a server permits in the settings of sessions. */
-export interface SessionOptions extends WorkspaceOptions {
-  /** Which MCP servers clients may add. */
-  readonly clientMcpServers: "none" | "http" | "all";
+/** What the agents of a server say about the settings of sessions. */
+export interface AgentChecks {
   /**
    * Returns the name of the agent to record for a session that requests one; an
    * empty name requests none. Throws `Code.InvalidArgument` for an unknown one.
    */
-  readonly resolveAgent: (name: string) => string;
+  resolve(name: string): string;
+
   /**
    * Throws a `DevtoolError` for settings that the agent, which is in them, does
    * not follow.
    */
-  readonly assertFollowed: (
+  assertFollowed(
     settings: SessionSettings,
     turn: TurnSettings | undefined,
     conversation: ConversationKey,
-  ) => void;
+  ): void;
+
+  /**
+   * Rejects with a `DevtoolError` for settings that the agent, which is in
+   * them, cannot follow when it runs.
+   */
+  assertCapable(
+    settings: SessionSettings,
+    place: CommandContext,
+  ): Promise<void>;
+
   /**
    * Returns the operator's approval mode for an agent; unspecified for one that
    * has no such modes.
    *
    * @param agent the name that the session has
    */
-  readonly operatorMode: (agent: string) => ApprovalMode;
+  operatorModeOf(agent: string): ApprovalMode;
+}
+
+/** The values that a server permits in the settings of sessions. */
+export interface SessionOptions extends WorkspaceOptions {
+  /** Which MCP servers clients may add. */
+  readonly clientMcpServers: "none" | "http" | "all";
+  readonly agents: AgentChecks;
 }
 
 /**
@@ -172,10 +188,10 @@ export function resolveSettings(
     requested.sessionSettings ?? create(SessionSettingsSchema);
   assertName("model", sessionSettings.model);
   assertKnownMode(sessionSettings);
-  const agent = options.resolveAgent(sessionSettings.agent);
+  const agent = options.agents.resolve(sessionSettings.agent);
   const resolved = { ...sessionSettings, agent };
   assertNames("agent_options", Object.entries(resolved.agentOptions).flat());
-  options.assertFollowed(resolved, undefined, conversation);
+  options.agents.assertFollowed(resolved, undefined, conversation);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
     sessionSettings: resolved,
@@ -189,9 +205,9 @@ export function resolveSettings(
 export function approvalLimitOf(
   { sessionSettings }: Settings,
   session: Session | undefined,
-  { operatorMode }: Pick<SessionOptions, "operatorMode">,
+  { agents }: Pick<SessionOptions, "agents">,
 ): ApprovalMode {
-  const mode = operatorMode(sessionSettings?.agent ?? "");
+  const mode = agents.operatorModeOf(sessionSettings?.agent ?? "");
   const limit = session && keptLimit(session.approvalLimit, mode);
   return mode === ApprovalMode.UNSPECIFIED
     ? (limit ?? mode)
@@ -235,7 +251,7 @@ export function changedApprovalMode(
   requested: Settings,
   earlier: Settings,
   conversation: ConversationKey,
-  options: Pick<SessionOptions, "resolveAgent" | "assertFollowed">,
+  options: Pick<SessionOptions, "agents">,
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
   if (!requested.sessionSettings) return undefined;
@@ -246,7 +262,7 @@ export function changedApprovalMode(
   const approvalMode = isChanged ? wanted : ApprovalMode.UNSPECIFIED;
   const { agent } = current;
   assertNames("agent_options", Object.entries(asked.agentOptions).flat());
-  options.assertFollowed(
+  options.agents.assertFollowed(
     { ...asked, approvalMode, agent },
     undefined,
     conversation,
@@ -285,7 +301,7 @@ export function assertSameSettings(
   requested: Settings,
   { payload, approvalMode }: TaskEvent,
   task: Settings,
-  options: Pick<SessionOptions, "resolveAgent">,
+  options: Pick<SessionOptions, "agents">,
 ): void {
   assertUnchanged(requested, task, options);
   const asked = requested.sessionSettings;
@@ -320,7 +336,7 @@ export function assertSameSettings(
 function assertUnchanged(
   requested: Settings,
   earlier: Settings,
-  { resolveAgent }: Pick<SessionOptions, "resolveAgent">,
+  { agents }: Pick<SessionOptions, "agents">,
 ): void {
   const path = requested.settings?.workspacePath ?? "";
   const current = earlier.settings?.workspacePath ?? "";
@@ -334,8 +350,8 @@ function assertUnchanged(
     );
   }
   const agent = requested.sessionSettings?.agent ?? "";
-  const kept = earlier.sessionSettings?.agent || resolveAgent("");
-  if (agent !== "" && resolveAgent(agent) !== kept) {
+  const kept = earlier.sessionSettings?.agent || agents.resolve("");
+  if (agent !== "" && agents.resolve(agent) !== kept) {
     const problem = `this session belongs to agent ${quoted(kept)}`;
     throw invalid(
       "session_settings.agent",

@@ -20,11 +20,11 @@ export function assertTurn(
   message: Message,
   session: Settings,
   conversation: ConversationKey,
-  { assertFollowed }: Pick<SessionOptions, "assertFollowed">,
+  { agents }: Pick<SessionOptions, "agents">,
 ): void {
   const { turnSettings, model } = message;
   const { agent = "" } = session.sessionSettings ?? {};
-  assertFollowed(
+  agents.assertFollowed(
     create(SessionSettingsSchema, { agent, model }),
     turnSettings,
     conversation,

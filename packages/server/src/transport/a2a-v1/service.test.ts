@@ -188,11 +188,13 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     workspaceRoots: new WorkspaceRoots([process.cwd()]),
     workspace: process.cwd(),
     clientMcpServers: "none",
-    resolveAgent: String,
+    agents: {
+      resolve: String,
+      assertFollowed: () => undefined,
+      assertCapable: async () => undefined,
+      operatorModeOf: () => ApprovalMode.UNSPECIFIED,
+    },
     dataDirectory: undefined,
-    assertFollowed: () => undefined,
-    assertCapable: async () => undefined,
-    operatorMode: () => ApprovalMode.UNSPECIFIED,
   });
   const streams = new StreamLimit(10);
   return {
