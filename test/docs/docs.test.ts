@@ -25,6 +25,7 @@ const documents = [
   "REVIEW.md",
   "SECURITY.md",
   "bench/README.md",
+  "test/README.md",
   ".changeset/README.md",
   ...readmesIn("examples"),
   ...markdownIn("docs"),
@@ -189,7 +190,27 @@ describe("the documents", () => {
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter(({ name }) => !known.has(name))).toEqual([]);
   });
+
+  it("say what the tests of each folder and of each package prove", () => {
+    const [folders = "", packages = ""] =
+      read("test/README.md").split("## Packages");
+    expect(firstCells(folders)).toEqual(testedBelow("test"));
+    expect(firstCells(packages)).toEqual(testedBelow("packages"));
+  });
 });
+
+/** The names in the first column of a table. */
+function firstCells(text: string): string[] {
+  return [...text.matchAll(/^\| `([^`]+)`/gm)].map(([, name = ""]) => name);
+}
+
+/** The directories in a directory that have tests, in order. */
+function testedBelow(directory: string): string[] {
+  const tests = codePathsBelow(directory).filter((path) =>
+    /\.test\.tsx?$/.test(path),
+  );
+  return [...new Set(tests.map((path) => path.split("/")[1] ?? ""))].sort();
+}
 
 function readmesIn(directory: string): string[] {
   return readdirSync(join(root, directory), {

@@ -10,7 +10,7 @@ import { type ServerRoutesOptions, serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
 import {
   openCore,
-  type Place,
+  type ServerAddress,
   type ServerCore,
 } from "./assembly/server-core.ts";
 import { Code, DevtoolError } from "./errors.ts";
@@ -236,7 +236,7 @@ interface Running {
 async function start(
   agents: ServedAgents,
   options: ServerSettings,
-  place: Place,
+  place: ServerAddress,
 ): Promise<Running> {
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
@@ -281,7 +281,7 @@ async function start(
 function routesOptions(
   agents: ServedAgents,
   options: ServerSettings,
-  { publicUrl }: Place,
+  { publicUrl }: ServerAddress,
   { store, handler, keys, limits }: ServerCore,
   shutdown: AbortSignal,
 ): Omit<ServerRoutesOptions, "browsers" | "onError" | "prove"> {

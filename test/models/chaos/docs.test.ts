@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { parseStep } from "@devtool/coding-agent/script";
+import { parseInstruction } from "@devtool/coding-agent/script";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAULTS } from "./faults.ts";
@@ -109,7 +109,7 @@ describe("docs/models.md", () => {
       ([, verb = "", rest = ""]) => `${verb}${exampleOf(rest)}`,
     );
     expect(examples.length).toBeGreaterThan(22);
-    expect(examples.filter((line) => parseStep(line) === undefined)).toEqual(
+    expect(examples.filter((line) => parseInstruction(line) === undefined)).toEqual(
       [],
     );
   });

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
 
 /** A value that a field of a form offers. */
-export interface Choice {
+export interface FormChoice {
   readonly value: string;
   /** The value in words; the value itself if the agent gives none. */
   readonly title: string;
@@ -12,7 +12,7 @@ export interface Choice {
  * Returns the values that a field offers: of a text, or of the items of a list.
  * Empty for a field that takes any value.
  */
-export function choicesOf(field: JsonObject): Choice[] {
+export function choicesOf(field: JsonObject): FormChoice[] {
   const choices = offersOf(field).flatMap((offer) => choiceFrom(offer) ?? []);
   // An answer is a value: one with several titles has all of them.
   return [...Map.groupBy(choices, ({ value }) => value)].map(
@@ -30,7 +30,7 @@ function offersOf(field: JsonObject): JsonValue[] {
   return [owner.enum ?? [], owner.oneOf ?? [], owner.anyOf ?? []].flat();
 }
 
-function choiceFrom(offer: JsonValue): Choice | undefined {
+function choiceFrom(offer: JsonValue): FormChoice | undefined {
   const value = isObject(offer) ? offer.const : offer;
   if (typeof value !== "string" || !value.isWellFormed()) return undefined;
   return { value, title: wordsOf(objectOrEmpty(offer).title) || value };

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import * as acp from "@agentclientprotocol/sdk";
 import {
   content,
+  type FakeStep,
   nextCall,
   report,
-  type Step,
   send,
   type Word,
 } from "./fake-step.ts";
@@ -284,7 +284,7 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
 
 /** Sends the changes of a call that was announced. */
 function update(
-  step: Step,
+  step: FakeStep,
   toolCallId: string,
   changes: Omit<acp.ToolCallUpdate, "toolCallId">,
 ): Promise<void> {
@@ -295,12 +295,12 @@ function update(
   });
 }
 
-function absolute({ session }: Step, path: string): string {
+function absolute({ session }: FakeStep, path: string): string {
   return path.startsWith("/") ? path : join(session.cwd, path);
 }
 
 async function isAllowed(
-  { session, client }: Step,
+  { session, client }: FakeStep,
   toolCall: acp.ToolCallUpdate,
 ): Promise<boolean> {
   const options: acp.PermissionOption[] = [
@@ -317,7 +317,7 @@ async function isAllowed(
 }
 
 async function ask(
-  step: Step,
+  step: FakeStep,
   toolCallId: string,
   title: string,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import * as acp from "@agentclientprotocol/sdk";
 import { type Session, save } from "./fake-session.ts";
 
 /** A line that is being done. */
-export interface Step {
+export interface FakeStep {
   readonly session: Session;
   readonly client: acp.AgentContext;
   readonly signal: AbortSignal;
@@ -15,7 +15,7 @@ export interface Step {
 /**
  * The action of a word. When it returns a stop reason, the turn ends with it.
  */
-export type Word = (step: Step) => Promise<unknown>;
+export type Word = (step: FakeStep) => Promise<unknown>;
 
 const { client: CLIENT } = acp.methods;
 
@@ -30,13 +30,13 @@ export function content(value: string): acp.ToolCallContent {
 }
 
 /** Returns the id of the session's next call. */
-export function nextCall({ session }: Step): string {
+export function nextCall({ session }: FakeStep): string {
   return `call-${++session.calls}`;
 }
 
 /** Sends an update, which `session/load` replays. */
 export async function send(
-  { session, client }: Step,
+  { session, client }: FakeStep,
   update: acp.SessionUpdate,
 ): Promise<void> {
   session.history.push(update);
@@ -46,7 +46,7 @@ export async function send(
 
 /** Says what something gave, or how it failed, as JSON. */
 export async function report(
-  step: Step,
+  step: FakeStep,
   run: () => Promise<unknown>,
 ): Promise<void> {
   const result = await run().catch((reason: Error) => ({

@@ -63,7 +63,7 @@ export function insertPaste(draft: Draft, raw: string): Draft {
 }
 
 /** A position to move the cursor to, or to delete up to. */
-export type Place =
+export type CursorTarget =
   | "character before"
   | "character after"
   | "word before"
@@ -74,14 +74,14 @@ export type Place =
   | "text end";
 
 /** Moves the cursor. */
-export function moveCursor(draft: Draft, place: Place): Draft {
+export function moveCursor(draft: Draft, place: CursorTarget): Draft {
   return { ...draft, cursor: positionOf(draft, place) };
 }
 
 /**
  * Deletes from the cursor to a place. A label of a paste is deleted as a whole.
  */
-export function deleteTo(draft: Draft, place: Place): Draft {
+export function deleteTo(draft: Draft, place: CursorTarget): Draft {
   const { text, cursor, pastes } = draft;
   const label =
     place === "character before"
@@ -157,7 +157,7 @@ function graphemes(text: string): string[] {
   return Array.from(SEGMENTER.segment(text), ({ segment }) => segment);
 }
 
-function positionOf({ text, cursor }: Draft, place: Place): number {
+function positionOf({ text, cursor }: Draft, place: CursorTarget): number {
   const before = text.slice(0, cursor);
   const after = text.slice(cursor);
   switch (place) {

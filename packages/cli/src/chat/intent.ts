@@ -1,11 +1,11 @@
 import type { Key } from "node:readline";
-import type { Place } from "./draft.ts";
+import type { CursorTarget } from "./draft.ts";
 
 /** What a key means while a text is written. */
 export type Intent =
   | { readonly case: "insert"; readonly text: string }
-  | { readonly case: "move"; readonly to: Place }
-  | { readonly case: "delete"; readonly to: Place }
+  | { readonly case: "move"; readonly to: CursorTarget }
+  | { readonly case: "delete"; readonly to: CursorTarget }
   | { readonly case: Command };
 
 /** Keys that do more than edit. */

@@ -13,7 +13,7 @@ import {
 import type { TurnEnd } from "@devtool/server/agent";
 
 /** One step of the test agent. */
-export type Step =
+export type BehaviourStep =
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
   /** Waits for a multiple of the kit's streaming timeout. */
   | { readonly case: "wait"; readonly timeouts: number }
@@ -26,21 +26,23 @@ export type Step =
 export interface Behaviour {
   /** The beginning of the id or of the text of the messages. */
   readonly prefix: string;
-  readonly steps: readonly Step[];
+  readonly steps: readonly BehaviourStep[];
   /**
    * Returns the steps for a further message to the task, by its text. Default:
    * the task is completed.
    */
-  readonly next?: (text: string) => readonly Step[];
+  readonly next?: (text: string) => readonly BehaviourStep[];
 }
 
 const COMPLETED = "Hello from TCK";
 
 /** Completes a task. */
-export const COMPLETE: readonly Step[] = [end(TaskState.COMPLETED, COMPLETED)];
+export const COMPLETE: readonly BehaviourStep[] = [
+  end(TaskState.COMPLETED, COMPLETED),
+];
 
 /** Asks for another message. */
-export const ASK: readonly Step[] = [
+export const ASK: readonly BehaviourStep[] = [
   end(TaskState.INPUT_REQUIRED, "Send another message to go on."),
 ];
 
@@ -155,7 +157,7 @@ export function firstText({ parts }: Message): string {
   return content?.case === "text" ? content.value : "";
 }
 
-function end(state: TurnEnd["state"], text: string): Step {
+function end(state: TurnEnd["state"], text: string): BehaviourStep {
   return { case: "end", value: { state, text } };
 }
 
@@ -163,7 +165,7 @@ function end(state: TurnEnd["state"], text: string): Step {
 function artifact(
   about: MessageInitShape<typeof ArtifactSchema>,
   part: Part,
-): Step {
+): BehaviourStep {
   const value = create(ArtifactUpdateSchema, {
     artifact: { ...about, parts: [part] },
     lastChunk: true,
@@ -175,7 +177,7 @@ function artifact(
 function chunk(
   place: { readonly append: boolean; readonly lastChunk: boolean },
   value: string,
-): Step {
+): BehaviourStep {
   const piece = {
     artifactId: "chunked",
     name: "Generated text",

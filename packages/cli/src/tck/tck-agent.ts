@@ -12,10 +12,10 @@ import type { Agent, AgentEvent } from "@devtool/server/agent";
 import {
   ASK,
   BEHAVIOURS,
+  type BehaviourStep,
   COMPLETE,
   findBehaviour,
   firstText,
-  type Step,
 } from "./behaviours.ts";
 
 /** Options of the test agent where the kits differ. */
@@ -80,7 +80,7 @@ function stepsFor(
   first: Message,
   last: Message,
   { ordinary }: TckAgentOptions,
-): readonly Step[] {
+): readonly BehaviourStep[] {
   const requested = findBehaviour(last);
   if (requested) return requested.steps;
   const text = firstText(last);
@@ -97,7 +97,7 @@ function stepsFor(
 
 /** Plays one step of the answer to a message. */
 async function* play(
-  step: Step,
+  step: BehaviourStep,
   message: Message,
   { streamingTimeoutMs }: TckAgentOptions,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { CLEAR_LINE, type Line, LineEditor } from "./line-editor.ts";
 import type { Terminal, TerminalInput } from "./terminal.ts";
 
 /** A question to the user. */
-export interface Question {
+export interface LineQuestion {
   readonly prompt: string;
   /** Whether the answer may be any text, also a pasted one. */
   readonly takesWords: boolean;
@@ -19,7 +19,7 @@ export interface Questioner {
    * Undefined when the user leaves the question open (Ctrl-D), or when `signal`
    * aborts.
    */
-  ask(question: Question, signal: AbortSignal): Promise<Line | undefined>;
+  ask(question: LineQuestion, signal: AbortSignal): Promise<Line | undefined>;
   /** Gives the terminal to another program while `work` runs. */
   lend<T>(work: () => Promise<T>): Promise<T>;
 }
@@ -57,7 +57,7 @@ export class TerminalQuestioner implements Questioner {
   }
 
   async ask(
-    question: Question,
+    question: LineQuestion,
     signal: AbortSignal,
   ): Promise<Line | undefined> {
     for (;;) {
@@ -81,7 +81,7 @@ export class TerminalQuestioner implements Questioner {
    */
   async #read(
     editor: LineEditor,
-    question: Question,
+    question: LineQuestion,
     signal: AbortSignal,
   ): Promise<Line | undefined> {
     const early: TerminalInput[] = [];

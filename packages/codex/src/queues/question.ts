@@ -8,7 +8,7 @@ import {
 import { ReviewDecision, type Submission } from "@devtool/schema/codex";
 
 /** The operations that answer a question. */
-export type Answer = Extract<
+export type AnswerOp = Extract<
   Submission["op"],
   { case: "execApproval" | "patchApproval" | "userInputAnswer" }
 >;
@@ -22,7 +22,7 @@ export const OPTIONS: readonly (readonly [ReviewDecision, string])[] = [
 ];
 
 /** Returns the operation that answers a question. */
-export function answerTo({ details }: ConfirmationRequest): Answer["case"] {
+export function answerTo({ details }: ConfirmationRequest): AnswerOp["case"] {
   if (details.case === "executeDetails") return "execApproval";
   return details.case === "fileEditDetails"
     ? "patchApproval"

@@ -15,7 +15,7 @@ import {
 } from "@devtool/schema/codex";
 import { Code, DevtoolError, invalid, quoted } from "@devtool/server/agent";
 import { OPS } from "./errors.ts";
-import { type Answer, answerTo, OPTIONS } from "./question.ts";
+import { type AnswerOp, answerTo, OPTIONS } from "./question.ts";
 
 /** An operation that gives the agent input. */
 export type Input = Extract<
@@ -66,7 +66,7 @@ export function inputRequest(
  */
 export function answerRequest(
   id: string,
-  op: Answer,
+  op: AnswerOp,
   task: Task,
 ): SendMessageRequest {
   const { callId } = op.value;

@@ -20,14 +20,14 @@ import {
   type SessionEvent,
   SessionEventSchema,
 } from "@devtool/schema/codex";
-import { encodePlace, type Place } from "./place.ts";
+import { type EventPlace, encodePlace } from "./place.ts";
 import { answerTo, decisionsOf } from "./question.ts";
 
 type Msg = NonNullable<MessageInitShape<typeof SessionEventSchema>["msg"]>;
 
 /** An event of a session and its place. */
 export interface PlacedEvent {
-  readonly place: Place;
+  readonly place: EventPlace;
   readonly shown: SessionEvent;
 }
 

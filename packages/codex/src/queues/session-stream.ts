@@ -21,7 +21,7 @@ import {
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import { findTask, type RequestHandler } from "@devtool/server/dialect";
 import { errorEvent, inClientsWords, OPS } from "./errors.ts";
-import { isAfter, type Place, parsePlace } from "./place.ts";
+import { type EventPlace, isAfter, parsePlace } from "./place.ts";
 import { answerRequest, inputRequest } from "./requests.ts";
 import { SessionEvents } from "./session-events.ts";
 
@@ -35,7 +35,7 @@ export class SessionStream {
   readonly #stop: AbortController;
   readonly #opened = Promise.withResolvers<Task>();
   #configuration: ConfigureSession | undefined;
-  #resumeAfter: Place | undefined;
+  #resumeAfter: EventPlace | undefined;
   /** The task of the session; empty before its first input. */
   #taskId = "";
   #submitted = Promise.withResolvers<void>();

@@ -118,13 +118,13 @@ export class CallBook {
     return this.#publish(key, [{ call: unasked(call) }]);
   }
 
-  /** Records what the session has recorded: that the user agreed to a call. */
+  /** Takes what is in the log: that the user agreed to a call. */
   markAnswered(key: string): void {
     const call = this.find(key);
     if (call) this.adopt(key, unasked(call));
   }
 
-  /** Records what the session has recorded: that the user declined a call. */
+  /** Takes what is in the log: that the user declined a call. */
   markCancelled(key: string): void {
     this.end(key, CANCELLED);
   }

@@ -93,7 +93,7 @@ export class QuestionCalls {
     await publish(() => calls.ask(key, request));
     try {
       const answer = await turn.confirmations.wait(toolCallId, signal);
-      // The session has recorded the answer.
+      // The answer is in the log.
       if (answer.selectedOptionId === OPTION_CANCEL) {
         calls.markCancelled(key);
       } else {

@@ -2,8 +2,8 @@ import { abortable } from "@devtool/internal/abortable";
 import type { ToolCallConfirmation } from "@devtool/schema";
 
 /**
- * The open questions of one task: the agent waits for answers, and the session
- * delivers them.
+ * The open questions of one task: the agent waits for answers, and the open
+ * task delivers them.
  *
  * `open` must be called before the tool call is published. Otherwise an answer
  * that arrives between publishing and `wait` is lost.

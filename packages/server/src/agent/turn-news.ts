@@ -17,7 +17,7 @@ export function turnNews(task: Task): Omit<TurnNews, "restarted"> {
   const fresh = task.history.slice(last + 1);
   const answers = fresh.flatMap(confirmationsOf).filter(({ toolCallId }) => {
     // Once a call runs, the agent has used the answer. A declined call is
-    // cancelled by the session.
+    // cancelled by `OpenTask`.
     const status = findToolCall(task, toolCallId)?.status;
     return (
       status === ToolCallStatus.PENDING || status === ToolCallStatus.CANCELLED

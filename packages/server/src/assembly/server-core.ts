@@ -39,7 +39,7 @@ import { openStore } from "./open-store.ts";
 import type { ServedAgents } from "./served-agents.ts";
 
 /** The addresses of a server. */
-export interface Place {
+export interface ServerAddress {
   /** The URL at which clients reach the server, without a trailing slash. */
   readonly publicUrl: string;
   /**
@@ -52,7 +52,7 @@ export interface Place {
 }
 
 /** Everything that a server takes from its environment. */
-export interface Surroundings extends Place {
+export interface Surroundings extends ServerAddress {
   readonly clock: Clock;
   /** Returns a number from 0 to 1. */
   readonly random: () => number;
@@ -133,8 +133,8 @@ export async function openCore(
         registry,
         // The takeover looks as often, and reports an outage once.
         onError: (reason) => isUnavailable(reason) || onError(reason),
-        onPushConfig: async (session, id) =>
-          notifications.tasks?.take(session, id),
+        onPushConfig: async (openTask, id) =>
+          notifications.tasks?.take(openTask, id),
       });
       const takeover = new Takeover({
         registry,

@@ -34,10 +34,10 @@ export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
     this.#options = options;
   }
 
-  opened(session: OpenTask): void {
-    this.#own(session);
+  opened(openTask: OpenTask): void {
+    this.#own(openTask);
     const { notifier, onError } = this.#options;
-    notifier.resume(session.task.id).catch(onError);
+    notifier.resume(openTask.task.id).catch(onError);
   }
 
   isBusy(taskId: string): boolean {
@@ -68,9 +68,12 @@ export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
   }
 
   /** Applies a config of a task that this server runs. */
-  async take(session: OpenTask, configId: string): Promise<void> {
-    this.#own(session);
-    await this.#options.notifier.changed({ taskId: session.task.id, configId });
+  async take(openTask: OpenTask, configId: string): Promise<void> {
+    this.#own(openTask);
+    await this.#options.notifier.changed({
+      taskId: openTask.task.id,
+      configId,
+    });
   }
 
   #own({ task: { id }, fence, log }: OpenTask): void {

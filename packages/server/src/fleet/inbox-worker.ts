@@ -13,7 +13,10 @@ export interface InboxWorkerOptions {
    * Starts, replaces or ends the posts to a push config that was stored or
    * deleted.
    */
-  readonly onPushConfig: (session: OpenTask, configId: string) => Promise<void>;
+  readonly onPushConfig: (
+    openTask: OpenTask,
+    configId: string,
+  ) => Promise<void>;
   /** Gets the errors after which an entry is tried again. */
   readonly onError: (reason: unknown) => void;
 }
@@ -86,7 +89,7 @@ export class InboxWorker implements AsyncDisposable {
     const { inbox, registry } = this.#options;
     using held = await registry.own(taskId);
     if (!held) return;
-    const { handle: session } = held;
+    const { handle: openTask } = held;
     // The next entry is read after the reply to the one before, and under the
     // lease: so none is taken twice.
     while (!this.#isClosed) {
@@ -94,17 +97,17 @@ export class InboxWorker implements AsyncDisposable {
       if (!entry) return;
       let reply: InboxReply;
       try {
-        if (await applyRequest(session, entry, this.#options)) continue;
-        reply = { case: "taken", sequence: session.task.sequence };
+        if (await applyRequest(openTask, entry, this.#options)) continue;
+        reply = { case: "taken", sequence: openTask.task.sequence };
       } catch (reason) {
         // The request may be in the log, or its task elsewhere: whoever opens
         // the task next finds out.
-        if (session.log.failure || session.isStopping) return;
+        if (openTask.log.failure || openTask.isStopping) return;
         reply = refusalOf(reason);
       }
       // When this throws, the entry stays for another try: its request must not
       // be refused for that.
-      if (!(await inbox.reply(taskId, entry.id, session.fence, reply))) return;
+      if (!(await inbox.reply(taskId, entry.id, openTask.fence, reply))) return;
     }
   }
 }
@@ -114,7 +117,7 @@ export class InboxWorker implements AsyncDisposable {
  * also stored the reply.
  */
 async function applyRequest(
-  session: OpenTask,
+  openTask: OpenTask,
   { id, request: { request } }: InboxEntry,
   { onPushConfig }: Pick<InboxWorkerOptions, "onPushConfig">,
 ): Promise<boolean> {
@@ -129,7 +132,7 @@ async function applyRequest(
       if (!message) throw invalid("message", "", "is missing");
       assertJsonEncodable(MessageSchema, message);
       const approvalMode = sessionSettings?.approvalMode || undefined;
-      await session.accept({
+      await openTask.accept({
         message,
         activateExtension,
         delivery,
@@ -140,28 +143,28 @@ async function applyRequest(
       return true;
     }
     case "withdraw":
-      await session.withdraw(request.value.messageId, id);
+      await openTask.withdraw(request.value.messageId, id);
       return true;
     case "notice":
-      await session.addNotice(request.value, id);
+      await openTask.addNotice(request.value, id);
       return true;
     case "rename": {
       const { title, clientLabel } = request.value;
       // A title that the task has already causes no event that could reply.
-      if (session.task.title === title) return false;
-      await session.setTitle(title, clientLabel, id);
+      if (openTask.task.title === title) return false;
+      await openTask.setTitle(title, clientLabel, id);
       return true;
     }
     case "cancel":
       // The sender saw a task that had not ended. If it is canceled now, this
       // entry did so before a crash, or another request did.
-      if (session.task.state !== TaskState.CANCELED) await session.cancel();
+      if (openTask.task.state !== TaskState.CANCELED) await openTask.cancel();
       return false;
     case "activateExtension":
-      await session.activateExtension();
+      await openTask.activateExtension();
       return false;
     case "pushConfig":
-      await onPushConfig(session, request.value);
+      await onPushConfig(openTask, request.value);
       return false;
     case undefined:
       throw invalid("request", "", "is not one that this release knows");

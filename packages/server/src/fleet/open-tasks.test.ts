@@ -21,7 +21,7 @@ const MORE_THAN_STAY_OPEN = Array.from(
 );
 
 describe("the open tasks of a server", () => {
-  it("keep a held session open however many others are opened, and close it when it is released", async () => {
+  it("keep a held task open, regardless of how many others are opened, and close it when it is released", async () => {
     await using registry = await registryOf(MORE_THAN_STAY_OPEN);
     const found = await registry.get("t0");
     await useAll(registry, MORE_THAN_STAY_OPEN.slice(1));

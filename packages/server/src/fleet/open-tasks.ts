@@ -18,7 +18,7 @@ import { WorkspaceReach } from "./workspace-reach.ts";
  * The number of open tasks beyond which idle ones are closed, the least
  * recently used first.
  */
-const MAX_IDLE_SESSIONS = 256;
+const MAX_IDLE_TASKS = 256;
 
 /** Dependencies of `OpenTasks`. */
 export interface OpenTasksOptions extends TaskOpenerOptions {
@@ -31,15 +31,15 @@ export interface OpenTasksOptions extends TaskOpenerOptions {
 
 /** Work of a server for its open tasks, beside that of their agents. */
 export interface TaskCompanion {
-  /** Called when a task that exists was opened, under the session's lease. */
-  opened(session: OpenTask): void;
+  /** Called when a task that exists was opened, under its lease. */
+  opened(openTask: OpenTask): void;
   /** Whether something is left to do for a task, so that it stays open. */
   isBusy(taskId: string): boolean;
   /** Called when a task is about to be closed. */
   closing(taskId: string): void;
 }
 
-/** An open task, with the number of holders of its session. */
+/** An open task, with the number of its holders. */
 interface OpenEntry {
   /** Resolves to undefined when the store has no such task. */
   readonly opening: Promise<OpenTask | undefined>;
@@ -61,7 +61,7 @@ export class OpenTasks implements AsyncDisposable {
   /** The open tasks by id, the least recently used first. */
   readonly #tasks = new Map<string, OpenEntry>();
   readonly #opener: TaskOpener;
-  /** The sessions that are being closed because they failed. */
+  /** The tasks that are being closed because they failed. */
   readonly #closing = new Set<Promise<void>>();
   #companion: TaskCompanion | undefined;
   #isStopping = false;
@@ -91,8 +91,8 @@ export class OpenTasks implements AsyncDisposable {
     created: TaskCreated,
   ): Promise<HeldTask> {
     if (this.#isStopping) throw stopping();
-    const opening = this.#opener.create(taskId, place, created, (session) =>
-      this.#closeLater(session),
+    const opening = this.#opener.create(taskId, place, created, (openTask) =>
+      this.#closeLater(openTask),
     );
     using held = await this.#hold(taskId, { opening, holders: 0 });
     await this.#closeIdle();
@@ -106,9 +106,8 @@ export class OpenTasks implements AsyncDisposable {
   }
 
   /**
-   * Returns a task: its session, which is opened when it is not open, or a
-   * handle that asks the server which runs it. Undefined when the store has no
-   * such task.
+   * Returns a task, which is opened when it is not open, or a handle that asks
+   * the server which runs it. Undefined when the store has no such task.
    */
   async get(taskId: string): Promise<HeldTask | undefined> {
     const own = await this.own(taskId);
@@ -126,8 +125,8 @@ export class OpenTasks implements AsyncDisposable {
   }
 
   /**
-   * Returns the session of a task. Undefined when the store has no such task,
-   * or another server runs it.
+   * Returns an open task. Undefined when the store has no such task, or another
+   * server runs it.
    */
   async own(taskId: string): Promise<HeldTask<OpenTask> | undefined> {
     const open = this.#tasks.get(taskId);
@@ -181,28 +180,28 @@ export class OpenTasks implements AsyncDisposable {
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await this.#eachSession((session) => session.stop());
+    await this.#eachTask((openTask) => openTask.stop());
   }
 
   /** Stops all agents and closes all tasks. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await this.#eachSession((session) => session[Symbol.asyncDispose]());
+    await this.#eachTask((openTask) => openTask[Symbol.asyncDispose]());
     await Promise.all(this.#closing);
     this.#tasks.clear();
   }
 
-  async #eachSession(run: (session: OpenTask) => Promise<void>): Promise<void> {
+  async #eachTask(run: (openTask: OpenTask) => Promise<void>): Promise<void> {
     const opened = [...this.#tasks.values()].map(async ({ opening }) => {
       // The caller that opened the task has the error.
-      const session = await opening.catch(() => undefined);
-      if (session) await run(session);
+      const openTask = await opening.catch(() => undefined);
+      if (openTask) await run(openTask);
     });
     await Promise.all(opened);
   }
 
   /**
-   * Waits until a task is open and holds its session. Removes the task from the
+   * Waits until a task is open and holds it. Removes the task from the
    * registry when it cannot be opened.
    */
   async #hold(
@@ -211,13 +210,13 @@ export class OpenTasks implements AsyncDisposable {
   ): Promise<HeldTask<OpenTask> | undefined> {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
-    // Counts as a holder, so that the session is not closed before the caller
-    // has it.
+    // Counts as a holder, so that the task is not closed before the caller has
+    // it.
     task.holders++;
     try {
-      const session = await task.opening;
-      if (!session) this.#tasks.delete(taskId);
-      return session && new HeldTask(session, task);
+      const openTask = await task.opening;
+      if (!openTask) this.#tasks.delete(taskId);
+      return openTask && new HeldTask(openTask, task);
     } catch (reason) {
       this.#tasks.delete(taskId);
       throw reason;
@@ -231,9 +230,9 @@ export class OpenTasks implements AsyncDisposable {
    * server runs it.
    */
   async #load(taskId: string): Promise<OpenTask | undefined> {
-    const session = await this.#opener.load(taskId);
-    if (session) this.#companion?.opened(session);
-    return session;
+    const openTask = await this.#opener.load(taskId);
+    if (openTask) this.#companion?.opened(openTask);
+    return openTask;
   }
 
   #forget(taskId: string, task: Task): void {
@@ -243,11 +242,11 @@ export class OpenTasks implements AsyncDisposable {
   }
 
   /**
-   * Closes a session that failed. Nobody waits but the server when it closes,
+   * Closes a task that failed. Nobody waits but the server when it closes,
    * because the agent may take a while to end.
    */
-  #closeLater(session: OpenTask): void {
-    const closing = session
+  #closeLater(openTask: OpenTask): void {
+    const closing = openTask
       .close()
       .catch(() => undefined)
       .finally(() => this.#closing.delete(closing));
@@ -256,19 +255,19 @@ export class OpenTasks implements AsyncDisposable {
 
   async #closeIdle(): Promise<void> {
     for (const [taskId, task] of this.#tasks) {
-      if (this.#tasks.size <= MAX_IDLE_SESSIONS) return;
+      if (this.#tasks.size <= MAX_IDLE_TASKS) return;
       if (task.holders > 0 || this.#companion?.isBusy(taskId)) continue;
-      const session = await task.opening.catch(() => undefined);
+      const openTask = await task.opening.catch(() => undefined);
       // Meanwhile the task may have got a holder, or been closed.
       if (
-        !session?.idle ||
+        !openTask?.idle ||
         task.holders > 0 ||
         this.#tasks.get(taskId) !== task
       ) {
         continue;
       }
-      this.#forget(taskId, session.task);
-      await session.close();
+      this.#forget(taskId, openTask.task);
+      await openTask.close();
     }
   }
 }

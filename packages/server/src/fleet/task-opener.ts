@@ -65,7 +65,7 @@ export interface TaskPlace {
 }
 
 /**
- * Opens the sessions of tasks: under a lease where other servers use the store,
+ * Opens tasks: under a lease where other servers use the store,
  * and in the conversation that the task shares with others. Each task may be
  * opened once at a time.
  */
@@ -90,13 +90,13 @@ export class TaskOpener {
   /**
    * Creates a task and starts its agent. Resolves when the task is durable.
    *
-   * @param discard closes the session when the task could not be created
+   * @param discard closes the task when it could not be created
    */
   async create(
     taskId: string,
     place: TaskPlace,
     created: TaskCreated,
-    discard: (session: OpenTask) => void,
+    discard: (openTask: OpenTask) => void,
   ): Promise<OpenTask> {
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
@@ -162,19 +162,19 @@ export class TaskOpener {
         }
         conversation.agentSessionId ||=
           latest?.agentSessionId ?? task.agentSessionId;
-        const session = this.#open(
+        const openTask = this.#open(
           task,
           this.#options.createExecutor(task),
           conversation,
           lease,
         );
         try {
-          await session.recover();
+          await openTask.recover();
         } catch (reason) {
-          await session[Symbol.asyncDispose]();
+          await openTask[Symbol.asyncDispose]();
           throw reason;
         }
-        return session;
+        return openTask;
       });
     } catch (reason) {
       // Any server may try again. If even this fails, the lease ends with this
@@ -184,7 +184,7 @@ export class TaskOpener {
     }
   }
 
-  /** Leaves the conversation of a task whose session is closed. */
+  /** Leaves the conversation of a task that is closed. */
   leave(task: Task): void {
     this.#conversations.close(task);
   }

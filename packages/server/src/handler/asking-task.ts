@@ -17,7 +17,7 @@ import { listTaskIds, readTask } from "../task/read-task.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 
 /** Access to the tasks that may ask. */
-interface Sessions {
+interface TaskAccess {
   readonly registry: OpenTasks;
   readonly store: TaskStore;
 }
@@ -37,7 +37,7 @@ const MAX_SEARCHED = 500;
  * more than one does; the error lists those that do.
  */
 export async function findAsking(
-  { registry, store }: Sessions,
+  { registry, store }: TaskAccess,
   answers: readonly ToolCallConfirmation[],
   { contextId, principal }: ConversationKey,
 ): Promise<HeldTask> {
@@ -51,7 +51,7 @@ export async function findAsking(
   for await (const taskId of waiting) {
     let task: Task | undefined;
     try {
-      // Reads logs without opening sessions: with many tasks, opening one could
+      // Reads logs without opening tasks: with many of them, opening one could
       // close another that was found before.
       task = await readTask(store, taskId);
     } catch (reason) {

@@ -140,24 +140,24 @@ function isResult({ payload, state }: TaskEvent): boolean {
  * which of them it was.
  */
 async function firstResult(
-  session: TaskHandle,
+  task: TaskHandle,
   after: bigint,
   signal: AbortSignal,
 ): Promise<ExecuteSlashCommandResponse> {
-  for await (const events of session.read(after, signal)) {
+  for await (const events of task.read(after, signal)) {
     if (events.some(isResult)) break;
   }
-  const request = awaitedToolCalls(session.task)[0]?.confirmationRequest;
+  const request = awaitedToolCalls(task.task)[0]?.confirmationRequest;
   if (!request) {
     const status = CommandExecutionStatus.STARTED;
     return create(ExecuteSlashCommandResponseSchema, {
-      executionId: session.task.id,
+      executionId: task.task.id,
       status,
     });
   }
   const isShell = request.details.case === "executeDetails";
   return create(ExecuteSlashCommandResponseSchema, {
-    executionId: session.task.id,
+    executionId: task.task.id,
     status: isShell
       ? CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION
       : CommandExecutionStatus.AWAITING_ACTION_CONFIRMATION,

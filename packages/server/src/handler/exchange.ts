@@ -49,7 +49,7 @@ import { validMessage } from "./valid-message.ts";
  */
 export interface Exchange {
   /**
-   * The session of the task. Whoever receives the exchange must dispose of it.
+   * The open task. Whoever receives the exchange must dispose of it.
    */
   readonly held: HeldTask;
   /** The sequence before the event that records the message. */
@@ -180,7 +180,7 @@ export class Exchanges {
   }
 
   /**
-   * Opens the session of a task. Throws `Code.NotFound` when the principal has
+   * Opens a task. Throws `Code.NotFound` when the principal has
    * no such task.
    */
   async find(taskId: string, principal: string): Promise<HeldTask> {

@@ -17,7 +17,7 @@ import type { LogEntry } from "./event-log.ts";
  * The texts of a call come from a model, an agent or an MCP server: they are
  * recorded without characters that could deceive the user.
  *
- * A second cancellation of a call is dropped: the session cancels a call that
+ * A second cancellation of a call is dropped: `OpenTask` cancels a call that
  * its user declines, and the agent may report the same. Throws `Code.Internal`
  * for a move between stages that no call may make, which is a fault of the
  * agent and must not enter a log.

@@ -97,7 +97,7 @@ export interface EventLogOptions {
 }
 
 /**
- * The append-only log of one open task. It has one writer, the task's session,
+ * The append-only log of one open task. It has one writer, its `OpenTask`,
  * and any number of readers.
  *
  * Readers see an event when it is durable. The writer sees it at once, in
@@ -162,7 +162,7 @@ export class EventLog {
   }
 
   /**
-   * The error of the store after which the log rejects appends. Its session
+   * The error of the store after which the log rejects appends. The task
    * must be closed and opened again.
    */
   get failure(): Error | undefined {

@@ -14,7 +14,7 @@ import {
   text,
   until,
   waiting,
-} from "../../test/queue-session.ts";
+} from "../../test/queued-task.ts";
 import { SteppedAgent } from "../../test/stepped-agent.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 
@@ -22,9 +22,9 @@ describe("a message to a task with an open question (STREAM-8)", () => {
   it("does not answer it, but is queued behind it, also over a restart of the server", async () => {
     const store = new MemoryTaskStore();
     const agent = new AskingAgent();
-    const session = await begin(agent, store);
-    await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
-    const sequence = await session.accept(sent(text("second")));
+    const openTask = await begin(agent, store);
+    await until(openTask, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    const sequence = await openTask.accept(sent(text("second")));
     const { payload, state } =
       (await eventsOf(store)).find((event) => event.sequence === sequence) ??
       {};
@@ -33,7 +33,7 @@ describe("a message to a task with an open question (STREAM-8)", () => {
       payload?.case === "messageQueued" &&
         payload.value.openCalls.map(({ toolCallId }) => toolCallId),
     ).toEqual(["c1"]);
-    await session[Symbol.asyncDispose]();
+    await openTask[Symbol.asyncDispose]();
 
     const again = new AskingAgent();
     const reopened = await reopen(again, store);
@@ -45,10 +45,10 @@ describe("a message to a task with an open question (STREAM-8)", () => {
 
   it("is taken after a stop that ended the call with the open question", async () => {
     const store = new MemoryTaskStore();
-    const session = await begin(new InquiringAgent(), store);
-    await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
-    await session.accept(sent(text("second")));
-    await session[Symbol.asyncDispose]();
+    const openTask = await begin(new InquiringAgent(), store);
+    await until(openTask, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    await openTask.accept(sent(text("second")));
+    await openTask[Symbol.asyncDispose]();
 
     const next = new SteppedAgent();
     const reopened = await reopen(next, store);
@@ -60,18 +60,18 @@ describe("a message to a task with an open question (STREAM-8)", () => {
 
   it("is queued behind a question that the agent left open at the end of its turn", async () => {
     const agent = new LeavingAgent();
-    const session = await begin(agent);
-    await session.accept(sent(text("second")));
-    await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    const openTask = await begin(agent);
+    await openTask.accept(sent(text("second")));
+    await until(openTask, ({ state }) => state === TaskState.INPUT_REQUIRED);
     agent.left.resolve();
     await until(
-      session,
+      openTask,
       ({ payload }) =>
         payload.case === "stateChange" && payload.value.text === "May I?",
     );
-    expect(waiting(session)).toEqual(["second"]);
-    await session.accept(sent(answer("c1")));
-    await until(session, (event) => event.state === TaskState.COMPLETED);
+    expect(waiting(openTask)).toEqual(["second"]);
+    await openTask.accept(sent(answer("c1")));
+    await until(openTask, (event) => event.state === TaskState.COMPLETED);
     expect(agent.heard).toEqual(["first", "answer", "second"]);
   });
 });

@@ -8,7 +8,7 @@ import {
   text,
   until,
   waiting,
-} from "../../test/queue-session.ts";
+} from "../../test/queued-task.ts";
 import { SteppedAgent } from "../../test/stepped-agent.ts";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
@@ -18,10 +18,10 @@ describe("a queued message when the turn or the server ends (STREAM-8)", () => {
   it("continues the task after a stop that interrupted the turn, with a notice that says so", async () => {
     const store = new MemoryTaskStore();
     const agent = new SteppedAgent();
-    const session = await begin(agent, store);
+    const openTask = await begin(agent, store);
     await agent.turn();
-    await session.accept(sent(text("second")));
-    await session[Symbol.asyncDispose]();
+    await openTask.accept(sent(text("second")));
+    await openTask[Symbol.asyncDispose]();
     expect((await readTask(store, "t1"))?.state).toBe(TaskState.WORKING);
 
     const next = new SteppedAgent();
@@ -40,28 +40,28 @@ describe("a queued message when the turn or the server ends (STREAM-8)", () => {
 
   it("starts no turn when the task is canceled while its turn ends", async () => {
     const agent = new ClosingAgent();
-    const session = await begin(agent);
+    const openTask = await begin(agent);
     await agent.closing.promise;
-    await session.accept(sent(text("second")));
-    const canceled = session.cancel();
+    await openTask.accept(sent(text("second")));
+    const canceled = openTask.cancel();
     agent.closed.resolve();
     await canceled;
-    expect(session.task.state).toBe(TaskState.CANCELED);
+    expect(openTask.task.state).toBe(TaskState.CANCELED);
     expect(agent.turns).toBe(1);
   });
 
   it("waits for the next start when the server stops while the turn ends", async () => {
     const store = new MemoryTaskStore();
     const agent = new ClosingAgent();
-    const session = await begin(agent, store);
+    const openTask = await begin(agent, store);
     await agent.closing.promise;
-    await session.accept(sent(text("second")));
-    const stopped = session[Symbol.asyncDispose]();
+    await openTask.accept(sent(text("second")));
+    const stopped = openTask[Symbol.asyncDispose]();
     agent.closed.resolve();
     await stopped;
     expect(agent.turns).toBe(1);
-    expect(session.idle).toBe(true);
-    expect(waiting(session)).toEqual(["second"]);
+    expect(openTask.idle).toBe(true);
+    expect(waiting(openTask)).toEqual(["second"]);
 
     const next = new SteppedAgent();
     const reopened = await reopen(next, store);

@@ -33,7 +33,7 @@ class SlowStore extends MemoryTaskStore {
   }
 }
 
-describe("a session that records tool calls (R1)", () => {
+describe("an open task that records tool calls (R1)", () => {
   it("runs a call once its start is durable, and waits for nothing else", async () => {
     const seen: string[] = [];
     const store = new SlowStore();
@@ -41,7 +41,7 @@ describe("a session that records tool calls (R1)", () => {
     const executor = agent(seen, () => {
       goOn = store.holdUp();
     });
-    await openSession(store, executor).create(create(TaskCreatedSchema));
+    await openedTask(store, executor).create(create(TaskCreatedSchema));
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(seen).toEqual(["scheduled"]);
     goOn();
@@ -53,7 +53,7 @@ describe("a session that records tool calls (R1)", () => {
     const seen: string[] = [];
     const store = new SlowStore();
     const goOn = store.holdUp();
-    const created = openSession(store, agent(seen)).create(
+    const created = openedTask(store, agent(seen)).create(
       create(TaskCreatedSchema),
     );
     for (let turn = 0; turn < 5; turn++) await nextTurn();
@@ -65,7 +65,7 @@ describe("a session that records tool calls (R1)", () => {
   });
 });
 
-describe("a session whose lease is lost before it opens", () => {
+describe("a task whose lease is lost before it opens", () => {
   it("starts no agent, and says where the task is", async () => {
     const seen: string[] = [];
     const lost = AbortSignal.abort(new Error("the lease of the task was lost"));
@@ -76,8 +76,8 @@ describe("a session whose lease is lost before it opens", () => {
       isCurrent: async () => false,
       release: async () => undefined,
     };
-    const session = openSession(new SlowStore(), agent(seen), lease);
-    await expect(session.create(create(TaskCreatedSchema))).rejects.toThrow(
+    const openTask = openedTask(new SlowStore(), agent(seen), lease);
+    await expect(openTask.create(create(TaskCreatedSchema))).rejects.toThrow(
       "has moved to another server",
     );
     for (let turn = 0; turn < 5; turn++) await nextTurn();
@@ -85,7 +85,7 @@ describe("a session whose lease is lost before it opens", () => {
   });
 });
 
-function openSession(
+function openedTask(
   store: SlowStore,
   executor: AgentExecutor,
   lease?: TaskLease,

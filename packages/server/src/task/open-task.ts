@@ -49,7 +49,7 @@ export interface OpenTaskOptions {
   /** Reads the messages of the tasks that a task continues. */
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
   /**
-   * The lease under which the session writes. Default: none, because no other
+   * The lease under which the log is written. Default: none, because no other
    * server can use the store.
    */
   readonly lease?: TaskLease | undefined;
@@ -84,7 +84,7 @@ export interface OpenTaskOptions {
  */
 export class OpenTask implements TaskHandle, AsyncDisposable {
   readonly log: EventLog;
-  /** The fence of the lease under which the session writes; 0 without one. */
+  /** The fence of the lease under which the log is written; 0 without one. */
   readonly fence: bigint;
   readonly #lease: TaskLease | undefined;
   readonly #executor: AgentExecutor;
@@ -147,7 +147,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     return this.log.conversation.extensionActive;
   }
 
-  /** Whether the server closes, so that the session refuses messages. */
+  /** Whether the server closes, so that the task refuses messages. */
   get isStopping(): boolean {
     return this.#stopped.signal.aborted;
   }
@@ -164,7 +164,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   }
 
   /**
-   * Whether the session can be closed: the agent does not run, and the log has
+   * Whether the task can be closed: the agent does not run, and the log has
    * no readers.
    */
   get idle(): boolean {
@@ -394,7 +394,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     await this.#runner.abort(STOPPING);
   }
 
-  /** Closes the session, and lets any server have the task. */
+  /** Closes the task, and lets any server have it. */
   async close(): Promise<void> {
     await this[Symbol.asyncDispose]();
     // Without it, the lease ends with the server.
@@ -402,8 +402,8 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   }
 
   /**
-   * Stops the agent and closes the session. The lease ends with the server, so
-   * that others find work that is left.
+   * Stops the agent and closes the task. The lease ends with the server, so that
+   * others find work that is left.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();

@@ -87,7 +87,7 @@ export function recoverTask(
   });
   const asks = openCalls.length > 0;
   const entries = callEntries(task, updates);
-  // The session continues with the first queued message.
+  // The task continues with the first queued message.
   if (!asks && task.queuedMessages.length > 0) {
     return { case: "interrupt", entries };
   }

@@ -145,7 +145,7 @@ export class TurnRunner implements AsyncDisposable {
    */
   readonly #fail = (): void => {
     this.#run?.controller.abort(this.#options.log.failure);
-    // Whoever closes the session has the error.
+    // Whoever closes the task has the error.
     this[Symbol.asyncDispose]().catch(() => undefined);
   };
 
@@ -160,8 +160,8 @@ export class TurnRunner implements AsyncDisposable {
     // of its own.
     this.#run = undefined;
     operations?.endTurn(operationEnd(outcome, signal));
-    // A log that failed rejects appends. The registry opens the session again,
-    // and that recovers the task.
+    // A log that failed rejects appends. The registry opens the task again,
+    // which recovers it.
     if (log.failure) return;
     if (isUnexpected(outcome, signal)) onError?.(outcome.reason);
     // An agent may have ended and still be closing its resources. A
@@ -179,9 +179,9 @@ export class TurnRunner implements AsyncDisposable {
     const { log, recorder, executor, earlier, sessions, operations } =
       this.#options;
     assertWorkspaceInPlace(log.task.settings?.workspacePath ?? "");
-    await using session =
+    await using agentSession =
       sessions && executor.keepsSession
-        ? await beginSessionTurn(this.#options, sessions, signal)
+        ? await beginAgentSession(this.#options, sessions, signal)
         : undefined;
     recorder.model =
       (await executor.modelFor?.(log.task)) ||
@@ -214,7 +214,7 @@ export class TurnRunner implements AsyncDisposable {
           .append(messages.map((each) => takenEntry(log.task, each)))
           .catch(() => undefined);
       },
-      sessionFence: session?.fence ?? 0n,
+      sessionFence: agentSession?.fence ?? 0n,
       observeStep(model) {
         const step = operations?.beginStep(log.task, model);
         return (end) => step?.finish(end);
@@ -225,9 +225,9 @@ export class TurnRunner implements AsyncDisposable {
       if (event.case === "end" || event.case === "reply") {
         return endEntry(event, log.task);
       }
-      // Before the event: whoever has the next turn finds this session, also
+      // Before the event: whoever has the next turn finds the id, also
       // when this server dies now.
-      if (event.case === "session") await session?.record(event.value);
+      if (event.case === "session") await agentSession?.record(event.value);
       const held = recorder.record(event);
       if (held) await held;
     }
@@ -261,7 +261,7 @@ function operationEnd(outcome: Outcome, signal: AbortSignal): OperationEnd {
  * The task then has the id of the agent's session that the last turn used,
  * whichever server had it.
  */
-async function beginSessionTurn(
+async function beginAgentSession(
   { log, recorder }: TurnRunnerOptions,
   sessions: AgentSessions,
   signal: AbortSignal,

@@ -10,12 +10,12 @@ import { agentCard } from "./a2a-v03/card.ts";
 import type { DialectServices } from "./dialect.ts";
 import type { RoutedCall } from "./http/routed-call.ts";
 
-type Answer = (call: RoutedCall) => Promise<void>;
+type RouteHandler = (call: RoutedCall) => Promise<void>;
 
 /** A2A 0.3 and 1.0 in all their bindings. */
 export interface A2a {
   /** Answers requests of HTTP+JSON of A2A 1.0. */
-  readonly answerRest: Answer;
+  readonly answerRest: RouteHandler;
 
   /** Returns what is served for each agent at URLs of its own. */
   readonly forAgent: (own: DialectServices) => A2aAgent;
@@ -27,16 +27,16 @@ export interface A2a {
 /** What A2A serves for an agent at URLs of its own. */
 export interface A2aAgent {
   /** Answers requests for the public card. */
-  readonly sendCard: Answer;
+  readonly sendCard: RouteHandler;
 
   /**
    * Answers requests of JSON-RPC: of A2A 0.3, and for the default agent also of
    * 1.0.
    */
-  readonly answerJsonRpc: Answer;
+  readonly answerJsonRpc: RouteHandler;
 
   /** Answers requests of HTTP+JSON of A2A 0.3. */
-  readonly answerRest: Answer;
+  readonly answerRest: RouteHandler;
 }
 
 /**

@@ -109,7 +109,7 @@ export interface DialectServices extends StreamEndpoint {
 }
 
 /** Answers a request to a route. */
-type Answer = (call: RoutedCall) => Promise<void>;
+type RouteHandler = (call: RoutedCall) => Promise<void>;
 
 /**
  * Makes a route for authenticated callers.
@@ -123,7 +123,7 @@ export function route(
   services: DialectServices,
   method: string,
   path: string | RegExp,
-  answer: Answer,
+  answer: RouteHandler,
 ): Route {
   const pattern = typeof path === "string" ? undefined : path;
   return {

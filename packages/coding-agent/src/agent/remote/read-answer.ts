@@ -7,7 +7,7 @@ import { type ReadApiError, statusFault } from "./http-fault.ts";
 import { ModelFault } from "./model-fault.ts";
 
 /** An answer whose status is 2xx. */
-export interface Answer {
+export interface HttpAnswer {
   /** The text, not cut within a line. Only the end may lack a line end. */
   readonly lines: AsyncGenerator<string>;
   /** The `content-type`; empty for none. */
@@ -29,7 +29,7 @@ const MAX_SHOWN_LENGTH = 200;
  * else.
  */
 export async function* readStream(
-  { lines, mediaType }: Answer,
+  { lines, mediaType }: HttpAnswer,
   api: ApiForm,
 ): AsyncIterable<Uint8Array> {
   let start = "";
@@ -61,7 +61,7 @@ export async function* readStream(
  * is not JSON.
  */
 export async function* readList(
-  { lines, mediaType }: Answer,
+  { lines, mediaType }: HttpAnswer,
   { readError }: ApiForm,
 ): AsyncIterable<Uint8Array> {
   const text = (await Array.fromAsync(lines)).join("");

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { parseScript, parseStep } from "./script.ts";
+import { parseInstruction, parseScript } from "./script.ts";
 
 describe("a script", () => {
-  it("is prose when its first line is not a step", () => {
+  it("is prose when its first line is not an instruction", () => {
     expect(parseScript("please fix the bug\ntext hi")).toBeUndefined();
     expect(parseScript("")).toBeUndefined();
   });
 
-  it("ignores later lines that are not steps", () => {
+  it("ignores later lines that are not instructions", () => {
     expect(parseScript("text a\n# note\n\nsay\ntext b")).toEqual([
       [
         { case: "text", text: "a" },
@@ -24,7 +24,7 @@ describe("a script", () => {
     expect(shapeOf("read a\nnext\nread b")).toEqual([["call"], ["call"]]);
   });
 
-  it("keeps a step that ends a turn with its calls, and begins the next turn with a failure", () => {
+  it("keeps an instruction that ends a turn with its calls, and begins the next turn with a failure", () => {
     expect(shapeOf("read a\nduplicate\ncut\ntext b")).toEqual([
       ["call", "duplicate", "break"],
       ["text"],
@@ -41,7 +41,7 @@ describe("a script", () => {
   });
 });
 
-describe("a step", () => {
+describe("an instruction", () => {
   const forever = Number.POSITIVE_INFINITY;
   it.each([
     ["say 3", { case: "say", count: 3, bytes: 0 }],
@@ -80,8 +80,8 @@ describe("a step", () => {
       'call t {"a": 1}',
       { case: "call", calls: [{ name: "t", args: { a: 1 } }] },
     ],
-  ])("is %j", (line, step) => {
-    expect(parseStep(line)).toEqual(step);
+  ])("is %j", (line, instruction) => {
+    expect(parseInstruction(line)).toEqual(instruction);
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe("a step", () => {
     "call t [1]",
     "hugeargs 999999999",
   ])("is not %j", (line) => {
-    expect(parseStep(line)).toBeUndefined();
+    expect(parseInstruction(line)).toBeUndefined();
   });
 });
 

@@ -3,10 +3,10 @@ import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import type { ModelToolCall } from "../model.ts";
 
 /**
- * One step of a script. `docs/models.md` has the syntax and the meaning
+ * One instruction of a script. `docs/models.md` has the syntax and the meaning
  * of each.
  */
-export type Step =
+export type Instruction =
   | { readonly case: "say"; readonly count: number; readonly bytes: number }
   | { readonly case: "text"; readonly text: string }
   | { readonly case: "repeat"; readonly count: number; readonly text: string }
@@ -40,45 +40,44 @@ export type Break =
   | "empty";
 
 /**
- * Parses a prompt as a script: the turns of the model, each a list of steps.
+ * Parses a prompt as a script: the turns of the model, each a list of
+ * instructions. Returns undefined for prose, that is, when the first line is
+ * not an instruction. Ignores later lines that are not instructions.
  *
- * Returns undefined for prose, that is, when the first line is not a step.
- * Ignores later lines that are not steps.
- *
- * Calls on consecutive lines belong to one turn. Steps after them belong to the
- * next turn, which begins when the calls have ended, except for steps that say
- * how the turn with the calls ends.
+ * Calls on consecutive lines belong to one turn. Instructions after them belong
+ * to the next turn, which begins when the calls have ended, except for those
+ * that say how the turn with the calls ends.
  */
 export function parseScript(
   prompt: string,
-): readonly (readonly Step[])[] | undefined {
-  const lines = prompt.trim().split("\n").map(parseStep);
+): readonly (readonly Instruction[])[] | undefined {
+  const lines = prompt.trim().split("\n").map(parseInstruction);
   if (lines[0] === undefined) return undefined;
-  const turns: Step[][] = [[]];
-  for (const step of lines) {
+  const turns: Instruction[][] = [[]];
+  for (const instruction of lines) {
     const turn = turns.at(-1);
-    if (!step || !turn) continue;
+    if (!instruction || !turn) continue;
     const hasCalls = turn.some(({ case: kind }) => kind === "call");
     const isEnding =
-      step.case === "finish" ||
-      step.case === "duplicate" ||
-      (step.case === "break" && step.how !== "empty");
-    if (step.case === "next") {
+      instruction.case === "finish" ||
+      instruction.case === "duplicate" ||
+      (instruction.case === "break" && instruction.how !== "empty");
+    if (instruction.case === "next") {
       turns.push([]);
-    } else if (hasCalls && step.case !== "call" && !isEnding) {
-      turns.push([step]);
+    } else if (hasCalls && instruction.case !== "call" && !isEnding) {
+      turns.push([instruction]);
     } else {
-      turn.push(step);
+      turn.push(instruction);
     }
   }
   return turns.filter((turn) => turn.length > 0);
 }
 
-/** Parses one line. Returns undefined when it is not a step. */
-export function parseStep(line: string): Step | undefined {
+/** Parses one line. Returns undefined when it is not an instruction. */
+export function parseInstruction(line: string): Instruction | undefined {
   const [, verb = "", rest = ""] =
     /^\s*(\w+)(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
-  return STEPS.get(verb.toLowerCase())?.(rest);
+  return INSTRUCTIONS.get(verb.toLowerCase())?.(rest);
 }
 
 /**
@@ -91,12 +90,15 @@ export function sayPiece(index: number, bytes: number): string {
 
 /**
  * Parses the rest of a line after its first word. Returns undefined if it is
- * not a step.
+ * not an instruction.
  */
-type StepParser = (rest: string) => Step | undefined;
+type InstructionParser = (rest: string) => Instruction | undefined;
 
-/** The parsers of steps by their first word. */
-const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
+/** The parsers of instructions by their first word. */
+const INSTRUCTIONS: ReadonlyMap<string, InstructionParser> = new Map<
+  string,
+  InstructionParser
+>([
   [
     "say",
     (rest) => {
@@ -143,14 +145,14 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
         /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
       if (!match) return undefined;
       const [, code, times = Number.POSITIVE_INFINITY, seconds] = match;
-      const step = {
+      const instruction = {
         case: "fail",
         code: Number(code),
         times: Number(times),
       } as const;
       return seconds === undefined
-        ? step
-        : { ...step, retryAfterMs: Number(seconds) * 1000 };
+        ? instruction
+        : { ...instruction, retryAfterMs: Number(seconds) * 1000 };
     },
   ],
   ["hang", (rest) => parseBreak("hang", rest)],
@@ -171,7 +173,7 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     (rest) =>
       rest === ""
         ? undefined
-        : callStep("run_shell_command", { command: rest }),
+        : callInstruction("run_shell_command", { command: rest }),
   ],
   [
     "read",
@@ -179,7 +181,7 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
       const [, path, count = "1"] = /^(\S+)(?:\s+x(\d+))?$/.exec(rest) ?? [];
       return path === undefined
         ? undefined
-        : callStep("read_file", { file_path: path }, Number(count));
+        : callInstruction("read_file", { file_path: path }, Number(count));
     },
   ],
   [
@@ -187,7 +189,7 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     (rest) => {
       const [, path, text] = /^(\S+)(?:\s+(.+))?$/s.exec(rest) ?? [];
       if (path === undefined) return undefined;
-      return callStep("write_file", {
+      return callInstruction("write_file", {
         file_path: path,
         content: unescapeText(text ?? "hello\\n"),
       });
@@ -206,14 +208,14 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
         old_string: unescapeText(from),
         new_string: unescapeText(to),
       };
-      return callStep("replace", args);
+      return callInstruction("replace", args);
     },
   ],
   [
     "hugeargs",
     (rest) => {
       if (!/^\d{1,8}$/.test(rest)) return undefined;
-      return callStep("write_file", {
+      return callInstruction("write_file", {
         file_path: "huge.txt",
         content: "x".repeat(Number(rest)),
       });
@@ -226,20 +228,24 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
       const args = parseJsonOrUndefined(json);
       return name === undefined || !isObject(args)
         ? undefined
-        : callStep(name, args);
+        : callInstruction(name, args);
     },
   ],
 ]);
 
-/** Creates a step that makes the same call one or more times. */
-function callStep(name: string, args: JsonObject, count = 1): Step {
+/** Creates an instruction that makes the same call one or more times. */
+function callInstruction(
+  name: string,
+  args: JsonObject,
+  count = 1,
+): Instruction {
   return {
     case: "call",
     calls: Array.from({ length: count }, () => ({ name, args })),
   };
 }
 
-function parseBreak(how: Break, rest: string): Step | undefined {
+function parseBreak(how: Break, rest: string): Instruction | undefined {
   if (!/^\d*$/.test(rest)) return undefined;
   return {
     case: "break",

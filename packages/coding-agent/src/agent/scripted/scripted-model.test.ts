@@ -5,7 +5,7 @@ import type { ModelEvent } from "../model.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 
 describe("the scripted model", () => {
-  it("sends the events of each step", async () => {
+  it("sends the events of each instruction", async () => {
     const events = await play(
       "think\ntext a\nrepeat 2 b\ncite https://a.example\nread x.txt x2",
     );
@@ -34,8 +34,8 @@ describe("the scripted model", () => {
     ["finish SAFETY", "stopped with SAFETY"],
     ["cut", "broke off its answer: cut"],
     ["malformed", "broke off its answer: malformed"],
-  ])("fails at: %s", async (step, words) => {
-    await expect(play(`text begun\n${step}`)).rejects.toThrow(words);
+  ])("fails at: %s", async (instruction, words) => {
+    await expect(play(`text begun\n${instruction}`)).rejects.toThrow(words);
   });
 
   it("sends the last event again for duplicate", async () => {

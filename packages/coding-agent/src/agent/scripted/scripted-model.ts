@@ -14,11 +14,11 @@ import {
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { messageText } from "../../tool/message-text.ts";
 import type { Model, ModelEvent } from "../model.ts";
-import { parseScript, type Step, sayPiece } from "./script.ts";
+import { type Instruction, parseScript, sayPiece } from "./script.ts";
 
 const PROSE_ANSWER =
   "This is the scripted agent: no model is connected, so it cannot answer in its own words. " +
-  "It plays prompts that are scripts, one step a line, for instance:\n\n" +
+  "It plays prompts that are scripts, one instruction a line, for instance:\n\n" +
   "think\nwrite hello.txt hello\\n\nrun cat hello.txt\ntext done\n\n" +
   "To connect Gemini, start the server with GEMINI_API_KEY in its environment (docs/models.md).";
 
@@ -68,14 +68,16 @@ export function createScriptedModel(): Model {
         return yield { case: "text", value: ["Done.", ...lines].join("\n") };
       }
       let last: ModelEvent | undefined;
-      for (const step of turn) {
+      for (const instruction of turn) {
         signal.throwIfAborted();
-        if (step.case === "wait") await delay(step.ms, undefined, { signal });
-        if (step.case === "break" && step.how === "hang") {
+        if (instruction.case === "wait") {
+          await delay(instruction.ms, undefined, { signal });
+        }
+        if (instruction.case === "break" && instruction.how === "hang") {
           await abortable(new Promise<never>(() => {}), signal);
         }
-        if (step.case === "duplicate" && last) yield last;
-        for (const event of eventsOf(step)) {
+        if (instruction.case === "duplicate" && last) yield last;
+        for (const event of eventsOf(instruction)) {
           last = event;
           yield event;
         }
@@ -84,23 +86,23 @@ export function createScriptedModel(): Model {
   };
 }
 
-/** Returns the events of a step. Throws for a step that fails the turn. */
-function* eventsOf(step: Step): Iterable<ModelEvent> {
-  switch (step.case) {
+/** Returns the events of an instruction. Throws for an instruction that fails the turn. */
+function* eventsOf(instruction: Instruction): Iterable<ModelEvent> {
+  switch (instruction.case) {
     case "say":
-      for (let index = 1; index <= step.count; index++) {
-        yield { case: "text", value: sayPiece(index, step.bytes) };
+      for (let index = 1; index <= instruction.count; index++) {
+        yield { case: "text", value: sayPiece(index, instruction.bytes) };
       }
       return;
     case "text":
-      return yield { case: "text", value: step.text };
+      return yield { case: "text", value: instruction.text };
     case "repeat":
-      for (let index = 1; index <= step.count; index++) {
-        yield { case: "text", value: step.text };
+      for (let index = 1; index <= instruction.count; index++) {
+        yield { case: "text", value: instruction.text };
       }
       return;
     case "think":
-      for (let index = 1; index <= step.count; index++) {
+      for (let index = 1; index <= instruction.count; index++) {
         const [subject, description] = [
           `Subject ${index}`,
           `Description ${index}.`,
@@ -114,17 +116,17 @@ function* eventsOf(step: Step): Iterable<ModelEvent> {
     case "cite":
       return yield {
         case: "citation",
-        value: create(CitationSchema, { uri: step.uri }),
+        value: create(CitationSchema, { uri: instruction.uri }),
       };
     case "finish":
-      if (step.reason === "STOP") return;
-      throw modelError(`stopped with ${step.reason}`);
+      if (instruction.reason === "STOP") return;
+      throw modelError(`stopped with ${instruction.reason}`);
     case "fail":
-      if (!Number.isFinite(step.times)) {
-        throw modelError(`failed with status ${step.code}`);
+      if (!Number.isFinite(instruction.times)) {
+        throw modelError(`failed with status ${instruction.code}`);
       }
-      for (let attempt = 1; attempt <= step.times; attempt++) {
-        const text = `The scripted model failed with status ${step.code}: it is asked again.`;
+      for (let attempt = 1; attempt <= instruction.times; attempt++) {
+        const text = `The scripted model failed with status ${instruction.code}: it is asked again.`;
         yield {
           case: "notice",
           value: create(NoticeSchema, { text, attempt }),
@@ -132,9 +134,9 @@ function* eventsOf(step: Step): Iterable<ModelEvent> {
       }
       return;
     case "break":
-      throw modelError(`broke off its answer: ${step.how}`);
+      throw modelError(`broke off its answer: ${instruction.how}`);
     case "call":
-      for (const value of step.calls) yield { case: "toolCall", value };
+      for (const value of instruction.calls) yield { case: "toolCall", value };
       return;
     case "wait":
     case "duplicate":
@@ -142,7 +144,7 @@ function* eventsOf(step: Step): Iterable<ModelEvent> {
     case "next":
       return;
     default:
-      step satisfies never;
+      instruction satisfies never;
   }
 }
 

@@ -1,4 +1,4 @@
-import { parseStep } from "../../agent/scripted/script.ts";
+import { parseInstruction } from "../../agent/scripted/script.ts";
 
 /** The result of a call, as an agent sends it to the model. */
 export interface CallResult {
@@ -82,5 +82,5 @@ function hasResults({ results }: Extract<Entry, { role: "user" }>): boolean {
 
 /** Returns whether a text begins with a step of a script. */
 export function isScript(text: string): boolean {
-  return parseStep(text.trim().split("\n", 1)[0] ?? "") !== undefined;
+  return parseInstruction(text.trim().split("\n", 1)[0] ?? "") !== undefined;
 }

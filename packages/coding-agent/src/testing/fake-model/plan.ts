@@ -1,7 +1,7 @@
 import { objectOrEmpty } from "@devtool/internal/json";
 import {
   type Break,
-  type Step,
+  type Instruction,
   sayPiece,
 } from "../../agent/scripted/script.ts";
 import type { CallResult } from "./conversation.ts";
@@ -60,7 +60,7 @@ export interface PlanContext {
  * Plans the answer to a turn. Steps that fail or break only the first attempts
  * are skipped later.
  */
-export function planTurn(turn: readonly Step[], context: PlanContext): Plan {
+export function planTurn(turn: readonly Instruction[], context: PlanContext): Plan {
   const { attempt } = context;
   const fail = turn.find((step) => step.case === "fail");
   const broken = turn.findIndex(
@@ -120,7 +120,7 @@ export function summarize(results: readonly CallResult[]): string {
 
 /** Returns the items of a step. `items` are those of the steps before it. */
 function itemsOfStep(
-  step: Step,
+  step: Instruction,
   items: readonly Item[],
   context: PlanContext,
 ): Item[] {

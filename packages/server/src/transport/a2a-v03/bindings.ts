@@ -4,7 +4,7 @@ import type { MethodDialect } from "../a2a/method.ts";
 import { oncePerView } from "../a2a/once-per-view.ts";
 import type { DialectServices } from "../dialect.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { A2aV03Endpoint } from "./endpoint.ts";
 import { jsonRpcVersion } from "./json-rpc.ts";
 import { answerRest } from "./rest.ts";
 import { createA2aV03Service } from "./service.ts";
@@ -30,7 +30,7 @@ export function createA2aV03(
   services: DialectServices,
   forms: readonly MethodDialect[],
 ): A2aV03 {
-  const endpoint: Endpoint = {
+  const endpoint: A2aV03Endpoint = {
     ...services,
     forms,
     operations: createA2aV03Service(services),

@@ -12,7 +12,7 @@ import { assertExtension, openCall } from "./call.ts";
 import type { Operation } from "./operation.ts";
 
 /** Dependencies of both bindings. */
-export interface Endpoint extends DialectServices {
+export interface A2aV03Endpoint extends DialectServices {
   /** The operations by the name of their method in JSON-RPC. */
   readonly operations: ReadonlyMap<string, Operation>;
 
@@ -34,7 +34,7 @@ export interface NamedCall {
  */
 export async function callMethod(
   routed: RoutedCall,
-  endpoint: Endpoint,
+  endpoint: A2aV03Endpoint,
   { method: name, params }: NamedCall,
 ): Promise<Answer> {
   const { operations, forms, encodeEvent, about, handler } = endpoint;

@@ -9,11 +9,11 @@ import { assertHasId, errorText, resultText } from "../a2a/json-rpc.ts";
 import type { JsonRpcVersion } from "../a2a/json-rpc-endpoint.ts";
 import { send } from "../http/route.ts";
 import { MESSAGE_METHODS } from "./call.ts";
-import { callMethod, type Endpoint } from "./endpoint.ts";
+import { type A2aV03Endpoint, callMethod } from "./endpoint.ts";
 import { httpStatusOf, reportError } from "./errors.ts";
 
 /** A2A 0.3 over JSON-RPC. */
-export function jsonRpcVersion(endpoint: Endpoint): JsonRpcVersion {
+export function jsonRpcVersion(endpoint: A2aV03Endpoint): JsonRpcVersion {
   return {
     takes: () => true,
     async answer(call, rpc) {

@@ -12,7 +12,7 @@ import { valuesInQuery } from "../a2a/query.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { send } from "../http/route.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
-import { callMethod, type Endpoint } from "./endpoint.ts";
+import { type A2aV03Endpoint, callMethod } from "./endpoint.ts";
 import { NoOperation, reportError, restStatusOf } from "./errors.ts";
 
 /** The prefix of all paths of the binding. */
@@ -24,7 +24,7 @@ const PREFIX = "/v1/";
  */
 export async function answerRest(
   call: RoutedCall,
-  endpoint: Endpoint,
+  endpoint: A2aV03Endpoint,
 ): Promise<void> {
   const { response } = call;
   let params: JsonObject | undefined;

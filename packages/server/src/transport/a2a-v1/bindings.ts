@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { JsonRpcVersion } from "../a2a/json-rpc-endpoint.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { A2aV1Endpoint } from "./endpoint.ts";
 import { ERROR_TABLE } from "./error-table.ts";
 import { jsonRpcVersion } from "./json-rpc.ts";
 import { operationsOf } from "./operation.ts";
@@ -33,7 +33,7 @@ export function createA2aV1(options: A2aV1Options): A2aV1 {
     ...operationsOf(A2AService, service),
     ...operationsOf(MessageQueueService, queue),
   ]);
-  const endpoint: Endpoint = {
+  const endpoint: A2aV1Endpoint = {
     ...options,
     operations,
     errorTable: options.errorTable ?? ERROR_TABLE,

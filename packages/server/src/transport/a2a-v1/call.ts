@@ -30,7 +30,7 @@ import { type ResponseFor, streamResponseFor } from "./frames.ts";
 import { assertVersion } from "./version.ts";
 
 /** A call of a method, after the checks that all methods have in common. */
-export interface Call {
+export interface A2aV1Call {
   readonly context: HandlerContext;
 
   /** The agent that the call is addressed to; empty for the default one. */
@@ -101,7 +101,7 @@ export function openCall(
   schema: DescMessage,
   request: Request,
   options: OpenCallOptions,
-): Call {
+): A2aV1Call {
   const {
     context,
     agents = new Map(),
@@ -191,7 +191,7 @@ function enterTenant(
  * If it is that of the extension, the response names the extension.
  */
 export function enterView(
-  call: Pick<Call, "view" | "nameExtension">,
+  call: Pick<A2aV1Call, "view" | "nameExtension">,
   shown: Active,
 ): StreamView {
   const view = viewOf(call.view, shown);
@@ -206,7 +206,7 @@ export function enterView(
 export async function assertExtension(
   handler: RequestHandler,
   request: Message & { readonly id?: string; readonly taskId?: string },
-  { view, context }: Call,
+  { view, context }: A2aV1Call,
 ): Promise<void> {
   const isSend = isMessage(request, A2aSendMessageRequestSchema);
   const { taskId = "", contextId = "" } =

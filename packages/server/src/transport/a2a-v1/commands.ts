@@ -16,7 +16,7 @@ import { A2AService } from "@devtool/schema/a2a-v1";
 import { decodeCommandPlace, decodeCommandRun } from "@devtool/schema/a2a-v03";
 import type { Answer } from "../a2a/answer.ts";
 import type { Frame } from "../http/answer.ts";
-import { type Call, enterView, openCall } from "./call.ts";
+import { type A2aV1Call, enterView, openCall } from "./call.ts";
 import { frameFrom, streamResponseFor } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 
@@ -107,7 +107,7 @@ async function* streamCommand(
 async function startCommand(
   { handler }: A2aServiceOptions,
   params: JsonValue | undefined,
-  { activates, context }: Call,
+  { activates, context }: A2aV1Call,
 ): Promise<ExecuteSlashCommandResponse> {
   const request = create(RunSlashCommandRequestSchema, {
     ...decodeCommandRun(params),
@@ -128,7 +128,7 @@ async function startCommand(
 function openCommandCall(
   context: HandlerContext,
   kind: "reads" | "starts a turn",
-): Call {
+): A2aV1Call {
   const schema = A2AService.method.getExtendedAgentCard.input;
   const use = { knowsExtension: true, startsTurn: kind === "starts a turn" };
   return openCall(schema, create(schema), { context, use });

@@ -6,7 +6,7 @@ import type { Operation } from "./operation.ts";
 import type { A2aV1Options } from "./options.ts";
 
 /** Dependencies of both bindings whose messages are JSON. */
-export interface Endpoint extends A2aV1Options {
+export interface A2aV1Endpoint extends A2aV1Options {
   /** The operations by the name of their method. */
   readonly operations: ReadonlyMap<string, Operation>;
 
@@ -19,7 +19,7 @@ export interface Endpoint extends A2aV1Options {
  */
 export function reportError(
   reason: unknown,
-  { errorTable, onError }: Endpoint,
+  { errorTable, onError }: A2aV1Endpoint,
 ): ConnectError {
   const error = connectErrorFrom(reason, errorTable);
   if (error.code === Code.Internal || error.code === Code.Unknown) {

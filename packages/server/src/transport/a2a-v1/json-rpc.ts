@@ -14,7 +14,7 @@ import type {
 import { send } from "../http/route.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
-import { type Endpoint, reportError } from "./endpoint.ts";
+import { type A2aV1Endpoint, reportError } from "./endpoint.ts";
 import { A2aFailure, rpcErrorFrom } from "./errors.ts";
 import { contextOf } from "./operation.ts";
 import { assertVersion, isVersion1, versionOf } from "./version.ts";
@@ -25,7 +25,7 @@ import { assertVersion, isVersion1, versionOf } from "./version.ts";
  * The version that a request names decides. A request that names none belongs
  * to the version whose method it calls.
  */
-export function jsonRpcVersion(endpoint: Endpoint): JsonRpcVersion {
+export function jsonRpcVersion(endpoint: A2aV1Endpoint): JsonRpcVersion {
   return {
     takes: (call, method) => {
       const version = versionOf(call);
@@ -65,7 +65,7 @@ export function jsonRpcVersion(endpoint: Endpoint): JsonRpcVersion {
  */
 async function runMethod(
   call: RoutedCall,
-  endpoint: Endpoint,
+  endpoint: A2aV1Endpoint,
   rpc: IdentifiedRequest,
 ): Promise<Answer> {
   const { method: name, params } = rpc;
@@ -88,7 +88,11 @@ async function runMethod(
   return runCommand(endpoint, { method: name, params, context, takesStream });
 }
 
-function failureText(id: string, reason: unknown, endpoint: Endpoint): string {
+function failureText(
+  id: string,
+  reason: unknown,
+  endpoint: A2aV1Endpoint,
+): string {
   if (reason instanceof JsonRpcFailure) {
     return errorText(id, { code: reason.code, message: reason.message });
   }

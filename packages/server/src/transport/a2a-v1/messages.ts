@@ -35,7 +35,7 @@ import {
 } from "../../handler/request-handler.ts";
 import { firstEventOf } from "../a2a/subscription.ts";
 import { answeredEnd, exchangeTask } from "../a2a/turn-answer.ts";
-import { type Call, enterView } from "./call.ts";
+import { type A2aV1Call, enterView } from "./call.ts";
 import type { SequencedResponse } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { endedError, readSending, type Sending } from "./sending.ts";
@@ -47,7 +47,7 @@ import { endedError, readSending, type Sending } from "./sending.ts";
 export async function sendMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<SendMessageResponse> {
   const { request, historyLength } = await readSending(options, asked, call);
   const answer = await options.handler.tasks.sendMessage(request, call.context);
@@ -85,7 +85,7 @@ export async function sendMessage(
 export async function* streamMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
-  call: Call,
+  call: A2aV1Call,
 ): AsyncIterable<StreamResponse> {
   const { tasks } = options.handler;
   const sending = await readSending(options, asked, call);
@@ -133,7 +133,7 @@ export async function* streamMessage(
 export async function* subscribe(
   handler: RequestHandler,
   taskId: string,
-  call: Call,
+  call: A2aV1Call,
 ): AsyncIterable<StreamResponse> {
   const task = await findTask(handler, call, taskId);
   const lastEventId = call.lastEventId ?? firstEventOf(task);
@@ -170,7 +170,7 @@ export async function* subscribe(
  */
 async function endResponses(
   handler: RequestHandler,
-  call: Call,
+  call: A2aV1Call,
   event: TaskEvent,
   messageId?: string,
 ): Promise<StreamResponse[]> {
@@ -189,7 +189,7 @@ async function endResponses(
  * view.
  */
 export function taskFor(
-  call: Call,
+  call: A2aV1Call,
   task: Task,
   options: {
     readonly historyLength?: number | undefined;
@@ -210,7 +210,7 @@ async function openingTask(
   handler: RequestHandler,
   { request, before, historyLength }: Sending,
   first: TaskEvent,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<Task> {
   let task = first.sequence > before.sequence ? before : emptyTask();
   if (first.sequence === task.sequence + 1n) {
@@ -239,7 +239,7 @@ async function openingTask(
 
 /** Returns a whole task as an element of a stream. */
 function snapshot(
-  call: Call,
+  call: A2aV1Call,
   task: Task,
   historyLength?: number,
   replay?: Replay,

@@ -2,7 +2,7 @@ import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { A2aOptions } from "../a2a/a2a-options.ts";
 import type { DialectServices } from "../dialect.ts";
-import type { Call } from "./call.ts";
+import type { A2aV1Call } from "./call.ts";
 import type { ErrorTable } from "./error-table.ts";
 
 /** Dependencies and options of the service of A2A 1.0, for all its bindings. */
@@ -18,7 +18,7 @@ export interface A2aServiceOptions
    * extended card.
    */
   readonly extendedCard?:
-    | ((call: Pick<Call, "agent" | "context">) => Promise<AgentCard>)
+    | ((call: Pick<A2aV1Call, "agent" | "context">) => Promise<AgentCard>)
     | undefined;
 
   /**

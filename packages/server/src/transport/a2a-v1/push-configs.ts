@@ -15,7 +15,7 @@ import {
 import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 
-import type { Call } from "./call.ts";
+import type { A2aV1Call } from "./call.ts";
 import { PUSH_FORMATS } from "./push-encodings.ts";
 
 const { setPushConfig, getPushConfig, listPushConfigs, deletePushConfig } =
@@ -33,7 +33,7 @@ interface ConfigPlace {
  */
 export function configFromA2a(
   asked: TaskPushNotificationConfig,
-  { view }: Call,
+  { view }: A2aV1Call,
 ): PushConfig {
   return { ...pushConfigFromA2a(asked), format: PUSH_FORMATS[view] };
 }
@@ -42,7 +42,7 @@ export function configFromA2a(
 export async function createConfig(
   { push }: RequestHandler,
   asked: TaskPushNotificationConfig,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<TaskPushNotificationConfig> {
   if (asked.taskId === "") {
     throw invalid("taskId", "", "is missing", "name the task");
@@ -58,7 +58,7 @@ export async function createConfig(
 export async function getConfig(
   { push }: RequestHandler,
   { taskId, id }: ConfigPlace,
-  { context }: Call,
+  { context }: A2aV1Call,
 ): Promise<TaskPushNotificationConfig> {
   const request = create(getPushConfig.input, { taskId, configId: id });
   const { config } = await push.getPushConfig(request, context);
@@ -72,7 +72,7 @@ export async function getConfig(
 export async function listConfigs(
   { push }: RequestHandler,
   { taskId, pageSize, pageToken }: ListTaskPushNotificationConfigsRequest,
-  { context }: Call,
+  { context }: A2aV1Call,
 ): Promise<ListTaskPushNotificationConfigsResponse> {
   if (pageSize < 0) {
     throw invalid("pageSize", String(pageSize), "must be 0 or more");
@@ -107,7 +107,7 @@ export async function listConfigs(
 export async function deleteConfig(
   { push }: RequestHandler,
   { taskId, id }: ConfigPlace,
-  { context }: Call,
+  { context }: A2aV1Call,
 ): Promise<void> {
   await push.deletePushConfig(
     create(deletePushConfig.input, { taskId, configId: id }),

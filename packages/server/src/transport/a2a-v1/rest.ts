@@ -14,7 +14,7 @@ import { HttpFailure, statusOf } from "../http/failure.ts";
 import { send } from "../http/route.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { runCommand } from "./commands.ts";
-import { type Endpoint, reportError } from "./endpoint.ts";
+import { type A2aV1Endpoint, reportError } from "./endpoint.ts";
 import { A2aFailure, httpErrorFrom } from "./errors.ts";
 import { contextOf, type Operation } from "./operation.ts";
 import { assertVersion, versionOf } from "./version.ts";
@@ -43,7 +43,7 @@ const A2A_JSON = "application/a2a+json";
  * of its proto, and for each method of the extension (CMD-1).
  */
 export function createRest(
-  endpoint: Endpoint,
+  endpoint: A2aV1Endpoint,
 ): (call: RoutedCall) => Promise<void> {
   const resources = [...endpoint.operations.values()].flatMap((operation) =>
     httpBindingsOf(operation.spec.method).map((binding) =>
@@ -72,7 +72,7 @@ export function createRest(
 }
 
 function operationResource(
-  endpoint: Endpoint,
+  endpoint: A2aV1Endpoint,
   operation: Operation,
   binding: HttpBinding,
 ): Resource {
@@ -97,7 +97,7 @@ function operationResource(
 }
 
 function commandResource(
-  endpoint: Endpoint,
+  endpoint: A2aV1Endpoint,
   httpMethod: "GET" | "POST",
   template: string,
   method: string,
@@ -123,7 +123,7 @@ function commandResource(
 
 async function answerResource(
   call: RoutedCall,
-  endpoint: Endpoint,
+  endpoint: A2aV1Endpoint,
   { run }: Resource,
 ): Promise<void> {
   const { request, response } = call;

@@ -18,7 +18,7 @@ import { viewOf } from "../a2a/activation.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { withRecipient } from "../a2a/recipient.ts";
-import type { Call } from "./call.ts";
+import type { A2aV1Call } from "./call.ts";
 import { A2aFailure } from "./errors.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { configFromA2a } from "./push-configs.ts";
@@ -52,7 +52,7 @@ export function assertHistoryLength(
 export async function readSending(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<Sending> {
   const {
     historyLength,

@@ -32,7 +32,7 @@ import {
 } from "../../handler/request-handler.ts";
 import { oncePerView } from "../a2a/once-per-view.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
-import { assertExtension, type Call, openCall } from "./call.ts";
+import { type A2aV1Call, assertExtension, openCall } from "./call.ts";
 import { ERROR_TABLE } from "./error-table.ts";
 import { A2aFailure, connectErrorFrom } from "./errors.ts";
 import { streamResponseFor, withSequence } from "./frames.ts";
@@ -139,12 +139,12 @@ export function createQueueService(
 
 type Unary<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
-  call: Call,
+  call: A2aV1Call,
 ) => Promise<MessageInitShape<O>>;
 
 type Streaming<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
-  call: Call,
+  call: A2aV1Call,
 ) => AsyncIterable<MessageInitShape<O>>;
 
 /**
@@ -166,7 +166,7 @@ function wrappers(options: A2aServiceOptions) {
     method: DescMethod,
     request: Message,
     context: HandlerContext,
-  ): Promise<Call> => {
+  ): Promise<A2aV1Call> => {
     const call = openCall(method.input, request, {
       context,
       agents,
@@ -267,7 +267,7 @@ function withMessageId<T extends Message>(
 async function cancelTask(
   handler: RequestHandler,
   taskId: string,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<A2aTask> {
   try {
     const { task } = await handler.tasks.cancelTask(

@@ -16,7 +16,7 @@ import {
 import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { listedTask, summaryTask } from "../a2a/listed-task.ts";
-import type { Call } from "./call.ts";
+import type { A2aV1Call } from "./call.ts";
 import { taskFor } from "./messages.ts";
 import { assertHistoryLength } from "./sending.ts";
 
@@ -30,7 +30,7 @@ const LARGEST_PAGE = 100;
 export async function listTasks(
   handler: RequestHandler,
   request: ListTasksRequest,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<ListTasksResponse> {
   const {
     pageSize = DEFAULT_PAGE,
@@ -95,7 +95,7 @@ async function readPage(
     pageToken,
     statusTimestampAfter: after,
   }: ListTasksRequest,
-  { context }: Call,
+  { context }: A2aV1Call,
 ): Promise<Page> {
   const request = create(OwnRequestSchema, {
     contextId,
@@ -124,7 +124,7 @@ async function readPage(
 async function countTasks(
   handler: RequestHandler,
   request: ListTasksRequest,
-  call: Call,
+  call: A2aV1Call,
 ): Promise<number> {
   let total = 0;
   let pageToken = "";

@@ -8,7 +8,7 @@ import {
 import type { RoutedCall } from "../http/routed-call.ts";
 import { REDEEM_PATH } from "./options.ts";
 
-type Answer = (call: RoutedCall) => void;
+type RouteHandler = (call: RoutedCall) => void;
 
 /** The beginning of the paths of our own services. */
 const OWN_SERVICES = "/devtool.v1alpha.";
@@ -47,12 +47,12 @@ export function connect(): Dialect {
   };
 }
 
-async function loadOwn(services: DialectServices): Promise<Answer> {
+async function loadOwn(services: DialectServices): Promise<RouteHandler> {
   const { createAdapter } = await import("./adapter.ts");
   return createAdapter(services);
 }
 
-async function loadAll(services: DialectServices): Promise<Answer> {
+async function loadAll(services: DialectServices): Promise<RouteHandler> {
   const { createAdapter } = await import("./adapter.ts");
   const { registerReflection } = await import("./reflection.ts");
   const { loadRpcs } = await import("./services.ts");

@@ -8,7 +8,7 @@ import { createTask, getTask, listTasks } from "./tasks.ts";
 import type { Visit } from "./visit.ts";
 
 /** Answers a request to one route of the dialect. */
-type Answer = (call: RoutedCall) => Promise<void>;
+type RouteHandler = (call: RoutedCall) => Promise<void>;
 
 /** What answers the calls of the dialect, which share its tasks. */
 export class Answers {
@@ -26,13 +26,13 @@ export class Answers {
     this.methods = new GeminiCliService({ handler, outputModes, tasks });
   }
 
-  readonly listCommands: Answer = this.#with(listCommands);
-  readonly executeCommand: Answer = this.#with(executeCommand);
-  readonly createTask: Answer = this.#with(createTask);
-  readonly listTasks: Answer = this.#with(listTasks);
-  readonly getTask: Answer = this.#with(getTask);
+  readonly listCommands: RouteHandler = this.#with(listCommands);
+  readonly executeCommand: RouteHandler = this.#with(executeCommand);
+  readonly createTask: RouteHandler = this.#with(createTask);
+  readonly listTasks: RouteHandler = this.#with(listTasks);
+  readonly getTask: RouteHandler = this.#with(getTask);
 
-  #with(answer: (visit: Visit) => Promise<void>): Answer {
+  #with(answer: (visit: Visit) => Promise<void>): RouteHandler {
     return (call) =>
       answer({
         ...this.#services,

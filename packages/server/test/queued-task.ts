@@ -51,7 +51,7 @@ export function answer(toolCallId: string): Message {
   });
 }
 
-/** Creates a session whose task starts with the message `first`. */
+/** Creates a task that starts with the message `first`. */
 export async function begin(
   executor: AgentExecutor,
   store = new MemoryTaskStore(),
@@ -64,14 +64,14 @@ export async function begin(
     now: () => new Date(0),
     conversation: new Conversation(),
   });
-  const session = new OpenTask({ log, executor, earlier: async () => [] });
-  await session.create(
+  const openTask = new OpenTask({ log, executor, earlier: async () => [] });
+  await openTask.create(
     create(TaskCreatedSchema, { message: text("first"), ...created }),
   );
-  return session;
+  return openTask;
 }
 
-/** Opens the session of a task as a restarted server does. */
+/** Opens a task as a restarted server does. */
 export async function reopen(
   executor: AgentExecutor,
   store: MemoryTaskStore,
@@ -84,9 +84,9 @@ export async function reopen(
     now: () => new Date(0),
     conversation: new Conversation(),
   });
-  const session = new OpenTask({ log, executor, earlier: async () => [] });
-  await session.recover();
-  return session;
+  const openTask = new OpenTask({ log, executor, earlier: async () => [] });
+  await openTask.recover();
+  return openTask;
 }
 
 /** Reads all events of the task. */
@@ -96,26 +96,26 @@ export function eventsOf(store: MemoryTaskStore): Promise<TaskEvent[]> {
 
 /**
  * Waits for a new event that matches, and checks that the log folds to the
- * session's task.
+ * task.
  */
 export async function until(
-  session: OpenTask,
+  openTask: OpenTask,
   isIt: (event: TaskEvent) => boolean,
 ): Promise<TaskEvent> {
   let task = emptyTask();
-  for await (const event of readAll(session)) {
+  for await (const event of readAll(openTask)) {
     task = reduceTask(task, event);
     if (!isIt(event)) continue;
-    expect(task.queuedMessages).toEqual(session.task.queuedMessages);
+    expect(task.queuedMessages).toEqual(openTask.task.queuedMessages);
     return event;
   }
   throw new Error("a log has no end");
 }
 
 /** Reads the events of a task until it has completed, each with its state. */
-export async function loggedUntilEnd(session: OpenTask): Promise<string[]> {
+export async function loggedUntilEnd(openTask: OpenTask): Promise<string[]> {
   const logged: string[] = [];
-  for await (const { payload, state } of readAll(session)) {
+  for await (const { payload, state } of readAll(openTask)) {
     logged.push(`${payload.case} ${TaskState[state]}`);
     if (state === TaskState.COMPLETED) break;
   }
