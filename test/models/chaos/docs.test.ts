@@ -109,9 +109,9 @@ describe("docs/models.md", () => {
       ([, verb = "", rest = ""]) => `${verb}${exampleOf(rest)}`,
     );
     expect(examples.length).toBeGreaterThan(22);
-    expect(examples.filter((line) => parseInstruction(line) === undefined)).toEqual(
-      [],
-    );
+    expect(
+      examples.filter((line) => parseInstruction(line) === undefined),
+    ).toEqual([]);
   });
 });
 

@@ -60,7 +60,10 @@ export interface PlanContext {
  * Plans the answer to a turn. Steps that fail or break only the first attempts
  * are skipped later.
  */
-export function planTurn(turn: readonly Instruction[], context: PlanContext): Plan {
+export function planTurn(
+  turn: readonly Instruction[],
+  context: PlanContext,
+): Plan {
   const { attempt } = context;
   const fail = turn.find((step) => step.case === "fail");
   const broken = turn.findIndex(
