@@ -3,12 +3,12 @@ import { create } from "@bufbuild/protobuf";
 import {
   AnswerCalls,
   type AnswerReader,
+  BoundedJoiner,
   interruptedFault,
   LeftOutContent,
   type ModelEvent,
   malformedFault,
   objectField,
-  PieceJoiner,
   readThought,
   stopFault,
   type ToolNames,
@@ -43,7 +43,7 @@ type MessagePiece = Anthropic.RawMessageStreamEvent | Anthropic.Message;
  */
 export class MessagesReader implements AnswerReader<MessagePiece> {
   readonly #names: ToolNames;
-  readonly #pieces = new PieceJoiner();
+  readonly #pieces = new BoundedJoiner();
   readonly #calls = new AnswerCalls();
   readonly #leftOut = new LeftOutContent();
   /** The open blocks by their index. */

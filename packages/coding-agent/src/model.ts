@@ -7,12 +7,12 @@ export type { Model, ModelEvent, ModelRequest } from "./agent/model.ts";
 export {
   AnswerCalls,
   assertRoomForCall,
+  BoundedJoiner,
   interruptedFault,
   LeftOutContent,
   listField,
   malformedFault,
   objectField,
-  PieceJoiner,
 } from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";
 export { CallResults, summaryText } from "./agent/remote/call-results.ts";

@@ -3,13 +3,13 @@ import {
   AnswerCalls,
   type AnswerReader,
   assertRoomForCall,
+  BoundedJoiner,
   interruptedFault,
   LeftOutContent,
   listField,
   type ModelEvent,
   malformedFault,
   objectField,
-  PieceJoiner,
   readThought,
   stopFault,
   type ToolNames,
@@ -56,7 +56,7 @@ function beginsAnother(before: unknown, piece: unknown): boolean {
  */
 export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   readonly #names: ToolNames;
-  readonly #pieces = new PieceJoiner();
+  readonly #pieces = new BoundedJoiner();
   readonly #calls: OpenCall[] = [];
   readonly #leftOut = new LeftOutContent();
   #thought = "";

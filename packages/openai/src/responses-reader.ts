@@ -2,13 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import {
   AnswerCalls,
   type AnswerReader,
+  BoundedJoiner,
   interruptedFault,
   LeftOutContent,
   listField,
   type ModelEvent,
   malformedFault,
   objectField,
-  PieceJoiner,
   readThought,
   stopFault,
   type ToolNames,
@@ -50,7 +50,7 @@ type ResponsePiece = ResponseStreamEvent | (Response & { type?: never });
  */
 export class ResponsesReader implements AnswerReader<ResponsePiece> {
   readonly #names: ToolNames;
-  readonly #pieces = new PieceJoiner();
+  readonly #pieces = new BoundedJoiner();
   readonly #calls = new AnswerCalls();
   readonly #leftOut = new LeftOutContent();
   /** The reasoning that no call has taken yet. */

@@ -23,7 +23,7 @@ import { ApprovalMode, type Task } from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import { isFollowed, type Port } from "./port.ts";
-import { AcpSession } from "./session.ts";
+import { EditorSession } from "./session.ts";
 import type { SessionChoices } from "./session-choices.ts";
 import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
 import {
@@ -53,7 +53,7 @@ export interface AcpAgentHost {
 /** The methods of an ACP agent, over the sessions of one connection. */
 export class AcpAgent {
   readonly #host: AcpAgentHost;
-  readonly #sessions = new Map<string, AcpSession>();
+  readonly #sessions = new Map<string, EditorSession>();
   /** The ids of the sessions that began over this connection. */
   readonly #begun = new Set<string>();
   /** The programs that the user has allowed to start as MCP servers. */
@@ -184,7 +184,7 @@ export class AcpAgent {
     return { configOptions: this.#options(session) };
   }
 
-  #options(session: AcpSession): SessionConfigOption[] {
+  #options(session: EditorSession): SessionConfigOption[] {
     return configOptions(session.choices, {
       agents: session.port.agents,
       models: isFollowed(session.agent, "model") ? this.#host.models : [],
@@ -202,7 +202,7 @@ export class AcpAgent {
     await this.#sessions.get(sessionId)?.cancel();
   }
 
-  #find(sessionId: unknown): AcpSession {
+  #find(sessionId: unknown): EditorSession {
     const session = this.#sessions.get(stringOrEmpty(sessionId));
     if (!session) throw sessionNotFound(sessionId);
     return session;
@@ -243,7 +243,7 @@ export class AcpAgent {
       choices,
       acp,
     }: Omit<Opened, "problems"> & { readonly acp: AgentContext },
-  ): AcpSession {
+  ): EditorSession {
     const { nextId, log } = this.#host;
     const host = {
       port,
@@ -254,7 +254,7 @@ export class AcpAgent {
       allowedPrograms: this.#allowedPrograms,
       signal: this.#signal,
     };
-    const session = new AcpSession(id, host, choices);
+    const session = new EditorSession(id, host, choices);
     this.#sessions.set(id, session);
     return session;
   }
@@ -301,7 +301,7 @@ export class AcpAgent {
   }
 
   #state(
-    session: AcpSession,
+    session: EditorSession,
   ): Pick<NewSessionResponse, "modes" | "configOptions"> {
     if (!session.agent.hasExtension) return {};
     const options = this.#options(session);
@@ -328,7 +328,7 @@ interface Opened {
 }
 
 interface Continued {
-  readonly session: AcpSession;
+  readonly session: EditorSession;
   readonly tasks: readonly Task[];
   /** What the user has to know about the session. */
   readonly news: readonly string[];

@@ -58,7 +58,7 @@ interface CommandLine {
  * One ACP session: a context of the server, with the task that its prompts
  * continue.
  */
-export class AcpSession {
+export class EditorSession {
   readonly id: string;
   readonly #host: SessionHost;
   readonly #updates: SessionUpdates;

@@ -16,14 +16,14 @@ import type { Activity, Input, Screen } from "./screen.ts";
 import { shortCount } from "./status-line.ts";
 
 /** What the app draws, as `useSyncExternalStore` takes it. */
-export interface ScreenStore {
+export interface ScreenSource {
   subscribe(listener: () => void): () => void;
   snapshot(): Screen;
 }
 
 /** Properties of `App`. */
 export interface AppProps {
-  readonly store: ScreenStore;
+  readonly store: ScreenSource;
   readonly paint: Paint;
   /**
    * Receives the function that gives the terminal to another program for a

@@ -2,13 +2,13 @@ import type { Writable } from "node:stream";
 import { foldLines, hiddenLines } from "@devtool/internal/visible-text";
 
 /** The size of the terminal. An unknown size sets no limit. */
-export interface Screen {
+export interface ScreenSize {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
 }
 
 /** Returns the size of the terminal, as far as it is known. */
-export function screenSize(out: Writable): Screen {
+export function screenSize(out: Writable): ScreenSize {
   return {
     columns:
       "columns" in out && typeof out.columns === "number"

@@ -1,6 +1,6 @@
 import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import { type ToolCall, ToolCallStatus } from "@devtool/schema";
-import { gutterLines, type Screen } from "./gutter.ts";
+import { gutterLines, type ScreenSize } from "./gutter.ts";
 import { type Look, type Paint, visible } from "./style.ts";
 
 /** Maximum number of lines of a tool's output that are shown. */
@@ -67,8 +67,8 @@ export function outputLines(
 }
 
 /** How much of a question is shown. */
-export interface QuestionView {
-  readonly screen: Screen;
+export interface QuestionLimits {
+  readonly screen: ScreenSize;
   /** Maximum number of lines of the command, diff or text in question. */
   readonly maxLines: number;
 }
@@ -80,7 +80,7 @@ export interface QuestionView {
 export function questionLines(
   call: ToolCall,
   paint: Paint,
-  { screen, maxLines }: QuestionView,
+  { screen, maxLines }: QuestionLimits,
 ): string[] {
   const details = call.confirmationRequest?.details;
   const quoted = (

@@ -27,7 +27,7 @@ import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { assertKept } from "./kept-settings.ts";
-import { assertKnown, assertLabel, assertName } from "./name-limit.ts";
+import { assertKnownValue, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
 import {
   approvalLimitOf,
@@ -121,7 +121,7 @@ export class Exchanges {
     const { clientLabel = "", delivery = MessageDelivery.UNSPECIFIED } =
       request.messageSettings ?? {};
     assertLabel("message_settings.client_label", clientLabel);
-    assertKnown("message_settings.delivery", delivery, MessageDelivery);
+    assertKnownValue("message_settings.delivery", delivery, MessageDelivery);
     const key = JSON.stringify([principal, message.messageId]);
     return this.#starting.run(key, async () => {
       const retry = await this.#findRetry(request, message, principal);

@@ -48,7 +48,7 @@ export function assertNames(field: string, names: readonly string[]): void {
  * Throws `Code.InvalidArgument` for a value of an enum that this server does
  * not know: that of a newer client may be stricter than all others.
  */
-export function assertKnown(
+export function assertKnownValue(
   field: string,
   value: number,
   known: Readonly<Record<number, string>>,

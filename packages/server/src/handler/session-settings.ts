@@ -14,7 +14,7 @@ import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { type DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { keptLimit } from "../task/kept-limit.ts";
-import { assertKnown, assertName, assertNames } from "./name-limit.ts";
+import { assertKnownValue, assertName, assertNames } from "./name-limit.ts";
 import {
   resolveWorkspace,
   type WorkspaceOptions,
@@ -271,7 +271,11 @@ export function changedApprovalMode(
 }
 
 function assertKnownMode({ approvalMode }: SessionSettings): void {
-  assertKnown("session_settings.approval_mode", approvalMode, ApprovalMode);
+  assertKnownValue(
+    "session_settings.approval_mode",
+    approvalMode,
+    ApprovalMode,
+  );
 }
 
 function withApprovalMode(

@@ -9,7 +9,7 @@ import {
 import type { ConversationKey } from "../agent/agent.ts";
 import { turnDirectory } from "../agent/turn-directory.ts";
 import { invalid } from "../errors.ts";
-import { assertKnown } from "./name-limit.ts";
+import { assertKnownValue } from "./name-limit.ts";
 import type { SessionOptions, Settings } from "./session-settings.ts";
 
 /**
@@ -42,7 +42,7 @@ export function assertTurn(
   }
   const { approvalPolicy, sandboxPolicy } = turnSettings;
   const field = "message_settings.turn";
-  assertKnown(`${field}.approval_policy`, approvalPolicy, ApprovalPolicy);
-  assertKnown(`${field}.sandbox_policy`, sandboxPolicy, SandboxPolicy);
+  assertKnownValue(`${field}.approval_policy`, approvalPolicy, ApprovalPolicy);
+  assertKnownValue(`${field}.sandbox_policy`, sandboxPolicy, SandboxPolicy);
   turnDirectory(session, message);
 }

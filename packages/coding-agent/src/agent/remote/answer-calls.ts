@@ -3,7 +3,7 @@ import { canonicalJson } from "@devtool/internal/json";
 import { NoticeSchema } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import type { ModelEvent, ModelToolCall } from "../model.ts";
-import { readArguments } from "./answer-parts.ts";
+import { readCallArguments } from "./answer-parts.ts";
 import { ModelFault } from "./model-fault.ts";
 
 /** The maximum number of calls in an answer. Fewer run in a step. */
@@ -57,7 +57,7 @@ export class AnswerCalls {
       const problem = `the model called a tool whose name has ${name.length} characters: limit is ${MAX_NAME_LENGTH}`;
       throw new ModelFault(problem, Code.ResourceExhausted);
     }
-    const call = { name, args: readArguments(name, args) };
+    const call = { name, args: readCallArguments(name, args) };
     // Some servers give different calls of an answer the same id.
     const key = canonicalJson([id, name, call.args]);
     if (id && this.#keys.has(key)) return;
@@ -109,7 +109,7 @@ const MAX_JOINED_CHARS = 4 * 1024 * 1024;
  * Joins the pieces of calls' arguments and of thoughts, which are kept until
  * they are whole. One for each answer.
  */
-export class PieceJoiner {
+export class BoundedJoiner {
   #chars = 0;
 
   /**

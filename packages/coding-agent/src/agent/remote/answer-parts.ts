@@ -35,7 +35,7 @@ export function readThought(text: string): AgentThought {
  * refused. Throws a `ModelFault` if the arguments are something else or too
  * large.
  */
-export function readArguments(name: string, args: unknown): JsonObject {
+export function readCallArguments(name: string, args: unknown): JsonObject {
   const subject = `the arguments of the model's call ${JSON.stringify(name)}`;
   const remedy = "send the message again";
   const text = typeof args === "string" ? args : JSON.stringify(args ?? null);

@@ -4,7 +4,7 @@ import {
   type GuardOptions,
   misdirectionOf,
   type Refusal,
-  refusalOf,
+  requestRefusal,
 } from "./guard.ts";
 import { refuse } from "./refusal.ts";
 import {
@@ -28,7 +28,7 @@ export interface Dispatch {
 }
 
 /** The refusal of every request that arrives while the server stops. */
-export const STOPPING: Refusal = {
+export const STOPPING_REFUSAL: Refusal = {
   status: 503,
   message: "the server is stopping: try again when it runs",
 };
@@ -58,7 +58,7 @@ export async function answerRequest(
     if (isPreflight(request)) return answerPreflight(request, response);
     const route = routeOf(routes, request);
     const access = route?.access ?? "token";
-    const refusal = await refusalOf(request, access, guard);
+    const refusal = await requestRefusal(request, access, guard);
     if (refusal) return refuse(request, response, refusal);
     if (access === "token") admit(request);
     if (!route) return nothingServed(request, response);

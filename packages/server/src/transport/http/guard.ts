@@ -71,7 +71,7 @@ export function misdirectionOf(
  *
  * Returns why the request is refused; undefined when it is accepted.
  */
-export async function refusalOf(
+export async function requestRefusal(
   request: HttpRequest,
   access: Route["access"],
   { authenticator }: GuardOptions,

@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
+import { answerRequest, type Dispatch, STOPPING_REFUSAL } from "./dispatch.ts";
 import { Drain } from "./drain.ts";
 import { ownAddresses } from "./own-addresses.ts";
 import { refuse } from "./refusal.ts";
@@ -110,7 +110,7 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   ): Promise<void> => {
     server.connections.addRequest({ request, response });
     const dispatch = await served.promise;
-    if (drain.isStopping) return refuse(request, response, STOPPING);
+    if (drain.isStopping) return refuse(request, response, STOPPING_REFUSAL);
     // Not awaited: a promise more would stay as long as a stream.
     void answerRequest(request, response, dispatch);
   };

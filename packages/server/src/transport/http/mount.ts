@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
+import { answerRequest, type Dispatch, STOPPING_REFUSAL } from "./dispatch.ts";
 import { refuse } from "./refusal.ts";
 import { pathOf, type Route, send, withoutPrefix } from "./route.ts";
 
@@ -93,7 +93,7 @@ export class Mount {
       if (this.#open.size === 0) this.#onIdle();
     });
     if (this.#isStopping) {
-      void refuse(request, response, STOPPING);
+      void refuse(request, response, STOPPING_REFUSAL);
     } else if (request.readableDidRead || request.readableEnded) {
       send(response, 500, {
         body: JSON.stringify({ error: "internal error" }),
