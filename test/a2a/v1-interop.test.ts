@@ -9,7 +9,6 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
 import {
-  all,
   BINDINGS,
   dataPart,
   officialClient,
@@ -54,7 +53,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   it("plays Appendix A: streams thoughts and calls, asks for an approval, gets it, runs the call (STREAM-4)", async () => {
     const script =
       "think\nread missing.txt\nwrite made.txt It is here.\nrun cat made.txt\ntext Done.";
-    const asked = await all(
+    const asked = await Array.fromAsync(
       client.sendMessageStream(
         sending(userMessage([textPart(script)])),
         WITH_EXTENSION,
@@ -74,7 +73,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   });
 
   it("answers an approval in plain text when it does not know the extension (CARD-3)", async () => {
-    const asked = await all(
+    const asked = await Array.fromAsync(
       client.sendMessageStream(
         sending(userMessage([textPart("write words.txt Yes.")])),
       ),
@@ -118,23 +117,29 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     expect(taskOf(seen).id).toBe(begun?.id);
     expect(textsOf(seen)).toContain("Late.");
     expect(stateOf(seen)).toBe(TaskState.TASK_STATE_COMPLETED);
-    await expect(all(itsClient.resubscribeTask(place))).rejects.toMatchObject({
+    await expect(
+      Array.fromAsync(itsClient.resubscribeTask(place)),
+    ).rejects.toMatchObject({
       name: "UnsupportedOperationError",
     });
   });
 
   it("continues an ended task in a new one that refers to it; a retry begins no further task (STREAM-5)", async () => {
     const first = taskOf(
-      await all(
+      await Array.fromAsync(
         client.sendMessageStream(sending(userMessage([textPart("text One.")]))),
       ),
     );
     const more = userMessage([textPart("text Two.")], { taskId: first.id });
-    const next = taskOf(await all(client.sendMessageStream(sending(more))));
+    const next = taskOf(
+      await Array.fromAsync(client.sendMessageStream(sending(more))),
+    );
     expect(next.id).not.toBe(first.id);
     expect(next.contextId).toBe(first.contextId);
     expect(next.history[0]?.referenceTaskIds).toEqual([first.id]);
-    const again = taskOf(await all(client.sendMessageStream(sending(more))));
+    const again = taskOf(
+      await Array.fromAsync(client.sendMessageStream(sending(more))),
+    );
     expect(again.id).toBe(next.id);
   });
 
@@ -145,7 +150,9 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     ).rejects.toMatchObject({
       name: "TaskNotFoundError",
     });
-    await expect(all(client.resubscribeTask(nothing))).rejects.toMatchObject({
+    await expect(
+      Array.fromAsync(client.resubscribeTask(nothing)),
+    ).rejects.toMatchObject({
       name: "TaskNotFoundError",
     });
     await expect(client.sendMessage(sending(userMessage([])))).rejects.toThrow(
@@ -162,7 +169,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
 
   it("lists its tasks in pages, each task once", async () => {
     const { contextId } = taskOf(
-      await all(
+      await Array.fromAsync(
         client.sendMessageStream(sending(userMessage([textPart("text 1")]))),
       ),
     );
@@ -209,7 +216,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
       const answers = askingCalls(stream).map((id) =>
         dataPart({ tool_call_id: id, selected_option_id: "proceed_once" }),
       );
-      stream = await all(
+      stream = await Array.fromAsync(
         client.sendMessageStream(
           sending(userMessage(answers, place)),
           WITH_EXTENSION,

@@ -13,11 +13,7 @@ import { type Frame, isObject, RawClient } from "../gemini-cli/raw-client.ts";
 import { call } from "../gemini-cli/scenarios.ts";
 
 const path = `${dirname(realpathSync(process.execPath))}:/usr/bin:/bin`;
-const found = await findSandbox(
-  "auto",
-  { hidden: [], path, machine: process.arch },
-  AbortSignal.timeout(60_000),
-);
+const found = await findSandbox("auto", { path }, AbortSignal.timeout(60_000));
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe("a question says what a yes does, to clients that know nothing of ours (TOOL-2, CARD-3)", () => {

@@ -12,11 +12,7 @@ import { createIssuer, type Issuer } from "../auth/issuer.ts";
 
 const SAVE = "proceed_always_and_save";
 const signal = AbortSignal.timeout(300_000);
-const found = await findSandbox(
-  "auto",
-  { hidden: [], path: "", machine: process.arch },
-  signal,
-);
+const found = await findSandbox("auto", { path: "" }, signal);
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe.skipIf(!found.confines)(

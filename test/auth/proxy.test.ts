@@ -25,7 +25,6 @@ import {
 } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
-  all,
   BINDINGS,
   officialClient,
   sending,
@@ -106,7 +105,7 @@ describe.skipIf(why !== "")(
             { url: site.url, token: site.server.token },
             binding,
           );
-          const answer = await all(
+          const answer = await Array.fromAsync(
             client.sendMessageStream(
               sending(userMessage([textPart("text Hello.")])),
             ),
@@ -177,7 +176,7 @@ describe.skipIf(why !== "")(
         const client = await officialClient(place, binding);
         expect(
           textsOf(
-            await all(
+            await Array.fromAsync(
               client.sendMessageStream(
                 sending(userMessage([textPart("text Hello.")])),
               ),

@@ -53,7 +53,9 @@ describe("A2A 1.0 over gRPC, whose streams are cut", () => {
       crypto.randomUUID(),
       "say 3\nwrite a.txt one\nsay 5\nsay 5",
     );
-    const asked = await collect(streamMessage(asker, { message }, soon()));
+    const asked = await Array.fromAsync(
+      streamMessage(asker, { message }, soon()),
+    );
     const taskId = asked[0]?.taskId ?? "";
     const { task } = await asker.tasks.getTask({ taskId });
     const [call = expect.unreachable()] = pendingToolCalls(
@@ -61,11 +63,13 @@ describe("A2A 1.0 over gRPC, whose streams are cut", () => {
     );
     const parts = [confirmationPart(call, "proceed_once")];
     const answer = { messageId: crypto.randomUUID(), role: Role.USER, parts };
-    const rest = await collect(
+    const rest = await Array.fromAsync(
       streamMessage(answerer, { taskId, message: answer }, soon(), QUICK),
     );
     expect(rest.at(-1)?.state).toBe(TaskState.COMPLETED);
-    const whole = await collect(subscribeTask(asker, { taskId }, soon()));
+    const whole = await Array.fromAsync(
+      subscribeTask(asker, { taskId }, soon()),
+    );
     return [asked, rest, whole].map((events) => events.map(textOf));
   }
 
@@ -114,12 +118,6 @@ function cutting(transport: Transport, cut: number): Transport {
       return { ...response, message };
     },
   };
-}
-
-async function collect(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  const all: TaskEvent[] = [];
-  for await (const event of events) all.push(event);
-  return all;
 }
 
 function textOf({ sequence, payload }: TaskEvent): string {

@@ -119,13 +119,15 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
           crypto.randomUUID(),
           "think 3\nsay 150\nwait 5\nsay 150",
         );
-        const events = await collect(
+        const events = await Array.fromAsync(
           streamMessage(client, { message }, signal, QUICK),
         );
         expect(gapsAndDoubles(events)).toBe(0);
         const taskId = events[0]?.taskId ?? "";
         expect(
-          await collect(subscribeTask(client, { taskId }, signal, QUICK)),
+          await Array.fromAsync(
+            subscribeTask(client, { taskId }, signal, QUICK),
+          ),
         ).toHaveLength(events.length);
       }
       console.info(
@@ -139,7 +141,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       createA2aTransport({ url: server.url, token: server.token }),
     );
     const message = textMessage(crypto.randomUUID(), "say 20");
-    const events = await collect(
+    const events = await Array.fromAsync(
       streamMessage(client, { message }, AbortSignal.timeout(180_000)),
     );
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(4)])).toBe(1);
@@ -152,10 +154,4 @@ function gapsAndDoubles(events: readonly TaskEvent[]): number {
     ({ sequence }, index) =>
       index > 0 && sequence !== (events[index - 1]?.sequence ?? 0n) + 1n,
   ).length;
-}
-
-async function collect(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  const all: TaskEvent[] = [];
-  for await (const event of events) all.push(event);
-  return all;
 }

@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { startCuttingProxy } from "@devtool/conformance/testing";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commonVersion } from "../../scripts/release/manifests.ts";
 import { LEFT_TO_CI } from "../depth.ts";
@@ -280,147 +281,75 @@ describe.skipIf(LEFT_TO_CI !== "")(
         );
       });
 
-      it.skipIf(CHROMIUM === undefined)(
-        "react (skipped without Chromium)",
-        async () => {
-          const directory = join(project.directory, "examples/react");
-          const script = await bundlePage(join(directory, "page.tsx"));
-          await using site = await serveFiles({
-            "/": {
-              type: "text/html",
-              text: await readFile(join(directory, "index.html"), "utf8"),
-            },
-            "/page.js": { type: "text/javascript", text: script },
-          });
-          const workspace = await mkdtemp(join(scratch, "react-"));
-          await using server = await serveCodingAgent({
-            workspace,
-            allowedOrigins: [site.origin],
-          });
-          await using browser = await launch();
-          const page = await browser.newPage();
-          await page.goto(
-            `${site.origin}/#url=${server.url}&token=${server.token}`,
-          );
-          await page.fill(
-            "textarea[name=prompt]",
-            "write react.txt proposed\ntext Written.",
-          );
-          await page.click("text=Send");
-          await page.fill("fieldset textarea", "changed");
-          await page.click("button[value=proceed_once]");
-          await page.waitForSelector("p.text:has-text('Written.')");
-          expect(await readFile(join(workspace, "react.txt"), "utf8")).toBe(
-            "changed",
-          );
+      it.skipIf(CHROMIUM === undefined).each([
+        {
+          name: "react",
+          entry: "page.tsx",
+          prompt: ["textarea[name=prompt]", "proposed"],
+          answer: async (page: Page) => {
+            await page.fill("fieldset textarea", "changed");
+            await page.click("button[value=proceed_once]");
+          },
+          written: ["p.text:has-text('Written.')"],
+          content: "changed",
         },
-      );
-
-      it.skipIf(CHROMIUM === undefined)(
-        "ai-sdk (skipped without Chromium)",
-        async () => {
-          const directory = join(project.directory, "examples/ai-sdk");
-          const script = await bundlePage(join(directory, "page.tsx"));
-          await using site = await serveFiles({
-            "/": {
-              type: "text/html",
-              text: await readFile(join(directory, "index.html"), "utf8"),
-            },
-            "/page.js": { type: "text/javascript", text: script },
-          });
-          const workspace = await mkdtemp(join(scratch, "ai-sdk-"));
-          await using server = await serveCodingAgent({
-            workspace,
-            allowedOrigins: [site.origin],
-          });
-          await using browser = await launch();
-          const page = await browser.newPage();
-          await page.goto(
-            `${site.origin}/#url=${server.url}&token=${server.token}`,
-          );
-          await page.fill(
-            "textarea",
-            "write ai-sdk.txt From a chat\ntext Written.",
-          );
-          await page.click("text=Send");
-          await page.click("text=Allow once");
-          await page.waitForSelector("p.assistant:has-text('Written.')");
-          expect(await readFile(join(workspace, "ai-sdk.txt"), "utf8")).toBe(
-            "From a chat",
-          );
+        {
+          name: "ai-sdk",
+          entry: "page.tsx",
+          prompt: ["textarea", "From a chat"],
+          answer: (page: Page) => page.click("text=Allow once"),
+          written: ["p.assistant:has-text('Written.')"],
+          content: "From a chat",
         },
-      );
-
-      it.skipIf(CHROMIUM === undefined)(
-        "ag-ui (skipped without Chromium)",
-        async () => {
-          const directory = join(project.directory, "examples/ag-ui");
-          const script = await bundlePage(join(directory, "page.tsx"));
-          await using site = await serveFiles({
-            "/": {
-              type: "text/html",
-              text: await readFile(join(directory, "index.html"), "utf8"),
-            },
-            "/page.js": { type: "text/javascript", text: script },
-          });
-          const workspace = await mkdtemp(join(scratch, "ag-ui-"));
-          await using server = await serveCodingAgent({
-            workspace,
-            allowedOrigins: [site.origin],
-          });
-          await using browser = await launch();
-          const page = await browser.newPage();
-          await page.goto(
-            `${site.origin}/#url=${server.url}&token=${server.token}`,
-          );
-          await page.fill(
-            "textarea",
-            "write ag-ui.txt From a thread\ntext Written.",
-          );
-          await page.click("text=Send");
-          await page.click("button:has-text('Allow once')");
-          await page.waitForSelector("p.assistant:has-text('Written.')");
-          expect(await readFile(join(workspace, "ag-ui.txt"), "utf8")).toBe(
-            "From a thread",
-          );
+        {
+          name: "ag-ui",
+          entry: "page.tsx",
+          prompt: ["textarea", "From a thread"],
+          answer: (page: Page) => page.click("button:has-text('Allow once')"),
+          written: ["p.assistant:has-text('Written.')"],
+          content: "From a thread",
         },
-      );
-
-      it.skipIf(CHROMIUM === undefined)(
-        "browser (skipped without Chromium)",
-        async () => {
-          const directory = join(project.directory, "examples/browser");
-          const script = await bundlePage(join(directory, "page.ts"));
-          await using site = await serveFiles({
-            "/": {
-              type: "text/html",
-              text: await readFile(join(directory, "index.html"), "utf8"),
-            },
-            "/page.js": { type: "text/javascript", text: script },
-          });
-          const workspace = await mkdtemp(join(scratch, "browser-"));
-          await using server = await serveCodingAgent({
-            workspace,
-            allowedOrigins: [site.origin],
-          });
-          await using browser = await launch();
-          const page = await browser.newPage();
-          await page.goto(
-            `${site.origin}/#url=${server.url}&token=${server.token}`,
-          );
-          await page.fill(
-            "textarea",
-            "write page.txt From a page\ntext Written.",
-          );
-          await page.click("text=Send");
-          await page.click("button[value=proceed_once]");
-          await page.waitForSelector("li.text:has-text('Written.')");
-          await page.waitForSelector("li.state:has-text('COMPLETED')");
-          expect(await readFile(join(workspace, "page.txt"), "utf8")).toBe(
-            "From a page",
-          );
+        {
+          name: "browser",
+          entry: "page.ts",
+          prompt: ["textarea", "From a page"],
+          answer: (page: Page) => page.click("button[value=proceed_once]"),
+          written: [
+            "li.text:has-text('Written.')",
+            "li.state:has-text('COMPLETED')",
+          ],
+          content: "From a page",
         },
-      );
+      ] as const)("$name (skipped without Chromium)", async (example) => {
+        const { name, entry, prompt, answer, written, content } = example;
+        const directory = join(project.directory, "examples", name);
+        const script = await bundlePage(join(directory, entry));
+        await using site = await serveFiles({
+          "/": {
+            type: "text/html",
+            text: await readFile(join(directory, "index.html"), "utf8"),
+          },
+          "/page.js": { type: "text/javascript", text: script },
+        });
+        const workspace = await mkdtemp(join(scratch, `${name}-`));
+        await using server = await serveCodingAgent({
+          workspace,
+          allowedOrigins: [site.origin],
+        });
+        await using browser = await launch();
+        const page = await browser.newPage();
+        await page.goto(
+          `${site.origin}/#url=${server.url}&token=${server.token}`,
+        );
+        const [field, text] = prompt;
+        await page.fill(field, `write page.txt ${text}\ntext Written.`);
+        await page.click("text=Send");
+        await answer(page);
+        for (const selector of written) await page.waitForSelector(selector);
+        expect(await readFile(join(workspace, "page.txt"), "utf8")).toBe(
+          content,
+        );
+      });
     });
 
     it("share one copy of protobuf and of Connect with an application that has a newer Connect", async () => {

@@ -39,11 +39,7 @@ import { LEFT, processesOf } from "./process-escapes.ts";
 
 const signal = AbortSignal.timeout(240_000);
 const path = `${dirname(realpathSync(process.execPath))}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
-const found = await findSandbox(
-  "auto",
-  { hidden: [], path, machine: process.arch },
-  signal,
-);
+const found = await findSandbox("auto", { path }, signal);
 /** How often the cost of a command is measured. */
 const ROUNDS = roundsOf("DEVTOOL_SANDBOX_ROUNDS", {
   quick: 3,
@@ -59,7 +55,7 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
     ground = await prepareGround();
     sandbox = await findSandbox(
       "bwrap",
-      { hidden: [ground.server.data], path, machine: process.arch },
+      { hidden: [ground.server.data], path },
       signal,
     );
   });

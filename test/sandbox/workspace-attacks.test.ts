@@ -37,7 +37,7 @@ import {
 
 const found = await findSandbox(
   "auto",
-  { hidden: [], path: "", machine: process.arch },
+  { path: "" },
   AbortSignal.timeout(60_000),
 );
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;

@@ -20,11 +20,7 @@ const DIALECTS = variantsOf<Dialect>(
   1,
 );
 const path = `${dirname(realpathSync(process.execPath))}:/usr/bin:/bin`;
-const found = await findSandbox(
-  "auto",
-  { hidden: [], path, machine: process.arch },
-  AbortSignal.timeout(60_000),
-);
+const found = await findSandbox("auto", { path }, AbortSignal.timeout(60_000));
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe.skipIf(!found.confines).each(DIALECTS)(

@@ -1,19 +1,13 @@
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  Model,
-  ModelEvent,
-  ModelRequest,
-} from "@devtool/coding-agent/model";
-import type { FakeModel } from "@devtool/coding-agent/testing/fake-model";
+import type { Model, ModelEvent } from "@devtool/coding-agent/model";
 import {
-  type Message,
-  MessageSchema,
-  Role,
-  ToolCallStatus,
-} from "@devtool/schema";
+  type FakeModel,
+  message,
+  type Parts,
+  requestOf,
+  serveResponse,
+  text,
+} from "@devtool/coding-agent/testing/fake-model";
+import { Role, ToolCallStatus } from "@devtool/schema";
 import {
   afterAll,
   beforeAll,
@@ -31,8 +25,6 @@ import { startFakeAnthropic } from "./testing/fake-anthropic.ts";
 
 const signal = AbortSignal.timeout(300_000);
 const API_KEY = "sk-ant-a-secret-key-of-some-length";
-
-type Parts = NonNullable<MessageInitShape<typeof MessageSchema>["parts"]>;
 
 describe("the Anthropic model", () => {
   let fake: FakeModel;
@@ -58,7 +50,7 @@ describe("the Anthropic model", () => {
     prompt: string,
     options?: AnthropicModelOptions,
   ): Promise<ModelEvent[]> =>
-    collect(
+    Array.fromAsync(
       model(options).generate(
         requestOf([message(Role.USER, [text(prompt)])]),
         signal,
@@ -77,7 +69,7 @@ describe("the Anthropic model", () => {
     const tools = [{ name: "rootany", description: "", parameters }];
     const history = [message(Role.USER, [text("text hi")])];
     const asked = { ...requestOf(history), tools };
-    const events = await collect(model().generate(asked, signal));
+    const events = await Array.fromAsync(model().generate(asked, signal));
     expect(events[0]).toMatchObject({ case: "text", value: "hi" });
     expect(fake.requests()[0]?.body).toMatchObject({
       tools: [
@@ -141,7 +133,7 @@ describe("the Anthropic model", () => {
     );
     const history = [prompt, message(Role.AGENT, parts)];
     expect(
-      await collect(model().generate(requestOf(history), signal)),
+      await Array.fromAsync(model().generate(requestOf(history), signal)),
     ).toContainEqual({ case: "text", value: "then" });
     expect(fake.requests().at(-1)?.signatures).toHaveLength(1);
   });
@@ -153,7 +145,7 @@ describe("the Anthropic model", () => {
       message(Role.USER, [text("text a")]),
     ];
     expect(
-      await collect(model().generate(requestOf(history), signal)),
+      await Array.fromAsync(model().generate(requestOf(history), signal)),
     ).toContainEqual({ case: "text", value: "a" });
     expect(fake.requests().at(-1)?.body).toMatchObject({
       messages: [
@@ -177,7 +169,7 @@ describe("the Anthropic model", () => {
       message(Role.USER, [text("read x\ntext then")]),
       message(Role.AGENT, [{ content: { case: "toolCall", value } }]),
     ];
-    await collect(model().generate(requestOf(history), signal));
+    await Array.fromAsync(model().generate(requestOf(history), signal));
     expect(fake.requests().at(-1)?.body).toMatchObject({
       messages: [
         {},
@@ -234,7 +226,7 @@ describe("the Anthropic model", () => {
     expect(fake.requests().at(-1)?.headers).toMatchObject({
       authorization: `Bearer ${API_KEY}`,
     });
-    await using server = await serve((response) => {
+    await using server = await serveResponse((response) => {
       response.writeHead(401, { "content-type": "application/json" });
       response.end(
         JSON.stringify({
@@ -250,7 +242,7 @@ describe("the Anthropic model", () => {
 
   it("asks again after an error in place of an event", async () => {
     let attempts = 0;
-    await using server = await serve((response) => {
+    await using server = await serveResponse((response) => {
       attempts++;
       response.writeHead(200, { "content-type": "text/event-stream" });
       const error = { type: "overloaded_error", message: "Overloaded" };
@@ -305,7 +297,7 @@ describe("the Anthropic model", () => {
       file("text/plain", "c"),
       file("x/y", "d"),
     ];
-    await collect(
+    await Array.fromAsync(
       model().generate(
         requestOf([message(Role.USER, [text("text a"), ...files])]),
         signal,
@@ -333,54 +325,3 @@ describe("the Anthropic model", () => {
     });
   });
 });
-
-function requestOf(history: readonly Message[]): ModelRequest {
-  const tools = ["read_file", "run_shell_command"].map((name) => {
-    return {
-      name,
-      description: name,
-      parameters: { type: "object", properties: {} },
-    };
-  });
-  return {
-    history,
-    tools,
-    workspacePath: "/w",
-    instructions: async () => "Be brief.",
-    model: "",
-  };
-}
-
-function message(role: Role, parts: Parts): Message {
-  return create(MessageSchema, { role, parts });
-}
-
-function text(value: string): Parts[number] {
-  return { content: { case: "text", value } };
-}
-
-async function collect(
-  events: AsyncIterable<ModelEvent>,
-): Promise<ModelEvent[]> {
-  const all: ModelEvent[] = [];
-  for await (const event of events) all.push(event);
-  return all;
-}
-
-async function serve(
-  respond: (response: ServerResponse) => void,
-): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer(
-    (request, response) =>
-      void request.resume().on("end", () => respond(response)),
-  );
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await once(server.close(), "close");
-    },
-  };
-}

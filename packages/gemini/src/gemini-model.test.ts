@@ -57,7 +57,7 @@ describe("the Gemini model", () => {
     script: string,
     options?: Partial<GeminiModelOptions>,
   ): Promise<ModelEvent[]> =>
-    collect(model(options).generate(request([prompt(script)]), signal));
+    Array.fromAsync(model(options).generate(request([prompt(script)]), signal));
 
   it("streams thoughts, text, citations and usage", async () => {
     const events = await ask("think\ntext hello\ncite https://example.org/a");
@@ -89,7 +89,7 @@ describe("the Gemini model", () => {
       instructions: async () => "Be brief.",
       model: "gemini-other",
     };
-    await collect(model().generate(asked, signal));
+    await Array.fromAsync(model().generate(asked, signal));
     expect(fake.requests()).toMatchObject([
       {
         model: "gemini-other",
@@ -132,7 +132,9 @@ describe("the Gemini model", () => {
     });
     const history = [prompt("read a.txt\nnext\ntext done"), step];
     expect(
-      joinText(await collect(model().generate(request(history), signal))),
+      joinText(
+        await Array.fromAsync(model().generate(request(history), signal)),
+      ),
     ).toBe("done");
     expect(fake.requests().at(-1)?.signatures).toEqual([
       new TextDecoder().decode(call?.signature),
@@ -354,14 +356,6 @@ function prompt(text: string): Message {
     role: Role.USER,
     parts: [{ content: { case: "text", value: text } }],
   });
-}
-
-async function collect(
-  events: AsyncIterable<ModelEvent>,
-): Promise<ModelEvent[]> {
-  const all: ModelEvent[] = [];
-  for await (const event of events) all.push(event);
-  return all;
 }
 
 function toolCalls(events: readonly ModelEvent[]) {

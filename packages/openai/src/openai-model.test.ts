@@ -1,19 +1,13 @@
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type {
-  Model,
-  ModelEvent,
-  ModelRequest,
-} from "@devtool/coding-agent/model";
-import type { FakeModel } from "@devtool/coding-agent/testing/fake-model";
+import type { Model, ModelEvent } from "@devtool/coding-agent/model";
 import {
-  type Message,
-  MessageSchema,
-  Role,
-  ToolCallStatus,
-} from "@devtool/schema";
+  type FakeModel,
+  message,
+  type Parts,
+  requestOf,
+  serveResponse,
+  text,
+} from "@devtool/coding-agent/testing/fake-model";
+import { Role, ToolCallStatus } from "@devtool/schema";
 import {
   afterAll,
   beforeAll,
@@ -28,8 +22,6 @@ import { startFakeOpenAi } from "./testing/fake-openai.ts";
 
 const signal = AbortSignal.timeout(300_000);
 const API_KEY = "sk-a-secret-key-of-some-length";
-
-type Parts = NonNullable<MessageInitShape<typeof MessageSchema>["parts"]>;
 
 describe.each(["responses", "chat-completions"] as const)(
   "the OpenAI model over %s",
@@ -59,7 +51,7 @@ describe.each(["responses", "chat-completions"] as const)(
       prompt: string,
       options?: OpenAiModelOptions,
     ): Promise<ModelEvent[]> =>
-      collect(
+      Array.fromAsync(
         model(options).generate(
           requestOf([message(Role.USER, [text(prompt)])]),
           signal,
@@ -105,7 +97,7 @@ describe.each(["responses", "chat-completions"] as const)(
           call("2", { status: ToolCallStatus.CANCELLED }),
         ]),
       ];
-      const events = await collect(
+      const events = await Array.fromAsync(
         model().generate(requestOf(history), signal),
       );
       expect(events).toContainEqual({ case: "text", value: "then" });
@@ -130,7 +122,7 @@ describe.each(["responses", "chat-completions"] as const)(
       expect(fake.requests().at(-1)?.headers.authorization).toBe(
         `Bearer ${API_KEY}`,
       );
-      await using server = await serve((response) => {
+      await using server = await serveResponse((response) => {
         response.writeHead(401, { "content-type": "application/json" });
         response.end(
           JSON.stringify({
@@ -153,7 +145,7 @@ describe.each(["responses", "chat-completions"] as const)(
         model: "m",
         api,
       });
-      await collect(
+      await Array.fromAsync(
         local.generate(
           requestOf([message(Role.USER, [text("text a")])]),
           signal,
@@ -164,7 +156,7 @@ describe.each(["responses", "chat-completions"] as const)(
     });
 
     it("does not follow a redirect, which would get the key", async () => {
-      await using server = await serve((response) =>
+      await using server = await serveResponse((response) =>
         response.writeHead(307, { location: fake.url }).end(),
       );
       await expect(ask("text a", { baseUrl: server.url })).rejects.toThrow(
@@ -177,7 +169,7 @@ describe.each(["responses", "chat-completions"] as const)(
       ["insufficient_quota", 429, /check the plan/],
       ["context_length_exceeded", 400, /run \/compress/],
     ])("does not ask again after %s", async (code, status, remedy) => {
-      await using server = await serve((response) => {
+      await using server = await serveResponse((response) => {
         response.writeHead(status, { "content-type": "application/json" });
         response.end(JSON.stringify({ error: { message: "no", code } }));
       });
@@ -189,7 +181,7 @@ describe.each(["responses", "chat-completions"] as const)(
 
     it("asks again after an error in place of a piece", async () => {
       let attempts = 0;
-      await using server = await serve((response) => {
+      await using server = await serveResponse((response) => {
         attempts++;
         response.writeHead(200, { "content-type": "text/event-stream" });
         const error = {
@@ -233,7 +225,7 @@ describe.each(["responses", "chat-completions"] as const)(
         ...requestOf([message(Role.USER, [text("call server_tool_a {}")])]),
         tools,
       };
-      const events = await collect(model().generate(request, signal));
+      const events = await Array.fromAsync(model().generate(request, signal));
       expect(events.at(-1)).toMatchObject({
         case: "toolCall",
         value: { name: "server.tool/a" },
@@ -257,7 +249,7 @@ describe.each(["responses", "chat-completions"] as const)(
         file("text/plain", "c"),
         file("x/y", "d"),
       ];
-      await collect(
+      await Array.fromAsync(
         model().generate(
           requestOf([message(Role.USER, [text("text a"), ...files])]),
           signal,
@@ -286,7 +278,9 @@ describe("the OpenAI model", () => {
       model: "m",
     });
     const prompt = message(Role.USER, [text("think\nread x\ntext then")]);
-    const events = await collect(model.generate(requestOf([prompt]), signal));
+    const events = await Array.fromAsync(
+      model.generate(requestOf([prompt]), signal),
+    );
     const call = events.find((event) => event.case === "toolCall")?.value;
     const value = {
       toolCallId: "1",
@@ -299,14 +293,14 @@ describe("the OpenAI model", () => {
     const step = message(Role.AGENT, [
       { content: { case: "toolCall", value }, toolCallDetail },
     ]);
-    await collect(model.generate(requestOf([prompt, step]), signal));
+    await Array.fromAsync(model.generate(requestOf([prompt, step]), signal));
     expect(fake.requests()[1]?.signatures).toHaveLength(1);
     // Another API's signature is left out.
     toolCallDetail.modelSignature = new TextEncoder().encode("from-gemini");
     const foreign = message(Role.AGENT, [
       { content: { case: "toolCall", value }, toolCallDetail },
     ]);
-    await collect(model.generate(requestOf([prompt, foreign]), signal));
+    await Array.fromAsync(model.generate(requestOf([prompt, foreign]), signal));
     expect(fake.requests()[2]?.signatures).toEqual([]);
   });
 
@@ -329,7 +323,7 @@ describe("the OpenAI model", () => {
       finish_reason: string | null = null,
     ): string =>
       `data: ${JSON.stringify({ id: "x", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-    await using server = await serve((response) => {
+    await using server = await serveResponse((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(
         chunk({ tool_calls: [call("1", '{"a":1}')] }) +
@@ -338,7 +332,7 @@ describe("the OpenAI model", () => {
       response.end(`${chunk({}, "tool_calls")}data: [DONE]\n\n`);
     });
     const model = createOpenAiModel({ baseUrl: server.url, model: "m" });
-    const events = await collect(
+    const events = await Array.fromAsync(
       model.generate(requestOf([message(Role.USER, [text("x")])]), signal),
     );
     expect(events).toMatchObject([
@@ -358,7 +352,7 @@ describe("the OpenAI model", () => {
         },
       ],
     };
-    await using server = await serve((response) => {
+    await using server = await serveResponse((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(
         `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: "tool_calls" }] })}\n\n`,
@@ -369,7 +363,7 @@ describe("the OpenAI model", () => {
       model: "m",
       sleep: async () => {},
     });
-    const events = collect(
+    const events = Array.fromAsync(
       model.generate(requestOf([message(Role.USER, [text("x")])]), signal),
     );
     await expect(events).rejects.toThrow(
@@ -377,54 +371,3 @@ describe("the OpenAI model", () => {
     );
   });
 });
-
-function requestOf(history: readonly Message[]): ModelRequest {
-  const tools = ["read_file", "run_shell_command"].map((name) => {
-    return {
-      name,
-      description: name,
-      parameters: { type: "object", properties: {} },
-    };
-  });
-  return {
-    history,
-    tools,
-    workspacePath: "/w",
-    instructions: async () => "Be brief.",
-    model: "",
-  };
-}
-
-function message(role: Role, parts: Parts): Message {
-  return create(MessageSchema, { role, parts });
-}
-
-function text(value: string): Parts[number] {
-  return { content: { case: "text", value } };
-}
-
-async function collect(
-  events: AsyncIterable<ModelEvent>,
-): Promise<ModelEvent[]> {
-  const all: ModelEvent[] = [];
-  for await (const event of events) all.push(event);
-  return all;
-}
-
-async function serve(
-  respond: (response: ServerResponse) => void,
-): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer(
-    (request, response) =>
-      void request.resume().on("end", () => respond(response)),
-  );
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await once(server.close(), "close");
-    },
-  };
-}

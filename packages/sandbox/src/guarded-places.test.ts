@@ -25,11 +25,7 @@ import { startProcess } from "./start-process.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox(
-  "auto",
-  { hidden: [], path: PATH, machine: process.arch },
-  signal,
-);
+const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
 describe.skipIf(!sandbox.confines)(
@@ -151,11 +147,7 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("leaves git its own configuration when the server is killed, and nothing after the next command", async () => {
-      const killed = await findSandbox(
-        "bwrap",
-        { hidden: [], path: PATH, machine: process.arch },
-        signal,
-      );
+      const killed = await findSandbox("bwrap", { path: PATH }, signal);
       const server = spawnServer(
         await confined("touch began; sleep 60", [git], killed),
       );

@@ -25,11 +25,7 @@ import { startProcess } from "./start-process.ts";
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const SHA = "1234567890123456789012345678901234567890";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox(
-  "auto",
-  { hidden: [], path: PATH, machine: process.arch },
-  signal,
-);
+const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
 interface Running {
@@ -85,11 +81,7 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("cannot make one because a command of another server ends", async () => {
-      const other = await findSandbox(
-        "auto",
-        { hidden: [], path: PATH, machine: process.arch },
-        signal,
-      );
+      const other = await findSandbox("auto", { path: PATH }, signal);
       const first = await runUntil("go-first", "true", other);
       const second = await runUntil(
         "go",

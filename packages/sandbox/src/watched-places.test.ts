@@ -19,11 +19,7 @@ import {
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox(
-  "auto",
-  { hidden: [], path: PATH, machine: process.arch },
-  signal,
-);
+const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
 describe.skipIf(!sandbox.confines)(

@@ -102,14 +102,6 @@ export function sending(
 }
 
 /** Returns all elements of a stream. */
-export async function all(
-  stream: AsyncIterable<StreamResponse>,
-): Promise<StreamResponse[]> {
-  const responses: StreamResponse[] = [];
-  for await (const response of stream) responses.push(response);
-  return responses;
-}
-
 /** Returns the task that a stream begins with. */
 export function taskOf(responses: readonly StreamResponse[]): Task {
   const first = responses[0]?.payload;

@@ -16,5 +16,7 @@ export {
   startFakeModel,
 } from "./fake-model.ts";
 export { type FakeError, RequestRefused } from "./http.ts";
+export { message, type Parts, requestOf, text } from "./model-request.ts";
 export { type Content, halves, type Plan, type PlannedCall } from "./plan.ts";
+export { serveResponse } from "./serve-response.ts";
 export type { StreamEncoder } from "./stream-answer.ts";

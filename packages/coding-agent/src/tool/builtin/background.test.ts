@@ -34,7 +34,7 @@ import { runShellCommandTool } from "./run-shell-command.ts";
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const found = await findSandbox(
   "auto",
-  { hidden: [], path: PATH, machine: process.arch },
+  { path: PATH },
   AbortSignal.timeout(60_000),
 );
 const sandboxes = found.confines ? [noSandbox(""), found] : [noSandbox("")];

@@ -22,11 +22,7 @@ import { listDirectoryTool } from "./list-directory.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox(
-  "auto",
-  { hidden: [], path: PATH, machine: process.arch },
-  signal,
-);
+const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
 describe.skipIf(!sandbox.confines)(

@@ -22,11 +22,7 @@ import { runShellCommandTool } from "./run-shell-command.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox(
-  "auto",
-  { hidden: [], path: PATH, machine: process.arch },
-  signal,
-);
+const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 const REFUSAL =
   '.github/hooks" was renamed or replaced while the command was starting';

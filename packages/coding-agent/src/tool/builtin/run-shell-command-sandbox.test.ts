@@ -30,7 +30,7 @@ import { runShellCommandTool, type ShellOptions } from "./run-shell-command.ts";
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const found = await findSandbox(
   "auto",
-  { hidden: [], path: PATH, machine: process.arch },
+  { path: PATH },
   AbortSignal.timeout(60_000),
 );
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
@@ -50,7 +50,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     workspace = new Workspace(root);
     sandbox = await findSandbox(
       "bwrap",
-      { hidden: [hidden], path: PATH, machine: process.arch },
+      { hidden: [hidden], path: PATH },
       signal(),
     );
   });
