@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import {
   NotificationError,
-  type NotificationKeys,
   notificationKeys,
   SeenEvents,
   verifyNotification,
@@ -49,7 +48,7 @@ describe("signed notifications (S8)", () => {
   let directory: string;
   let now = NOW;
   let signing: SigningKeys;
-  let keys: NotificationKeys;
+  let keys: ReturnType<typeof notificationKeys>;
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), "devtool-keys-"));
     now = NOW;
@@ -288,7 +287,7 @@ describe("signed notifications (S8)", () => {
     readonly audience?: string;
     readonly issuer?: string;
     readonly token?: string;
-    readonly list?: NotificationKeys;
+    readonly list?: ReturnType<typeof notificationKeys>;
   }
 
   function verify(

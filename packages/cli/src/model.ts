@@ -3,11 +3,7 @@ import { anthropicOptionsFrom, createAnthropicModel } from "@devtool/anthropic";
 import type { Model } from "@devtool/coding-agent/model";
 import { createGeminiModel, geminiOptionsFrom } from "@devtool/gemini";
 import { defined } from "@devtool/internal/json";
-import {
-  createOpenAiModel,
-  type OpenAiApi,
-  openAiOptionsFrom,
-} from "@devtool/openai";
+import { createOpenAiModel, openAiOptionsFrom } from "@devtool/openai";
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema/operator";
 
 /** The APIs through which models are called. */
@@ -44,7 +40,7 @@ const APIS: readonly ModelApi[] = ["gemini", "openai", "anthropic"];
  */
 interface ModelName {
   readonly api: ModelApi | undefined;
-  readonly openAiApi: OpenAiApi | undefined;
+  readonly openAiApi: Parameters<typeof createOpenAiModel>[0]["api"];
   /** Empty: the default of the API. */
   readonly name: string;
 }

@@ -2,7 +2,6 @@ import { isObject } from "@devtool/internal/json";
 import type {
   PushConfigStore,
   ServerStore,
-  SharedTasks,
   TaskStore,
 } from "@devtool/server/store";
 import { errorMessage } from "./errors.ts";
@@ -32,9 +31,12 @@ const PUSH_CONFIGS: MethodsOf<PushConfigStore> = [
   "delete",
 ];
 
+/** What a store has that servers share. */
+type Shared = NonNullable<ServerStore["shared"]>;
+
 const SHARED: {
-  readonly [Part in Exclude<keyof SharedTasks, "forgetMessage">]: MethodsOf<
-    SharedTasks[Part]
+  readonly [Part in Exclude<keyof Shared, "forgetMessage">]: MethodsOf<
+    Shared[Part]
   >;
 } = {
   leases: ["create", "acquire", "orphaned", "announce", "giveUp"],

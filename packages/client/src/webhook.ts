@@ -6,7 +6,6 @@ export { notificationEvent } from "./webhook/notification-event.ts";
 export { SeenEvents } from "./webhook/seen-events.ts";
 export {
   NotificationError,
-  type NotificationKeys,
   notificationKeys,
   verifyNotification,
 } from "./webhook/verify-notification.ts";

@@ -7,7 +7,6 @@
  * `runJsonSuite` readers and writers of JSON. `createReport` turns the results
  * into a report.
  */
-export type { BindingName, ProtocolVersion } from "./binding/binding.ts";
 export type { CaseResult } from "./play/case-result.ts";
 export type { ProgramStreams } from "./program/program.ts";
 export { createReport } from "./report/create-report.ts";

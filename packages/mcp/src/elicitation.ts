@@ -1,6 +1,7 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Answer, Question } from "@devtool/coding-agent/tool";
 import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { idEnding } from "@devtool/internal/id-ending";
 import {
   isObject,
   listOrEmpty,
@@ -13,7 +14,6 @@ import {
   type ConfirmationOption,
   ConfirmationOptionSchema,
   GenericDetailsSchema,
-  idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";

@@ -4,7 +4,6 @@ export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
 export {
   answerName,
   declineOf,
-  idEnding,
   quotedAbout,
   reachOfAnswer,
 } from "./answer-name.ts";

@@ -49,7 +49,6 @@ export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type {
   ListedTask,
   ServerStore,
-  SharedTasks,
   TaskAppend,
   TaskLabel,
   TaskPage,

@@ -1,4 +1,7 @@
-import type { BindingName, ProtocolVersion } from "@devtool/conformance";
+import type {
+  BindingName,
+  ProtocolVersion,
+} from "@devtool/conformance/testing";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { Sent, Spoil } from "../spoiling-proxy.ts";
 

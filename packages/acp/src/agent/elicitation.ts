@@ -1,6 +1,7 @@
 import type { CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { quoteInexactNumbers } from "@devtool/internal/exact-json";
+import { idEnding } from "@devtool/internal/id-ending";
 import {
   isObject,
   listOrEmpty,
@@ -14,7 +15,6 @@ import {
   ConfirmationOptionSchema,
   ConfirmationRequestSchema,
   GenericDetailsSchema,
-  idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   type Task,

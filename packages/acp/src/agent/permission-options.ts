@@ -3,12 +3,12 @@ import type {
   RequestPermissionOutcome,
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
+import { idEnding } from "@devtool/internal/id-ending";
 import { defined, objectOrEmpty } from "@devtool/internal/json";
 import {
   answerName,
   type ConfirmationOption,
   ConfirmationOptionSchema,
-  idEnding,
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
   OPTION_PROCEED_ONCE,

@@ -1,12 +1,14 @@
 import { readFile } from "node:fs/promises";
 import {
-  type BindingName,
   type CaseResult,
   findSubject,
-  type ProtocolVersion,
   runPushSuite,
   runServerSuite,
 } from "@devtool/conformance";
+import type {
+  BindingName,
+  ProtocolVersion,
+} from "@devtool/conformance/testing";
 import { defined } from "@devtool/internal/json";
 import { findServer, trustIn } from "../connection/connection.ts";
 import type { Io } from "../io.ts";

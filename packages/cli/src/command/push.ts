@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import {
   NotificationError,
-  type NotificationKeys,
   notificationEvent,
   notificationKeys,
   SeenEvents,
@@ -127,7 +126,7 @@ async function fetchKeys(
   options: PushListenOptions,
   io: Io,
   signal: AbortSignal,
-): Promise<NotificationKeys> {
+): Promise<ReturnType<typeof notificationKeys>> {
   const address = await findServer(options, io, signal);
   if (!address) {
     throw new Error(

@@ -1,6 +1,7 @@
 // The names of @devtool/conformance/testing: internals for tests of this
 // repository. Not part of the published package.
 
+export type { BindingName, ProtocolVersion } from "../binding/binding.ts";
 export {
   type CuttingProxy,
   startCuttingProxy,
