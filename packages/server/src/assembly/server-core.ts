@@ -32,7 +32,11 @@ import {
   type ServerLimits,
   type ServerSettings,
 } from "../server-options.ts";
-import type { ServerStore, TaskStore } from "../store/task-store.ts";
+import type {
+  ServerStore,
+  SharedTasks,
+  TaskStore,
+} from "../store/task-store.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
@@ -101,7 +105,7 @@ export async function openCore(
   options: ServerSettings,
   surroundings: Surroundings,
 ): Promise<ServerCore> {
-  const { clock, onError, onNotice } = surroundings;
+  const { onError, onNotice } = surroundings;
   const opened = await openStore(options);
   const { shared } = opened;
   const parts = createParts(agents, options, surroundings, opened);
@@ -127,24 +131,7 @@ export async function openCore(
       onNotice(OTHER_APPROVALS);
     }
     await registry.recover(onError);
-    if (shared) {
-      inbox = new InboxWorker({
-        inbox: shared.inbox,
-        registry,
-        // The takeover looks as often, and reports an outage once.
-        onError: (reason) => isUnavailable(reason) || onError(reason),
-        onPushConfig: async (openTask, id) =>
-          notifications.tasks?.take(openTask, id),
-      });
-      const takeover = new Takeover({
-        registry,
-        shared,
-        clock,
-        onError,
-        onNotice,
-      });
-      void takeover.watch(closing.signal);
-    }
+    if (shared) inbox = joinFleet(parts, shared, surroundings, closing.signal);
   } catch (reason) {
     await dispose();
     throw reason;
@@ -157,6 +144,28 @@ export async function openCore(
     await shared.leases.giveUp();
   };
   return { ...parts, handOver, [Symbol.asyncDispose]: dispose };
+}
+
+/**
+ * Takes the requests that the servers of a shared store leave for this one, and
+ * watches until the signal aborts for tasks of servers that have ended.
+ */
+function joinFleet(
+  { registry, notifications }: ServerParts,
+  shared: SharedTasks,
+  { clock, onError, onNotice }: Surroundings,
+  signal: AbortSignal,
+): InboxWorker {
+  const inbox = new InboxWorker({
+    inbox: shared.inbox,
+    registry,
+    // The takeover looks as often, and reports an outage once.
+    onError: (reason) => isUnavailable(reason) || onError(reason),
+    onPushConfig: async (session, id) => notifications.tasks?.take(session, id),
+  });
+  const takeover = new Takeover({ registry, shared, clock, onError, onNotice });
+  void takeover.watch(signal);
+  return inbox;
 }
 
 const OTHER_APPROVALS =
