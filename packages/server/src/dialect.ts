@@ -3,12 +3,10 @@
 
 export { loadOnce } from "@devtool/internal/load-once";
 export { withFieldNames } from "./errors.ts";
-export { agentKey } from "./handler/addressed-agent.ts";
-export { assertKnown, principalOf, tenantKey } from "./handler/caller.ts";
+export { callKeys, principalOf } from "./handler/caller.ts";
 export {
   eventsUntilRest,
   findTask,
-  newTaskIdKey,
   type RequestHandler,
 } from "./handler/request-handler.ts";
 export {
@@ -21,7 +19,7 @@ export {
 } from "./transport/dialect.ts";
 export { type Frame, streamFrames } from "./transport/http/answer.ts";
 export { assertJson, readBody } from "./transport/http/body.ts";
-export { HttpFailure, statusOf } from "./transport/http/failure.ts";
+export { HttpFailure } from "./transport/http/failure.ts";
 export { oncePerEvent } from "./transport/http/once-per-event.ts";
 export { send } from "./transport/http/route.ts";
 export type { RoutedCall } from "./transport/http/routed-call.ts";

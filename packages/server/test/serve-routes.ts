@@ -49,6 +49,7 @@ export function servicesWith(handler: RequestHandler): DialectServices {
       security: { certificates: false },
     },
     agents: new Map(),
+    assertKnown: () => undefined,
     baseUrl: "http://127.0.0.1",
     maxRequestBytes: 1024,
     heartbeats: new Heartbeats(60_000),

@@ -1,4 +1,5 @@
 import { Code, DevtoolError } from "../errors.ts";
+import { assertKnown } from "../handler/caller.ts";
 import type { SigningKeys } from "../keys/signing-keys.ts";
 import type { StaticSite } from "../static-site.ts";
 import type {
@@ -20,7 +21,13 @@ import type { DescribedAgent } from "./served-agents.ts";
 export interface ServerRoutesOptions
   extends Omit<
     DialectServices,
-    "about" | "agent" | "agents" | "heartbeats" | "served" | "signingKey"
+    | "about"
+    | "agent"
+    | "agents"
+    | "assertKnown"
+    | "heartbeats"
+    | "served"
+    | "signingKey"
   > {
   /** Default: all of this package. */
   readonly dialects?: readonly Dialect[] | undefined;
@@ -131,6 +138,7 @@ function dialectServices(
         { ...own, ...inAllCards },
       ]),
     ),
+    assertKnown,
     signingKey: async () => ({
       ...(await keys.current()),
       jwksUrl: `${baseUrl}${JWKS_PATH}`,

@@ -6,7 +6,8 @@ import {
   type HandlerContext,
 } from "@connectrpc/connect";
 import { Code, DevtoolError } from "../errors.ts";
-import { principalKey } from "./request-handler.ts";
+import { agentKey } from "./addressed-agent.ts";
+import { newTaskIdKey, principalKey } from "./request-handler.ts";
 
 /**
  * A right beyond working with one's own tasks: to approve tool calls, or to
@@ -90,9 +91,19 @@ export const credentialSourceKey: ContextKey<string> = createContextKey("", {
  * The context key of the tenant that a call is made for; empty for none. Each
  * tenant of a caller has tasks of its own.
  */
-export const tenantKey: ContextKey<string> = createContextKey("", {
+const tenantKey: ContextKey<string> = createContextKey("", {
   description: "tenant",
 });
+
+/** The context keys of a call that a dialect may set; all are empty by default. */
+export const callKeys: {
+  /** The agent that the call is addressed to. */
+  readonly agent: ContextKey<string>;
+  /** The tenant that it is made for. */
+  readonly tenant: ContextKey<string>;
+  /** The id of the task that its message creates, if it creates one. */
+  readonly newTaskId: ContextKey<string>;
+} = { agent: agentKey, tenant: tenantKey, newTaskId: newTaskIdKey };
 
 /**
  * Creates the context values of a call with its caller and the caller's rights.

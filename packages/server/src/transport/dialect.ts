@@ -1,4 +1,8 @@
-import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import type {
+  ConnectRouter,
+  HandlerContext,
+  ServiceImpl,
+} from "@connectrpc/connect";
 import type { BrowserAccessService } from "@devtool/schema";
 import type { About, Agent } from "../agent/agent.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
@@ -79,6 +83,9 @@ export interface DialectServices extends StreamEndpoint {
    * when there is one agent.
    */
   readonly agents: ReadonlyMap<string, ServedAgent>;
+
+  /** Throws `Code.Unauthenticated` for a call of an anonymous caller. */
+  readonly assertKnown: (context: HandlerContext) => void;
 
   /** The URL at which clients reach the agent, without a trailing slash. */
   readonly baseUrl: string;

@@ -5,7 +5,7 @@ import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
-import { statusOf } from "../http/failure.ts";
+import { HttpFailure } from "../http/failure.ts";
 
 /** Where errors that are not the client's fault are reported. */
 export interface FailureReport {
@@ -109,6 +109,6 @@ export function restStatusOf(reason: unknown, code: number): number {
  * other error.
  */
 export function httpStatusOf(reason: unknown): number | undefined {
-  const status = statusOf(reason);
+  const { status } = HttpFailure.from(reason);
   return [401, 413, 415].includes(status) ? status : undefined;
 }

@@ -23,7 +23,6 @@ import {
   encodeTask,
   type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
-import { assertKnown } from "../../handler/caller.ts";
 import {
   findTask,
   type RequestHandler,
@@ -145,7 +144,7 @@ async function extendedCard(
   services: DialectServices,
   { context }: MethodCall,
 ): Promise<JsonObject> {
-  assertKnown(context);
+  services.assertKnown(context);
   const request = create(SlashCommandService.method.getAllSlashCommands.input);
   const { commands = [] } = await services.handler.commands.getAllSlashCommands(
     request,

@@ -8,8 +8,7 @@ import {
 } from "@devtool/schema/a2a-v1";
 import type { StreamView } from "@devtool/schema/a2a-v03";
 import { invalid } from "../../errors.ts";
-import { agentKey } from "../../handler/addressed-agent.ts";
-import { tenantKey } from "../../handler/caller.ts";
+import { callKeys } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import {
   type Activation,
@@ -167,7 +166,7 @@ function enterTenant(
     );
   }
   if (agents.size === 0) {
-    values.set(tenantKey, tenant);
+    values.set(callKeys.tenant, tenant);
     return "";
   }
   const [agent = "", ...rest] = tenant.split("/");
@@ -180,8 +179,8 @@ function enterTenant(
       remedy,
     );
   }
-  values.set(agentKey, agent);
-  values.set(tenantKey, rest.join("/"));
+  values.set(callKeys.agent, agent);
+  values.set(callKeys.tenant, rest.join("/"));
   return agent;
 }
 

@@ -3,7 +3,6 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { SlashCommandService } from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { AgentCard as CardV03 } from "@devtool/schema/a2a-v03";
-import { assertKnown } from "../../handler/caller.ts";
 import { commandSkills } from "../a2a/card.ts";
 import type { DialectServices } from "../dialect.ts";
 import { agentCardV1, type Reach } from "./card.ts";
@@ -17,7 +16,7 @@ import { agentCardV1, type Reach } from "./card.ts";
  * @param card the public one in the form of A2A 0.3
  */
 export function extendedCardOf(
-  { handler, a2a }: DialectServices,
+  { handler, a2a, assertKnown }: DialectServices,
   card: CardV03,
   reach: Reach,
 ): (context: HandlerContext) => Promise<AgentCard> {

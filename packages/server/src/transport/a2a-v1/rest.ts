@@ -10,7 +10,7 @@ import { restOperation } from "@devtool/schema/a2a-v03";
 import { type Answer, writeAnswer } from "../a2a/answer.ts";
 import { queryOf, valuesInQuery } from "../a2a/query.ts";
 import { assertJson, readBody } from "../http/body.ts";
-import { HttpFailure, statusOf } from "../http/failure.ts";
+import { HttpFailure } from "../http/failure.ts";
 import { send } from "../http/route.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { runCommand } from "./commands.ts";
@@ -146,7 +146,8 @@ async function answerResource(
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
     const { status, body } = httpError(reason);
-    send(response, statusOf(reason) === 413 ? 413 : status, {
+    const isTooLarge = HttpFailure.from(reason).status === 413;
+    send(response, isTooLarge ? 413 : status, {
       body: JSON.stringify(body),
       "content-type": contentType,
       "www-authenticate": status === 401 ? "Bearer" : undefined,

@@ -1,7 +1,7 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import type { DialectServices } from "../dialect.ts";
 import { assertJson, readBody } from "../http/body.ts";
-import { statusOf } from "../http/failure.ts";
+import { HttpFailure } from "../http/failure.ts";
 import { send } from "../http/route.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import {
@@ -73,8 +73,7 @@ function refuse(
 ): void {
   const { response } = call;
   if (response.destroyed || response.headersSent) return;
-  const status = statusOf(reason);
-  const message = reason instanceof Error ? reason.message : "";
+  const { status, message } = HttpFailure.from(reason);
   if (status === 415) {
     versions.some((version) => version.refuseMediaType(call, message));
     return;
@@ -83,11 +82,9 @@ function refuse(
   // has a status of its own.
   const isTooLarge = status === 413;
   if (!isTooLarge && !(reason instanceof JsonRpcFailure)) throw reason;
-  const code =
+  const error =
     reason instanceof JsonRpcFailure
-      ? reason.code
-      : JsonRpcCode.INVALID_REQUEST;
-  send(response, isTooLarge ? 413 : 200, {
-    body: errorText(id, { code, message }),
-  });
+      ? { code: reason.code, message: reason.message }
+      : { code: JsonRpcCode.INVALID_REQUEST, message };
+  send(response, isTooLarge ? 413 : 200, { body: errorText(id, error) });
 }

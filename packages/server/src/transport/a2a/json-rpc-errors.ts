@@ -8,7 +8,7 @@ import {
   JsonRpcErrorSchema,
 } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
-import { statusOf } from "../http/failure.ts";
+import { HttpFailure } from "../http/failure.ts";
 import { a2aErrorText, a2aFieldName } from "./field-name.ts";
 import { JsonRpcFailure } from "./json-rpc.ts";
 
@@ -53,7 +53,7 @@ export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
   }
   const error = DevtoolError.from(reason);
   const { message, details } = error;
-  if ([413, 415].includes(statusOf(reason))) {
+  if ([413, 415].includes(HttpFailure.from(reason).status)) {
     return jsonRpcError(JsonRpcCode.INVALID_REQUEST, message);
   }
   if (!details) return jsonRpcError(CODES[error.code], message);

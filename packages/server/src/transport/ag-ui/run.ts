@@ -22,8 +22,7 @@ import {
   threadMessagesOf,
 } from "@devtool/schema/ag-ui";
 import { invalid } from "../../errors.ts";
-import { principalOf } from "../../handler/caller.ts";
-import { newTaskIdKey } from "../../handler/request-handler.ts";
+import { callKeys, principalOf } from "../../handler/caller.ts";
 import type { DialectServices } from "../dialect.ts";
 import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";
@@ -94,7 +93,10 @@ async function say(run: RequestedRun): Promise<Said> {
   using _turn = await turns.acquire(principal, input.threadId, context.signal);
   const before = await findThread(handler, input.threadId, context);
   if (before.id !== "") return sayAfter(run, before);
-  context.values.set(newTaskIdKey, firstTaskId(principal, input.threadId));
+  context.values.set(
+    callKeys.newTaskId,
+    firstTaskId(principal, input.threadId),
+  );
   try {
     return await sayAfter(run, before);
   } catch (reason) {
@@ -102,7 +104,7 @@ async function say(run: RequestedRun): Promise<Said> {
     // one was refused for that.
     const begun = await findThread(handler, input.threadId, context);
     if (begun.id === "") throw reason;
-    context.values.set(newTaskIdKey, "");
+    context.values.set(callKeys.newTaskId, "");
     return sayAfter(run, begun);
   }
 }

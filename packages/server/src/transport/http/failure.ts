@@ -28,6 +28,14 @@ export class HttpFailure extends Error {
   ) {
     super(message);
   }
+
+  /** Returns anything that is thrown with its message and its status. */
+  static from(reason: unknown): HttpFailure {
+    if (reason instanceof HttpFailure) return reason;
+    const { message } =
+      reason instanceof WireError ? reason : DevtoolError.from(reason);
+    return new HttpFailure(message, statusOf(reason));
+  }
 }
 
 /**
@@ -42,18 +50,12 @@ export function sendFailure(
   onError: (reason: unknown) => void,
 ): void {
   if (response.destroyed || response.headersSent) return;
-  const status = statusOf(reason);
+  const { status, message: error } = HttpFailure.from(reason);
   if (status >= 500) onError(reason);
-  const { message: error } =
-    reason instanceof HttpFailure || reason instanceof WireError
-      ? reason
-      : DevtoolError.from(reason);
   send(response, status, { body: JSON.stringify({ error }) });
 }
 
-/** Returns the HTTP status of anything that is thrown. */
-export function statusOf(reason: unknown): number {
-  if (reason instanceof HttpFailure) return reason.status;
+function statusOf(reason: unknown): number {
   if (reason instanceof BodyTooLarge) return 413;
   if (reason instanceof UnsupportedMediaType) return 415;
   if (reason instanceof WireError) return 400;
