@@ -49,8 +49,8 @@ await build({
     sourcemap: true,
     sourcemapExcludeSources: true,
     minifyInternalExports: false,
-    // V8 keeps the text of each file that is loaded: without comments, and
-    // with one byte for a character, which ASCII alone is sure to take.
+    // V8 keeps the text of each file that is loaded. Without comments and in
+    // ASCII alone, it takes one byte for a character.
     comments: false,
     minify: {
       compress: false,

@@ -58,7 +58,6 @@ step("generated code is fresh", "diff", [
   join(scratch, generated),
   generated,
 ]);
-step("phrases", "node", ["scripts/phrases.ts"]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
 // Builds do not check types again (`--noCheck`). The schema also runs without
 // Node, so it is checked without Node's types.

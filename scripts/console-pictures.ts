@@ -1,5 +1,5 @@
 /**
- * Takes the pictures of the console in the documentation anew:
+ * Takes the pictures of the console in the documentation again:
  * `npx -y pnpm@12 console-pictures`. With a directory, takes those of all its
  * states into that one, to look at.
  */
@@ -126,7 +126,7 @@ try {
       await using page = await open(browser, scheme, width);
       await picture(page, `list-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/session/${id}`);
-      // Answers count after a moment, and look like it.
+      // Answers are accepted after a moment, and then look enabled.
       await page
         .locator('.options button[aria-disabled="false"]')
         .first()

@@ -28,8 +28,8 @@ const running = spawn(process.execPath, [main, ...process.argv.slice(2)], {
   stdio: "inherit",
   cwd,
 });
-// A terminal sends Ctrl-C to the command as well; this one only has to outlive
-// it.
+// A terminal also sends Ctrl-C to the command: this process waits until the
+// command has ended.
 process.on("SIGINT", () => undefined);
 process.on("SIGTERM", () => running.kill("SIGTERM"));
 const [code] = await once(running, "exit");

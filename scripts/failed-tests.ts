@@ -1,8 +1,8 @@
 /**
- * Prints what the test runner's JSON reports (the arguments) say at the end of
- * a CI run, where the end of a log is all that one sees: each failed test with
- * the first lines of its error, then the number of tests that passed, failed
- * and were skipped.
+ * Prints a summary of the test runner's JSON reports (the arguments) at the end
+ * of a CI run, where only the end of a log is shown: each failed test with the
+ * first lines of its error, then the number of tests that passed, failed and
+ * were skipped.
  */
 import { readFileSync } from "node:fs";
 

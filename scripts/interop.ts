@@ -1,9 +1,9 @@
 /**
- * Installs the official A2A SDKs of other languages for `test/interop/interop.test.ts`:
- * Python's into `test/interop/.venv-*`, programs with Go's into
- * `test/interop/.bin`, those with Rust's and Java's into `target` beside their
- * sources. What has no toolchain here is said and left out; its tests are
- * skipped.
+ * Installs the official A2A SDKs of other languages for
+ * `test/interop/interop.test.ts`: Python's into `test/interop/.venv-*`,
+ * programs with Go's into `test/interop/.bin`, those with Rust's and Java's
+ * into `target` beside their sources. An SDK without its toolchain is reported
+ * and left out; its tests are skipped.
  *
  *     pnpm install:interop [python] [python-acp] [go] [rust] [java]
  */

@@ -1,7 +1,8 @@
 /**
- * Puts what a release offers beside the registry into `release/`: the packed
- * packages, the protos as one file for the generators of other languages, the
- * reference, and the digests of all. Needs a build. `pnpm release:assets`
+ * Puts the assets of a release, which are not in the registry, into `release/`:
+ * the packed packages, the protos as one file for the generators of other
+ * languages, the reference, and the digests of all. Needs a build.
+ * `pnpm release:assets`
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,7 +1,7 @@
 /**
  * Gives all packages the next version, which the changesets decide, and writes
- * it where it stands in words: the changelog, the install lines of pages, and
- * the kit, which reads no files. `pnpm release:version`
+ * it wherever a text has it: the changelog, the install lines of pages, and the
+ * kit, which reads no files. `pnpm release:version`
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,15 +1,15 @@
 import { createServer } from "node:net";
 
 /**
- * Ports below those that systems give to who asks for any: nobody gets one of
- * them by chance.
+ * Ports below those that systems choose themselves, so that no program gets one
+ * of them by chance.
  */
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 
 /**
- * A free port of loopback, for what must know its port before it listens, or
- * listens there again.
+ * A free port of loopback, for a server that must know its port before it
+ * listens, or listens there again.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

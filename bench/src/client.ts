@@ -140,8 +140,8 @@ function post(
       },
     );
     sent.on("error", (reason) => {
-      // The server closed the idle connection in the moment in which it was
-      // used again. Clients send the request again then.
+      // The server closed the idle connection at the moment at which it was
+      // used again. Clients then repeat the request.
       if (
         sent.reusedSocket &&
         "code" in reason &&

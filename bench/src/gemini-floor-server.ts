@@ -1,7 +1,7 @@
 /**
- * What no agent on the Gemini SDK can be faster than: it asks the model through
- * the SDK, answers each call at once with the same words and writes the frames.
- * It runs no tool, keeps nothing on the disk and asks nobody.
+ * The lower bound for agents on the Gemini SDK: it asks the model through the
+ * SDK, answers each call at once with the same words and writes the frames. It
+ * runs no tool, keeps nothing on the disk and asks nobody.
  */
 import { createServer } from "node:http";
 import { type Content, GoogleGenAI, type Part } from "@google/genai";

@@ -6,7 +6,8 @@ import { median } from "./load/row.ts";
 import { type Subject, type SubjectCommand, startSubject } from "./subject.ts";
 
 /**
- * So often a turn, or a stream, is measured once it is warm; the median counts.
+ * The number of turns, or streams, that are measured after the warm-up; the
+ * median counts.
  */
 export const TURNS = 51;
 export const STREAMS = 15;
@@ -154,7 +155,8 @@ export async function measureOutput(
 }
 
 /**
- * Starts a server some times for its start, then drives it through each play.
+ * Starts a server several times to measure its start, then drives it through
+ * each play.
  *
  * The code that the first start compiles is kept for the others, as for a user,
  * and the median leaves that start out.

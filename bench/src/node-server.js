@@ -1,4 +1,7 @@
-/** A server of Node that answers everything with `{}`: what no server on Node can be below. */
+/**
+ * A server of Node that answers everything with `{}`: the lower bound for
+ * servers on Node.
+ */
 import { createServer } from "node:http";
 
 const server = createServer((_request, response) => response.end("{}"));

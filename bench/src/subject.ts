@@ -131,8 +131,8 @@ export function peerProblem(): string | undefined {
 }
 
 /**
- * The Gemini SDK behind a socket, and nothing else: what an agent on it cannot
- * be faster than.
+ * The Gemini SDK behind a socket, and nothing else: the lower bound for an
+ * agent on it.
  */
 export const GEMINI_FLOOR: SubjectCommand = {
   name: "SDK alone",

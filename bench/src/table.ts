@@ -50,7 +50,9 @@ export function writeTable(name: string, table: string): void {
   );
 }
 
-/** A sentence for each table of bench/README.md that the product has outrun. */
+/**
+ * A sentence for each table of bench/README.md that is older than the product.
+ */
 export function staleTables(): readonly string[] {
   const tables = [...readFileSync(README, "utf8").matchAll(TABLES)];
   return tables.flatMap(([, , name = "", table = ""]) => {

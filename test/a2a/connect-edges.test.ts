@@ -81,7 +81,7 @@ describe("Connect", () => {
       { ...compressed(CUT), compression: "gzip" },
     ],
     [
-      "compressed bytes that are none",
+      "bytes that are not compressed",
       { ...compressed(Buffer.from("text")), compression: "gzip" },
     ],
     ["no message", { encoding: "json" }],

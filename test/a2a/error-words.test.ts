@@ -424,7 +424,7 @@ describe("errors (ERR-1)", () => {
 
 describe("the extended card of A2A 0.3", () => {
   it.each(["JSON-RPC", "HTTP+JSON"])(
-    "needs credentials also where strangers are let in, over %s (section 7.10)",
+    "needs credentials even where anonymous callers are accepted, over %s (section 7.10)",
     async (binding) => {
       const agents = {
         test: createTckAgent({ ordinary: "completed", streamingTimeoutMs: 1 }),

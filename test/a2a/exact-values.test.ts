@@ -72,7 +72,7 @@ describe("values of requests", () => {
     );
 
   it.each(INEXACT)(
-    "F15: with the number %s are refused, whose digits would be lost",
+    "F15: with the number %s, whose digits would be lost, are refused",
     async (n) => {
       const wrong = {
         inId: send(message(part("1")), n),
@@ -215,7 +215,7 @@ const wholes = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
 const values = fc.jsonValue().map((value) => JSON.stringify({ value }));
 
 describe("mutants of valid JSON", () => {
-  it("F15, F17: are refused if one number loses digits or one name is twice, and only then", () => {
+  it("F15, F17: are refused if one number loses digits or one name occurs twice, and only then", () => {
     const seed = seedOf();
     fc.assert(
       fc.property(values, wholes, fc.string(), (json, whole, name) => {
@@ -254,7 +254,7 @@ describe("B6: numbers of JSON that others send", () => {
     ]);
   });
 
-  it("are what they were if they are exact, and never make valid what is not", () => {
+  it("keep their values if they are exact, and never make invalid JSON valid", () => {
     const seed = seedOf();
     const any = fc.oneof(values, values.map(spoil), fc.string());
     fc.assert(

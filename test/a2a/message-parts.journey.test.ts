@@ -32,7 +32,8 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 /**
- * Metadata of others: of another extension, of a tracer, and what nobody knows.
+ * Metadata of other parties: of another extension, of a tracer, and an unknown
+ * key.
  */
 const FOREIGN = {
   "https://example.com/ext/v1": { level: 3, tags: ["a", null] },

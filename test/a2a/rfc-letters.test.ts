@@ -29,7 +29,7 @@ describe("the RFC to the letter, for a client of A2A 0.3", () => {
     { command_path: ["help"] },
     { command_path: ["about"] },
     { command_path: ["shell"], args: "echo shown" },
-  ])("N4: shows the output of %j to who subscribes", async (params) => {
+  ])("N4: shows subscribers the output of %j", async (params) => {
     const { result } = await call(server, "command/execute", params);
     expect(result.status).toBe("STARTED");
     const id = result.execution_id;

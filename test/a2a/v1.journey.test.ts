@@ -74,7 +74,7 @@ describe("the agent card", () => {
     expect(await card({}, "?A2A-Version=1.0")).toEqual(v1);
   });
 
-  it("I1: lists only URLs of its own origin to everybody, and gRPC to who has credentials", async () => {
+  it("I1: lists only URLs of its own origin to everybody, and gRPC to callers with credentials", async () => {
     const addresses = (read: { supportedInterfaces: { url: string }[] }) =>
       read.supportedInterfaces.map(({ url }) => url);
     for (const version of ["", "0.3", "1.0"]) {

@@ -128,11 +128,11 @@ describe("an ACP agent that is hostile", () => {
     answers: Readonly<Record<string, unknown>>,
   ])[] = [
     [
-      "a new session with modes that are none",
+      "a new session with invalid modes",
       { "session/new": { sessionId: "s", modes: 5, configOptions: { a: 1 } } },
     ],
     [
-      "a new session with lists of what is none",
+      "a new session with lists of invalid items",
       {
         "session/new": {
           sessionId: "s",
@@ -153,7 +153,7 @@ describe("an ACP agent that is hostile", () => {
     ],
   ];
   it.each(odd)(
-    "hurts no other task when it answers %s",
+    "affects no other task when it answers %s",
     async (_what, answers) => {
       const { acp } = await worldOf({ answers, messages: () => [say("Hi.")] });
       await using _world = acp;
@@ -170,7 +170,7 @@ describe("an ACP agent that is hostile", () => {
     [{ stopReason: "constructor" }, 'with the stop reason "constructor"'],
     [{ stopReason: "END_TURN" }, 'with the stop reason "END_TURN"'],
   ])(
-    "F10: fails its task alone when it ends a turn with %j, which is no end of ACP",
+    "F10: fails its task alone when it ends a turn with %j, which is not a stop reason of ACP",
     async (prompt, how) => {
       const { acp } = await worldOf({
         answers: { "session/prompt": prompt },

@@ -44,7 +44,7 @@ const MUTANTS = roundsOf("DEVTOOL_ACP_AGENT_MUTANTS", {
 /** The number of servers that play at the same time: they mostly wait. */
 const WORLDS = 8;
 
-/** The words of a validator or of JavaScript, which help nobody. */
+/** The words of a validator or of JavaScript, which do not help a user. */
 const DUMP =
   /_errors|Zod|invalid_type|Invalid input|Cannot (read|destructure)|is not (a function|iterable)|undefined(?! of ACP)|\[object Object\]/;
 
@@ -317,7 +317,7 @@ interface Played {
   readonly models: readonly string[];
 }
 
-it(`an odd element of what an ACP agent answers or asks costs only itself, and is told: ${MUTANTS} mutants`, {
+it(`an odd element of what an ACP agent answers or asks affects nothing else, and is reported: ${MUTANTS} mutants`, {
   timeout: 3_600_000,
 }, async () => {
   const random = generator(seedOf());
@@ -449,7 +449,9 @@ interface Odd {
   readonly at: string;
 }
 
-/** Throws where more is lost than the odd element, or nobody is told. */
+/**
+ * Throws where more is lost than the odd element, or the loss is not reported.
+ */
 function check(script: AgentScript, odd: Odd, played: Played): void {
   const { events, task, refused, agents, why } = played;
   const log = events.map((event) => toJson(TaskEventSchema, event));
@@ -483,10 +485,12 @@ function check(script: AgentScript, odd: Odd, played: Played): void {
   }
 }
 
-/** The models that an agent still offers are listed, or left out aloud. */
+/**
+ * The models that an agent still offers are listed, or left out with a notice.
+ */
 function checkModels({ json, part, at }: Odd, played: Played): void {
   const isOpened = part === "session/new" || part === "session/resume";
-  // Another category, which ACP may have one day, is none of ours.
+  // A category that a later version of ACP adds is not known here.
   if (!isOpened || at.endsWith(".category")) return;
   const offered = wordsIn(json).filter((word) => word.endsWith("model"));
   const lost = missingOf(offered, played.models.join(" "));

@@ -280,7 +280,7 @@ describe("a question of an ACP agent", () => {
   });
 
   it.each(["cancel", "proceed_once"])(
-    "is followed by what the user said beside the answer %s",
+    "is followed by the text that the user added to the answer %s",
     async (optionId) => {
       await using acp = await world();
       const asked = await acp.say(`${permit([ONCE, NO])}\nsay after`);

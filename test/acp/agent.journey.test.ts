@@ -264,7 +264,7 @@ describe("an ACP agent that fails", () => {
     });
   }
 
-  it("is not hurt by lines that are no messages, and tells the operator once", async () => {
+  it("ignores lines that are not messages, and tells the operator once", async () => {
     await using acp = await world();
     const { text } = await acp.say(
       'print npm notice\nprint {"jsonrpc":"2.0"}\nprint [1]\nprint {"id":99,"result":{}}\nsay Hi.',

@@ -84,8 +84,8 @@ export class Conversation {
   }
 
   /**
-   * Reads the task of an exchange again, as a client does that has lost its
-   * server.
+   * Reads the task of an exchange again, as a client that has lost its server
+   * does.
    */
   async reload(
     { task, events }: Exchange,

@@ -21,7 +21,7 @@ const MUTANTS = roundsOf("DEVTOOL_ACP_PORT_MUTANTS", {
 });
 /** The number of editors that play at the same time: they mostly wait. */
 const WORLDS = 8;
-/** The words of a validator or of JavaScript, which help nobody. */
+/** The words of a validator or of JavaScript, which do not help a user. */
 const DUMP =
   /_errors|Zod|invalid_type|Invalid input|Cannot (read|destructure)|is not (a function|iterable)|undefined|\[object Object\]/;
 
@@ -191,7 +191,7 @@ class Editor {
   }
 }
 
-it(`an odd element of what an editor sends costs only itself, and is told: ${MUTANTS} mutants`, {
+it(`an odd element of what an editor sends affects nothing else, and is reported: ${MUTANTS} mutants`, {
   timeout: 3_600_000,
 }, async () => {
   const random = generator(seedOf());

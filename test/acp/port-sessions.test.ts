@@ -74,7 +74,7 @@ describe("the sessions of devtool acp", () => {
     expect(problems).toEqual([]);
   });
 
-  it("F0: start the editor's own MCP server after a yes, once for all", async () => {
+  it("F0: start the editor's own MCP server after a yes, which is asked for once", async () => {
     const asked: RequestPermissionRequest[] = [];
     const editor = start({
       onPermission: (question) => {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { startFakeGemini } from "@devtool/gemini/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 
-/** An agent of others, as `pnpm install:peers` installs it. */
+/** A third-party agent, as `pnpm install:peers` installs it. */
 export interface RealAgent {
   /** The name by which `devtool serve --agent` knows it. */
   readonly name: string;
@@ -13,8 +13,8 @@ export interface RealAgent {
   /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
   /**
-   * Whether the deep tier leaves it out, too, where it is missing: it needs
-   * what `install:peers` does not install. Default: false.
+   * Whether the deep tier also leaves it out where it is missing: it needs what
+   * `install:peers` does not install. Default: false.
    */
   readonly isOptional?: boolean;
   /** The programs that are put into PATH: the name and the file. */

@@ -37,7 +37,7 @@ export interface Shown {
   readonly reason: string;
 }
 
-/** A client of A2A 0.3 over JSON-RPC that knows the RFC and nothing of ours. */
+/** A client of A2A 0.3 over JSON-RPC that knows only the RFC. */
 export class RfcClient {
   readonly #place: RfcPlace;
 

@@ -47,7 +47,7 @@ describe.each([
     ).toEqual([]);
   });
 
-  it("is found out when a variant, or a whole choice, is new", () => {
+  it("fails when a variant, or a whole choice, is new", () => {
     expect(missingIn(page, "McpServer", ["http", "sse", "pigeon"])).toEqual([
       "pigeon",
     ]);

@@ -111,7 +111,7 @@ const agent: Agent = {
   }),
 };
 
-describe("what agents of one's own do, in AG-UI", { timeout: LIMIT_MS }, () => {
+describe("own agents, in AG-UI", { timeout: LIMIT_MS }, () => {
   let server: DevtoolServer;
   beforeAll(async () => {
     server = await createServer({

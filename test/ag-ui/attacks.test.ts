@@ -326,7 +326,7 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
         ],
       },
     ],
-  ])("is refused in few words with %s", async (_name, hostile) => {
+  ])("gets a short error for %s", async (_name, hostile) => {
     const threadId = crypto.randomUUID();
     const messages = [
       { id: crypto.randomUUID(), role: "user", content: "text x" },

@@ -98,7 +98,7 @@ describe("a turn of an agent that makes its own calls", () => {
     ]);
   });
 
-  it("takes another message for new work: the same call is made again", async () => {
+  it("treats another message as new work: the same call is made again", async () => {
     const runs: string[] = [];
     await start(publishing(runs));
     const once = await answer(await send("one"), OPTION_PROCEED_ONCE);
@@ -111,7 +111,7 @@ describe("a turn of an agent that makes its own calls", () => {
     expect(runs).toEqual(["one", "one"]);
   });
 
-  it("gives a call that failed as an outcome, and fails itself for what nobody foresaw", async () => {
+  it("returns a failed call as an outcome, and fails on an unexpected error", async () => {
     const outcomes: unknown[] = [];
     await start(async function* (turn, signal) {
       const failing = (reason: Error) => ({

@@ -125,7 +125,7 @@ describe("an agent that is not ours", () => {
     ...more,
   });
 
-  it("says what it is and makes on the card, and answers who takes that", async () => {
+  it("names its media types on the card, and answers clients that accept them", async () => {
     const card: Json = await (
       await fetch(`${server.url}/.well-known/agent-card.json`)
     ).json();
@@ -175,7 +175,7 @@ describe("an agent that is not ours", () => {
     expect(result?.task.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("has its unexpected failures in the server's log, which is where its task says they are", async () => {
+  it("writes unexpected failures to the server's log, to which its task refers", async () => {
     errors.length = 0;
     await rest().call("SendMessage", message("promise and refuse"));
     expect(errors).toEqual([]);
@@ -208,7 +208,7 @@ describe("an agent that is not ours", () => {
     }
   });
 
-  it("is canceled like any other, also while nobody is shown its task", async () => {
+  it("is canceled like any other, even while no client sees its task", async () => {
     const sent = rest().call(
       "SendMessage",
       message("promise and wait", {

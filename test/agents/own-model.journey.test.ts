@@ -47,8 +47,8 @@ const COUNTS = {
   value: { name: "count", args: {} },
 } as const;
 
-describe("a model of somebody else in the coding agent", () => {
-  it("calls a tool of somebody else, which asks, and knows its result from the user's answer", async () => {
+describe("a third-party model in the coding agent", () => {
+  it("calls a third-party tool, which asks, and whose result is made from the user's answer", async () => {
     const model = modelThat(async function* ({ history }) {
       const { message, results } = stepStart(history);
       expect(history.at(-1)?.role).toBe(Role.USER);
@@ -68,7 +68,7 @@ describe("a model of somebody else in the coding agent", () => {
     expect(wordsIn(task)).toBe("counted 1");
   });
 
-  it("is told when it begins again after each answer, and stopped at the step that its operator says", async () => {
+  it("is told when it begins again after each answer, and stopped at the step that its operator sets", async () => {
     const model = modelThat(async function* () {
       yield COUNTS;
     });
@@ -100,7 +100,7 @@ describe("a model of somebody else in the coding agent", () => {
     }
   });
 
-  it("has as many steps as its operator says", async () => {
+  it("has at most as many steps as its operator sets", async () => {
     const model = modelThat(async function* () {
       yield COUNTS;
     });
@@ -112,7 +112,7 @@ describe("a model of somebody else in the coding agent", () => {
     expect(error).toBe("the turn took 2 steps: limit is 2");
   });
 
-  it("sees the built-in tools that its operator picked, and the operator's own in the place of one", async () => {
+  it("sees the built-in tools that its operator picked, and the operator's own in place of one of them", async () => {
     const seen: string[] = [];
     const model = modelThat(async function* ({ tools }) {
       seen.push(

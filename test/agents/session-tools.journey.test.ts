@@ -129,7 +129,7 @@ describe("what a session can use (SESSION-3)", () => {
     );
   });
 
-  it("B1: is what the operator's MCP servers list but for the odd ones, which a notice names once", async () => {
+  it("B1: is what the operator's MCP servers list, without the odd tools, which a notice names once", async () => {
     const good = { name: "good", inputSchema: { type: "object" } };
     const odd = Array.from({ length: 50 }, (_one, at) => ({ name: `t${at}` }));
     const tools = [null, good, ...odd];

@@ -67,7 +67,7 @@ describe("two agents of one server that ask under the same id of a call", () => 
     ["the path of A2A 0.3", "/agents/one/v1/message:send", {}],
     ["the tenant of A2A 1.0", "/one/message:send", { "a2a-version": "1.0" }],
   ])(
-    "get no answer by the address of the other one: %s",
+    "are not answered at the address of the other one: %s",
     async (_address, path, headers) => {
       const content = [{ text: "yes" }];
       const message = {

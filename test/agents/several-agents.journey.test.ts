@@ -67,7 +67,7 @@ describe("a server with several agents", () => {
   });
 
   it.each([["run"], ["exec"]])(
-    "names the agents when there is no such one: %s",
+    "names the agents when the requested one does not exist: %s",
     async (command) => {
       const { code, err } = await runCommand([
         command,

@@ -54,7 +54,7 @@ describe("who answered a question", () => {
       await view.answer(toolCallId, "proceed_once", soon());
       const answerer = { principal: "local", clientLabel: LABEL };
       expect(detailOf(view, toolCallId)?.answerer).toMatchObject(answerer);
-      // From the store, for those who were not there.
+      // From the store, for clients that were not connected.
       const events = await Array.fromAsync(
         subscribeTask(direct, { taskId: view.snapshot().task.id }, soon()),
       );

@@ -364,7 +364,7 @@ function lastQuestion(task: Task): AskedToolCall {
   return pendingToolCalls(task).at(-1) ?? expect.unreachable();
 }
 
-/** Returns a question as clients have it that know no digests. */
+/** Returns a question as clients that know no digests have it. */
 function withoutDigest({
   shownDigest: _,
   ...call

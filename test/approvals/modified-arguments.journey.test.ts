@@ -74,7 +74,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
   };
 
   it.each(variantsOf("clients", Object.entries(clients), 3))(
-    "are put again, and run once they are approved: %s",
+    "are asked about again, and run once they are approved: %s",
     async (_, over) => {
       const view = createTaskView(over(), { clientLabel: LABEL });
       const shown = await ask(view, "run eval echo theirs >theirs.txt");

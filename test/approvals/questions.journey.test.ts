@@ -16,7 +16,7 @@ const path = `${dirname(realpathSync(process.execPath))}:/usr/bin:/bin`;
 const found = await findSandbox("auto", { path }, AbortSignal.timeout(60_000));
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
-describe("a question says what a yes does, to clients that know nothing of ours (TOOL-2, CARD-3)", () => {
+describe("a question says what a yes does, to clients without the extension (TOOL-2, CARD-3)", () => {
   let base: string;
   let workspace: string;
   let server: DevtoolServer;
@@ -32,7 +32,7 @@ describe("a question says what a yes does, to clients that know nothing of ours 
   });
 
   it.skipIf(!found.confines)(
-    `tells a run without the sandbox from the run in it${why}`,
+    `distinguishes a run without the sandbox from a run in it${why}`,
     async () => {
       const outside = realpathSync(
         await mkdtemp(join(homedir(), "devtool-outside-")),

@@ -216,8 +216,8 @@ describe("the audit log of a busy server (S13)", () => {
           records.filter((one) => one !== record),
         ).length === 0,
     );
-    // The answer with the user's own content is told twice: at the answer, and
-    // with what it binds at the start.
+    // The answer with the user's own content is recorded twice: at the answer,
+    // and with what it binds at the start.
     expect(unseen.map(({ taskId }) => taskId)).toEqual([]);
   });
 

@@ -149,7 +149,7 @@ describe("an approval over the wire (S13)", () => {
     expect(await readFile(join(workspace, "approved.txt"), "utf8")).toBe("new");
   });
 
-  it("is not given by who rewrites the digest too: the audit log tells (sabotage of the digest)", async () => {
+  it("is not forged by rewriting the digest too: the audit log shows it (sabotage of the digest)", async () => {
     const other = await digestOf("write approved.txt evil");
     const change = withArguments({
       file_path: "approved.txt",
@@ -165,8 +165,8 @@ describe("an approval over the wire (S13)", () => {
         change,
       );
     });
-    // Who can write the database can have it run; they cannot make the log say
-    // that somebody approved it.
+    // Whoever can write the database can have the call run, but cannot make the
+    // log say that somebody approved it.
     expect(status).toBe("output");
     const { events, records } = await readStore(data);
     expect(

@@ -32,8 +32,8 @@ export function byteFlips(path: string): ByteFlip[] {
 }
 
 /**
- * Changes a copy of the audit log of a file, and tells whether a check of it
- * says so, or the store refuses it.
+ * Changes a copy of the audit log of a file, and returns whether a check
+ * reports it or the store refuses it.
  */
 export async function changedBy(
   path: string,

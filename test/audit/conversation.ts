@@ -19,7 +19,7 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 
-/** Somebody who gives an agent jobs and answers what it asks. */
+/** A user who gives an agent jobs and answers its questions. */
 export class Conversation {
   readonly client: DevtoolClient;
   readonly #signal: AbortSignal;

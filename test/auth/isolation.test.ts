@@ -467,7 +467,7 @@ describe("two principals (S12)", () => {
     expect(other.task?.id).not.toBe(first.task?.id);
   });
 
-  it("are kept from what the other did: not one answer held a word of it, and nothing of it changed", async () => {
+  it("cannot see what the other did: no answer had a word of it, and nothing of it changed", async () => {
     for (const task of tasks) {
       expect(
         (await alices.client.tasks.getTask({ taskId: task.id })).task?.sequence,
@@ -479,7 +479,7 @@ describe("two principals (S12)", () => {
     ).toEqual([]);
   });
 
-  it("fail these checks on a server that takes them for one (sabotage)", async () => {
+  it("fail these checks on a server that treats them as one principal (sabotage)", async () => {
     const transport = bindings.gRPC?.(
       server.url,
       await issuer.tokenFor("alice"),

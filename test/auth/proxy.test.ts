@@ -145,7 +145,7 @@ describe.skipIf(why !== "")(
         }
       });
 
-      it("still refuses what has no token, or a foreign origin", async () => {
+      it("still refuses requests without a token, or of a foreign origin", async () => {
         expect((await fetch(`${site.url}/`, { method: "POST" })).status).toBe(
           401,
         );
@@ -224,7 +224,7 @@ describe.skipIf(why !== "")(
 
     describe.concurrent("while the agent works", () => {
       it.each(PROTOCOLS)(
-        "hands each event on as it comes, over %s",
+        "forwards each event as it comes, over %s",
         async (protocol) => {
           expect(await arrivals(protocol, { patienceMs: 15_000 })).toEqual([
             "one",

@@ -120,7 +120,7 @@ describe("a server that other machines reach (S5)", () => {
     );
   });
 
-  it("does not take a proxy's word for a URL without TLS, or without a URL", async () => {
+  it("does not trust a proxy for a URL without TLS, or without a URL", async () => {
     expect(await refusalOf({ tlsEndedByProxy: true })).toContain(
       "set --public-url (public_url)",
     );
@@ -150,7 +150,7 @@ describe("a server with a public URL", () => {
     "https://agent.example",
     "https://agent.example/",
     "https://agent.example:8443/a/b/",
-  ])("says %s wherever it says where it is", async (publicUrl) => {
+  ])("gives %s wherever it gives its address", async (publicUrl) => {
     await using server = await serveCodingAgent({
       publicUrl,
       a2a: { grpcInCard: true },

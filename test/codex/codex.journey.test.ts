@@ -272,7 +272,7 @@ describe("Codex behind the port", () => {
       ]);
     });
 
-    it("does not take a rule about a command for leave to connect, and takes one that denies it", async () => {
+    it("does not treat a rule that allows a command as permission to connect, and applies one that denies it", async () => {
       const asking = await send("connect make");
       expect(callsIn(asking)[0]?.confirmationRequest?.details).toMatchObject({
         case: "genericDetails",
@@ -401,14 +401,17 @@ describe("Codex behind the port", () => {
     ["reject", "declined\\s*Done."],
     [OPTION_CANCEL, ""],
     [OPTION_PROCEED_ONCE, "Done."],
-  ])("gets what its user said beside the answer %s", async (option, said) => {
-    const asking = await send("ask touch x\nsay Done.");
-    const task = await answer(asking, option, "say because");
-    expect([task.state, wordsIn(task)]).toEqual([
-      TaskState.COMPLETED,
-      expect.stringMatching(`^${said}\\s*because$`),
-    ]);
-  });
+  ])(
+    "gets the text that its user added to the answer %s",
+    async (option, said) => {
+      const asking = await send("ask touch x\nsay Done.");
+      const task = await answer(asking, option, "say because");
+      expect([task.state, wordsIn(task)]).toEqual([
+        TaskState.COMPLETED,
+        expect.stringMatching(`^${said}\\s*because$`),
+      ]);
+    },
+  );
 
   it("lets Codex go on without a call that its user rejects, and stops it when they cancel", async () => {
     const rejected = await answer(
@@ -475,7 +478,7 @@ describe("Codex behind the port", () => {
     expect(description).toContain(`+++ ${join(workspace, "b.txt")}\n`);
   });
 
-  it("asks for permissions, asks questions with choices and in words, and hands on forms of MCP servers", async () => {
+  it("asks for permissions, asks questions with choices and in words, and forwards forms of MCP servers", async () => {
     const permitted = await answer(await send("permit"), OPTION_PROCEED_ONCE);
     expect(JSON.parse(wordsIn(permitted))).toEqual({
       permissions: { network: { enabled: true } },

@@ -99,7 +99,7 @@ interface Play {
 }
 
 describe("what Codex sends", () => {
-  it(`I37: costs only the element that is odd, which is told: ${MUTANTS} mutants`, {
+  it(`I37: loses only the element that is odd, which is reported: ${MUTANTS} mutants`, {
     timeout: 3_600_000,
   }, async () => {
     const seed = seedOf();
@@ -307,7 +307,7 @@ class Player implements AsyncDisposable {
 
 /** Returns what is wrong with a turn in which one element was odd. */
 function problemOf(mutant: Mutant, play: Play): string {
-  // What a policy decides, nobody is asked.
+  // The user is not asked what a policy decides.
   const losses = play.hasPolicy ? [] : [lossProblem];
   return [turnProblem, ...losses, approvalProblem]
     .map((find) => find(mutant, play))
@@ -333,7 +333,7 @@ function turnProblem({ scene, at }: Mutant, play: Play): string {
   return dump === "" ? "" : `shows ${dump}`;
 }
 
-/** Returns what was lost with the odd element, or without a word. */
+/** Returns what was lost beside the odd element, or without a notice. */
 function lossProblem({ original, message, lines }: Mutant, play: Play): string {
   const shown = shownIn(play) + play.decided.join();
   const isTold = /it is left out|cannot be used|gave no reason/.test(shown);
@@ -349,7 +349,7 @@ function lossProblem({ original, message, lines }: Mutant, play: Play): string {
   if (isTold || missing.length === 0) return "";
   const isHeld = marksIn(message).length > 0 && marksIn(shown).length === 0;
   const untold = missing.filter((word) => isHeld || message.includes(word));
-  return untold.length > 0 ? `loses ${untold} without a word` : "";
+  return untold.length > 0 ? `loses ${untold} without a notice` : "";
 }
 
 /** Returns what was approved, but not shown to who approved it. */

@@ -91,7 +91,7 @@ describe("devtool conformance", () => {
     );
   });
 
-  it("fails for what is not known to fail, with the evidence", async () => {
+  it("fails for cases that are not known to fail, with the evidence", async () => {
     const json = join(directory, "failed.json");
     const prompts = join(directory, "unended.json");
     writeFileSync(prompts, JSON.stringify({ ends: "write x.txt x" }));
@@ -121,7 +121,7 @@ describe("devtool conformance", () => {
     ).not.toContain(server.token);
   });
 
-  it("shows as a reading where the server follows the RFC against A2A, which is no failure", async () => {
+  it("shows where the server follows the RFC against A2A, as a reading and not as a failure", async () => {
     const { code, out } = await test("--only", "a2a/ended-task");
     expect(code).toBe(0);
     expect(out).toMatch(
@@ -133,7 +133,7 @@ describe("devtool conformance", () => {
     expect(out).toContain("1 known to fail of 1 cases");
   });
 
-  it("holds the list of known failures to what happens", async () => {
+  it("fails where the list of known failures differs from the results", async () => {
     const known = join(directory, "known.json");
     const list = (...ids: readonly string[]): void =>
       writeFileSync(
@@ -177,7 +177,7 @@ describe("devtool conformance", () => {
     },
   );
 
-  it("says what there is when the card does not list what is asked for", async () => {
+  it("names what the card lists when that is not what is asked for", async () => {
     const { code, out } = await test("--a2a", "0.3", "--binding", "GRPC");
     expect(code).not.toBe(0);
     expect(out).toContain(
@@ -185,7 +185,7 @@ describe("devtool conformance", () => {
     );
   });
 
-  it("skips what no prompt is known for", async () => {
+  it("skips cases for which no prompt is known", async () => {
     const prompts = join(directory, "prompts.json");
     writeFileSync(prompts, JSON.stringify({ says: "text hello" }));
     const { code, out } = await test("--only", "a2a/c", "--prompts", prompts);
@@ -284,7 +284,7 @@ describe("devtool conformance", () => {
     );
   });
 
-  it("holds the known failures of a program to what happens, and takes another list of them", async () => {
+  it("fails where the known failures of a program differ from the results, and takes another list of them", async () => {
     const strict = await run("--program", refusing(GOOD));
     expect(strict.out).toContain(
       `passes   ${GOOD}: is listed as known to fail ("it is strict") and passes`,
@@ -316,7 +316,7 @@ describe("devtool conformance", () => {
     expect(stray.code).toBe(1);
   });
 
-  it("refuses for a program what is about servers", async () => {
+  it("refuses options about servers for a program", async () => {
     const { code, out } = await run("--program", refusing(), "--only", "a2a/");
     expect(code).toBe(2);
     expect(out).toContain(

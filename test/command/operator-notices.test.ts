@@ -14,8 +14,8 @@ const main = fileURLToPath(
 const FORGED =
   "\u001b]0;title\u0007\u009b2J\ndevtool: everything is fine\r\u202e";
 
-describe("what an operator reads of the server", () => {
-  it("has the words of an MCP server on one line, without what would change the terminal", async () => {
+describe("the notices of a server to its operator", () => {
+  it("has the text of an MCP server on one line, without characters that control the terminal", async () => {
     const error = { code: -32000, message: FORGED };
     const mcp = createServer(async (request, response) => {
       const { id } = Object(JSON.parse((await text(request)) || "{}"));

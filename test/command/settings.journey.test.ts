@@ -135,7 +135,7 @@ describe("the settings of a slash command that begins a conversation", () => {
       ]);
     });
 
-    it("do not let it do unasked what the operator has asked about, at first or later", async () => {
+    it("do not let it skip a question that the operator wants, at first or later", async () => {
       const { commands, tasks } = clients[name]?.() ?? unknownClient();
       const command = { commandPath: ["shell"], args: "touch unasked.txt" };
       const run = async (
@@ -195,7 +195,7 @@ describe("the settings of a slash command that begins a conversation", () => {
     expect(existsSync(join(workspace, "unasked.txt"))).toBe(false);
   });
 
-  it("are refused over Gemini CLI's dialect where it cannot say them", async () => {
+  it("are refused over Gemini CLI's dialect where it cannot express them", async () => {
     const transport = createGeminiCliTransport({
       url: server.url,
       token: server.token,

@@ -29,7 +29,7 @@ const RFC = [
 ];
 
 describe.skipIf(!HAS_PYTHON)(
-  "a client that knows the RFC and nothing of ours (skipped without python3)",
+  "a client that knows only the RFC (skipped without python3)",
   () => {
     let workspace: string;
     beforeAll(async () => {

@@ -49,7 +49,7 @@ describe.concurrent("the conformance kit, played against broken servers", {
   timeout: LIMIT_MS,
 }, () => {
   for (const protocolVersion of ["0.3", "1.0"] as const) {
-    it(`finds nothing else wrong when nothing is, over A2A ${protocolVersion}`, async () => {
+    it(`finds no other fault in a correct server, over A2A ${protocolVersion}`, async () => {
       const select = (one: Case): boolean => isDrawn("nothing", one);
       const { red, changes } = await whatFails(
         {},

@@ -254,7 +254,7 @@ describe.concurrent.each(NAMES)(
         expect(failure).toEqual(refusal("VERSION_NOT_SUPPORTED"));
       });
 
-      it("lets extensions be named that it does not know (JSONRPC-SVC-002, HTTP_JSON-SVC-002, GRPC-META-001)", async () => {
+      it("lets requests name extensions that it does not know (JSONRPC-SVC-002, HTTP_JSON-SVC-002, GRPC-META-001)", async () => {
         const headers = {
           "a2a-extensions":
             "https://example.com/ext/v1,https://example.com/ext/v2",
@@ -267,7 +267,7 @@ describe.concurrent.each(NAMES)(
         expect(result.task.status.state).toBe("TASK_STATE_COMPLETED");
       });
 
-      it("gives no answer to who takes none of its media types, and leaves out artifacts that are not taken", async () => {
+      it("gives no answer to a client that accepts none of its media types, and leaves out artifacts that are not accepted", async () => {
         const configuration = { acceptedOutputModes: ["image/png", "audio/*"] };
         const { failure } = await send(
           userMessage("x", "tck-artifact-text"),
@@ -312,7 +312,7 @@ describe.concurrent.each(NAMES)(
         expect(plain.map(kindOf)).toEqual(["task", "WORKING", "COMPLETED"]);
       });
 
-      it("has nothing but the message where that is the answer (CORE-STREAM-002, STREAM-MSG-001)", async () => {
+      it("has only the message where that is the answer (CORE-STREAM-002, STREAM-MSG-001)", async () => {
         expect(
           await all(await stream(userMessage("x", "tck-message-response"))),
         ).toEqual([
@@ -383,7 +383,7 @@ describe.concurrent.each(NAMES)(
         ]);
       });
 
-      it("is refused for a task that has ended, and for one that there is not (STREAM-SUB-003, -004)", async () => {
+      it("is refused for a task that has ended, and for one that does not exist (STREAM-SUB-003, -004)", async () => {
         const { id } = await taskIn("tck-complete-task");
         const failureOf = async (taskId: string) =>
           (await binding().stream("SubscribeToTask", { id: taskId })).failure;
@@ -395,7 +395,7 @@ describe.concurrent.each(NAMES)(
     });
 
     describe("tasks", () => {
-      it("are got with their history and artifacts, as much of it as is asked for (CORE-GET-001, CORE-HIST-001 to -006)", async () => {
+      it("are returned with their artifacts, and with as much of their history as is asked for (CORE-GET-001, CORE-HIST-001 to -006)", async () => {
         const { id } = await taskIn("tck-input-required", {
           parts: [{ text: "first" }],
         });
@@ -419,7 +419,7 @@ describe.concurrent.each(NAMES)(
         expect((await get(id, { historyLength: 1 })).history).toHaveLength(1);
       });
 
-      it("that there are not are said to be missing (CORE-GET-002, CORE-CANCEL-003, GRPC-ERR-001)", async () => {
+      it("that do not exist are reported as missing (CORE-GET-002, CORE-CANCEL-003, GRPC-ERR-001)", async () => {
         const missing = { id: "tck-nonexistent-get-002" };
         expect((await call("GetTask", missing)).failure).toEqual(
           refusal("TASK_NOT_FOUND"),
@@ -551,7 +551,7 @@ describe.concurrent.each(NAMES)(
       });
     });
 
-    it("serves the extended card to all that it lets in (CARD-EXT-001)", async () => {
+    it("serves the extended card to all callers that it admits (CARD-EXT-001)", async () => {
       expect((await call("GetExtendedAgentCard", {})).result.name).toBe(
         "devtool test agent",
       );
@@ -752,7 +752,7 @@ describe("what the kit asks of JSON-RPC and HTTP+JSON alone", () => {
 });
 
 describe("who may call a server for a kit", () => {
-  it("is whoever has the token, and only with --anonymous everybody else", async () => {
+  it("is a holder of the token, and anybody else only with --anonymous", async () => {
     const guarded = await startServing(["--profile", "tck"], {
       ...process.env,
       DEVTOOL_TOKEN: "itk-valid-token",
@@ -778,7 +778,7 @@ describe("who may call a server for a kit", () => {
     }
   });
 
-  it("is not who sends wrong credentials, a web page, or a client of another host, though it is anonymous", async () => {
+  it("is not a sender of wrong credentials, a web page, or a client of another host, even with --anonymous", async () => {
     const statusOf = async (headers: Readonly<Record<string, string>>) =>
       (
         await fetch(`${url}/tasks`, {
@@ -1219,7 +1219,7 @@ describe("docs/test-kits.md", () => {
 });
 
 describe("a server that is not for the kits (sabotage)", () => {
-  it("is seen to do nothing of what they ask for, and to be guarded", async () => {
+  it("does nothing that they ask for, and is guarded", async () => {
     await using server = await serveCodingAgent({ workspace: process.cwd() });
     expect((await fetch(`${server.url}/tasks`)).status).toBe(401);
     const binding = at(

@@ -14,7 +14,9 @@ import { accessOf, clientOf, type ServerAddress } from "./console-page.ts";
 /** Maximum length of an error in characters, whatever the request has. */
 const MAX_ERROR = 1000;
 
-describe("what the console calls, attacked", { timeout: 120_000 }, () => {
+describe("the services that the console calls, under attack", {
+  timeout: 120_000,
+}, () => {
   let workspace: string;
   let issuer: Issuer;
   let server: DevtoolServer;
@@ -179,7 +181,7 @@ describe("what the console calls, attacked", { timeout: 120_000 }, () => {
       "a label of a megabyte",
       { title: "t", clientLabel: "x".repeat(1_000_000) },
     ],
-  ])("refuses %s in few words", async (_name, rename) => {
+  ])("refuses %s with a short error", async (_name, rename) => {
     const reason = await clientOf(alice)
       .tasks.renameTask({ taskId, ...rename })
       .catch((error: unknown) => error);
@@ -187,7 +189,7 @@ describe("what the console calls, attacked", { timeout: 120_000 }, () => {
     expect(String(reason).length).toBeLessThan(MAX_ERROR);
   });
 
-  it("lists no models for callers who are not known, nor of agents that are not served", async () => {
+  it("lists no models for unknown callers, nor of agents that are not served", async () => {
     const nobody = clientOf({ url: server.url, token: "x" });
     await expect(
       nobody.agents.listModels({ agent: "one" }),

@@ -103,7 +103,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(opened.faults()).toEqual([]);
     });
 
-    it("gives a command that does not start back to its session, while another one is shown", async () => {
+    it("returns a command that does not start to its session, while another one is shown", async () => {
       await using browser = await launch();
       await using opened = await openConsole(browser, server);
       const { page } = opened;
@@ -128,7 +128,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => message.inputValue()).toBe("something else");
     });
 
-    it("gives a message that the server refuses back to its session, while another one is shown", async () => {
+    it("returns a message that the server refuses to its session, while another one is shown", async () => {
       await using browser = await launch();
       await using opened = await openConsole(browser, server);
       const { page } = opened;
@@ -185,7 +185,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(opened.faults()).toEqual([]);
     });
 
-    it("says which of the files that are added are no images", async () => {
+    it("says which of the files that are added are not images", async () => {
       await using browser = await launch();
       await using opened = await openConsole(browser, server);
       const { page } = opened;

@@ -281,7 +281,7 @@ describe.skipIf(CHROMIUM === undefined)(
     describe.each(variantsOf("screens", SCREENS, 1))(
       "at $width pixels in $colorScheme",
       ({ width, colorScheme }) => {
-        it("is found without a fault by axe in each state, and is never wider than the screen", async () => {
+        it("has no fault for axe in any state, and is never wider than the screen", async () => {
           await createTaskView(clientOf(server)).send(
             "text In the list.",
             AbortSignal.timeout(30_000),

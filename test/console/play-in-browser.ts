@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import { patternOf, readSections } from "../terminal/transcript.ts";
 
-/** Only ends what hangs. */
+/** Only stops a test that hangs. */
 const LIMIT_MS = 60_000;
 
 /**

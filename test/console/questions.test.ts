@@ -182,7 +182,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => read("long.txt")).toBe("line\n".repeat(200));
     });
 
-    it("C4: keeps its answers in view, which allow nothing before all of it was in view", async () => {
+    it("C4: keeps its answers in view, and lets nothing be allowed before all of it was in view", async () => {
       await using opened = await openConsole(browser, server);
       const { page } = opened;
       await send(page, `write wide.txt ${"line\\n".repeat(200)}`);

@@ -47,7 +47,7 @@ describe.skipIf(CHROMIUM === undefined)(
     const addressOf = (place: string): string =>
       `${server.url}/console/#/${place}`;
 
-    it("calls a session that does not exist no new one, and says so", async () => {
+    it("does not take a session that does not exist for a new one, and says so", async () => {
       await using opened = await open();
       const { page } = opened;
       await page.goto(addressOf("session/nosuch"));

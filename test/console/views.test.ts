@@ -233,7 +233,7 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     );
 
-    it("shows a plan with how far each step is, and not once more as what the agent made", async () => {
+    it("shows a plan with the progress of each step, and not a second time as an artifact", async () => {
       await using opened = await openConsole(browser, server);
       const { page } = opened;
       await send(page, "plan");

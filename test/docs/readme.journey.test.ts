@@ -112,7 +112,7 @@ describe("the READMEs", () => {
     },
   );
 
-  it("serve a project of one's own, with another beside it, and give a job to the directory that one is in", async () => {
+  it("serve a project of your own and another one, and give a job to the current directory", async () => {
     const text = await readFile(join(root, "README.md"), "utf8");
     const block = (name: string): string =>
       new RegExp(
@@ -203,7 +203,7 @@ describe("the READMEs", () => {
   });
 });
 
-/** A terminal that nobody sits at. */
+/** A terminal without a user. */
 function terminal(env: Io["env"]): {
   readonly io: Io;
   says(): string;

@@ -33,7 +33,7 @@ const LANES = 4;
 const found = checkFailpoints(serverFiles());
 
 describe("the failpoints of the server (R3)", () => {
-  it("lie around everything that it persists, emits and spawns", () => {
+  it("surround everything that it persists, emits and spawns", () => {
     const { failpoints, steps, breaches, unused } = found;
     console.info(
       `R3: ${failpoints.length} failpoints around ${steps} calls:\n${failpoints.join("\n")}`,

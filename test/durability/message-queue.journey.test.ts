@@ -140,7 +140,7 @@ describe("a message to a task at work (STREAM-8)", () => {
       }
     });
 
-    it("is waited for by a message that blocks, and acknowledged at once by one that does not", async () => {
+    it("waits for its turn if it blocks, and is acknowledged at once if it does not", async () => {
       const { id: taskId } = await begin();
       const blocking = client.tasks.sendMessage({
         message: textMessage("m2", "two"),

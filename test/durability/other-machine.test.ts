@@ -76,7 +76,7 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))(
       },
     );
 
-    it("lets nobody in there without the token", async () => {
+    it("admits no caller there without the token", async () => {
       await using _server = await serve(
         "--host",
         "0.0.0.0",

@@ -26,7 +26,7 @@ const PART = {
   "1.0": { text: "text hi" },
 };
 
-describe("a message that comes again (STREAM-7)", () => {
+describe("a message that is sent again (STREAM-7)", () => {
   let server: DevtoolServer;
   beforeAll(async () => {
     server = await serveCodingAgent({ workspace: import.meta.dirname });
@@ -41,7 +41,7 @@ describe("a message that comes again (STREAM-7)", () => {
     { method: "SendMessage", version: "1.0", role: "ROLE_USER" },
     { method: "SendStreamingMessage", version: "1.0", role: "ROLE_USER" },
   ] as const)(
-    "is told in the first answer of $method, and only then",
+    "is marked as a replay in the first answer of $method, and only there",
     async ({ method, version, role }) => {
       const message = {
         messageId: crypto.randomUUID(),
@@ -59,7 +59,7 @@ describe("a message that comes again (STREAM-7)", () => {
     },
   );
 
-  it("is told by a field over Connect", async () => {
+  it("is marked by a field over Connect", async () => {
     const client = createClient(
       TaskService,
       createConnectTransport({
@@ -100,7 +100,7 @@ describe("a message that comes again (STREAM-7)", () => {
     ["1.0", "HTTP+JSON"],
     ["1.0", "GRPC"],
   ])(
-    "is told by our client, over A2A %s in %s",
+    "is reported by our client, over A2A %s in %s",
     async (protocolVersion, protocolBinding) => {
       const { url, token } = server;
       const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });

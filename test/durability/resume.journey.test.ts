@@ -22,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../depth.ts";
 
 const DROPS = roundsOf("DEVTOOL_DROPS", { quick: 20, ci: 200, deep: 10_000 });
-/** Only ends what hangs: far more than a cut takes. */
+/** Only stops a test that hangs: far more than a cut takes. */
 const TIMEOUT_MS = 240_000 + DROPS * 500;
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 

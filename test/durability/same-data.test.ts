@@ -49,7 +49,7 @@ describe("processes of the command on one data directory", () => {
     });
   });
 
-  it("leave the server alone that runs, its files and its tasks", async () => {
+  it("do not touch the running server, its files and its tasks", async () => {
     const first = await startServing(place);
     servers.push(first);
     const before = [await kept("server.json"), await kept("token.json")];

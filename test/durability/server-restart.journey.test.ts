@@ -103,7 +103,7 @@ describe("a server that is killed and started again", () => {
     );
   });
 
-  it("has its job back that another process gave it", async () => {
+  it("gets back a job that another process gave it", async () => {
     const { io, says, errs } = piped();
     const code = runProgram(
       [
@@ -216,7 +216,7 @@ describe("a server that is killed and started again", () => {
   }
 });
 
-/** A terminal that nobody sits at, and what was written to it. */
+/** A terminal without a user, and what was written to it. */
 function piped(): {
   readonly io: Io;
   readonly says: (text: string) => Promise<void>;

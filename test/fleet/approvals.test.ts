@@ -197,7 +197,7 @@ describe.skipIf(bin === undefined)(
       );
     });
 
-    it("F-H1: servers that decide alike start without a word about it", async () => {
+    it("F-H1: servers that decide alike start without a warning", async () => {
       const file = join(root, "operator.toml");
       await writeFile(
         file,

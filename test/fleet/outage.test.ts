@@ -27,7 +27,7 @@ const bin = findPostgres();
 const LEASE_MS = 3000;
 
 describe.skipIf(bin === undefined)(
-  `a database that is away for a while${withoutPostgres(bin)}`,
+  `a database that cannot be reached for a while${withoutPostgres(bin)}`,
   () => {
     let database: PostgresServer;
     let root: string;

@@ -113,7 +113,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
       expect(receiver.received).toHaveLength(length);
     });
 
-    it("go on at the server that takes the task over, and are counted by nobody else", async () => {
+    it("go on at the server that takes the task over, and no other server records them", async () => {
       const words = new Gates(2);
       await using one = await start(speaking(words));
       await using other = await start(speaking(new Gates(1)));
@@ -131,8 +131,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
       const [first = 0] = sequencesIn(receiver);
       await database.run(`UPDATE push_${schemas}.replica SET alive_until = clock_timestamp()
       WHERE id = '${one.store.shared.leases.owner}'`);
-      // The other server posts the event again: nobody has counted that it
-      // arrived.
+      // The other server posts the event again: its arrival was not recorded.
       await receiver.reached(2);
       receiver.answerWith((response) => void response.writeHead(204).end());
       held.resolve();

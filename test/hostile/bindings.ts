@@ -190,8 +190,8 @@ function rest(
           ? undefined
           : "no JSON";
       }
-      // A path that was changed can be one of another version or dialect; what
-      // nobody has is answered by the server itself.
+      // A path that was changed can be one of another version or dialect; the
+      // server itself answers unknown paths.
       const json = jsonIn(body.toString());
       return isErrorV03(json) ||
         isErrorV1(json) ||

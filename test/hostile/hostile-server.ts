@@ -28,9 +28,9 @@ export interface HostileServer extends AsyncDisposable {
 }
 
 /**
- * Little room for objects that stay: who holds more and more dies of it. There
- * is room for young ones, so that what 50 requests hold at a time is not taken
- * for what stays.
+ * Little room for long-lived objects: a server that leaks memory runs out of
+ * it. There is room for young ones, so that what 50 requests hold at a time is
+ * not taken for what stays.
  */
 const LITTLE_ROOM = ["--max-old-space-size=256", "--max-semi-space-size=32"];
 

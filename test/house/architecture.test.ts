@@ -274,12 +274,12 @@ describe("the house", () => {
     },
   ];
   for (const { what, file: broken, rule } of breaches) {
-    it(`would not stand ${what}`, () => {
+    it(`rejects ${what}`, () => {
       expect(breachesOf([broken]).map((breach) => breach.rule)).toContain(rule);
     });
   }
 
-  it("is entered by its doors: no file imports those of another package by their paths", () => {
+  it("is imported by its entries: no file imports those of another package by their paths", () => {
     const files = [
       ...codeBelow("test"),
       ...codeBelow("scripts"),
@@ -289,7 +289,7 @@ describe("the house", () => {
     expect(files.flatMap(pathsInto)).toEqual([]);
   });
 
-  it("would not stand a test that imports a file of a package by its path", () => {
+  it("rejects a test that imports a file of a package by its path", () => {
     const text =
       'import { a } from "../packages/server/src/store/task-store.ts";';
     expect(pathsInto({ path: "test/x.test.ts", text })).toEqual([
@@ -309,7 +309,7 @@ describe("the house", () => {
     ).toEqual([]);
   });
 
-  it("would not stand a dialect that imports a name which others do not have", () => {
+  it("rejects a dialect that imports a name which others do not have", () => {
     const dialect = file(
       "transport/a2a-v1/x.ts",
       'import { readBody, secret } from "../http/body.ts";',
@@ -340,7 +340,7 @@ describe("the house", () => {
     expect(countOf(true)).toBeLessThanOrEqual(250);
   });
 
-  it("would not stand two files that import each other", () => {
+  it("rejects two files that import each other", () => {
     const one = file("task/one.ts", 'import { b } from "./two.ts";');
     const two = file("task/two.ts", 'import { a } from "./one.ts";');
     expect(breachesOf([one, two]).map(({ rule }) => rule)).toContain("cycle");

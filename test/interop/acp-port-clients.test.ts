@@ -36,7 +36,7 @@ for (const missing of [NO_ACPX, NO_PYTHON]) {
   if (missing !== undefined) console.info(`skipped: ${missing}`);
 }
 
-describe("ACP clients of others", () => {
+describe("third-party ACP clients", () => {
   let base: string;
   let work: string;
   let data: string;

@@ -265,7 +265,7 @@ describe("the program suite", () => {
       .map(({ id }) => id);
   }
 
-  it("passes a program that does all as it should", async () => {
+  it("passes a correct program", async () => {
     expect(await failuresOf()).toEqual([]);
   });
 

@@ -27,8 +27,8 @@ import { LEFT_TO_CI } from "../depth.ts";
 const EVIDENCE = process.env.DEVTOOL_CONFORMANCE_EVIDENCE;
 
 /**
- * Ourselves only for the evidence: conformance.test.ts plays the same cases
- * against our server.
+ * Our own server only for the evidence: conformance.test.ts plays the same
+ * cases against our server.
  */
 const PLAYED = peers().filter(
   ({ name }) => name !== "devtool" || EVIDENCE !== undefined,

@@ -323,7 +323,7 @@ function chaosServer(fault: string, pidFile: string): McpServer {
 /**
  * Measures the memory of this process. What is held is measured without garbage
  * and without the pages that V8 keeps for later: they come with the first busy
- * rounds, 60 MB of them, and are nobody's growth.
+ * rounds, 60 MB of them, and are not a leak.
  */
 class MemoryMeter {
   readonly #held: number[] = [];

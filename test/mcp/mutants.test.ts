@@ -20,7 +20,7 @@ import {
   toolNamed,
 } from "./servers.ts";
 
-// One odd element costs only itself, at every reader of what an MCP server
+// One odd element affects nothing else, at every reader of what an MCP server
 // sends: its lists, contents, messages, questions, notifications, handshake and
 // HTTP. A round plays this many mutants of a class.
 const MUTANTS = 25;
@@ -1080,7 +1080,7 @@ const PLAYED = ROWS.flatMap((row, at) => {
 });
 
 it.each(PLAYED)(
-  "one odd place costs only itself, over $transport: $name",
+  "one odd value affects nothing else, over $transport: $name",
   async ({ mutants, play, transport, rounds, era = "handshake" }) => {
     const drawn = fc.array(mutants, {
       minLength: MUTANTS,

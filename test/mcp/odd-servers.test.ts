@@ -102,11 +102,11 @@ describe("B1: a list with an odd tool", () => {
       'inputSchema.required is "a"',
     ],
     [
-      "hints that are no hints",
+      "invalid hints",
       { ...GOOD, annotations: { readOnlyHint: "yes" } },
       'annotations.readOnlyHint is "yes"',
     ],
-    ["an item that is none", null, "it is null"],
+    ["an invalid item", null, "it is null"],
     ["a list in place of a tool", [], "it is []"],
   ])(
     "has the others, and names the one with %s",
@@ -163,7 +163,7 @@ describe("B1: a list with an odd tool", () => {
   it.each<[string, object, string]>([
     ["no list", { result: { tools: {} } }, "the list of tools is {}"],
     [
-      "a cursor that is none",
+      "an invalid cursor",
       { result: { tools: [GOOD], nextCursor: 5 } },
       "nextCursor is 5",
     ],
@@ -173,7 +173,7 @@ describe("B1: a list with an odd tool", () => {
       "its tools cannot be listed: no",
     ],
     [
-      "an error that is none",
+      "an invalid error",
       { error: "plain" },
       'invalid answer: its error is "plain"',
     ],
@@ -354,7 +354,7 @@ describe("F8: a result with content that is not valid", () => {
       "[image: data is missing]\nx",
     ],
     [
-      "text that is none",
+      "invalid text",
       [{ type: "text", text: 5 }, "plain"],
       "[text: text is 5: expected string]\nplain",
     ],
@@ -365,11 +365,7 @@ describe("F8: a result with content that is not valid", () => {
     ],
     ["text in place of a list", "plain", "plain"],
     ["a block in place of a list", { type: "text", text: "one" }, "one"],
-    [
-      "items that are none",
-      [null, 5, { type: "text", text: "x" }],
-      "[null]\n[5]\nx",
-    ],
+    ["invalid items", [null, 5, { type: "text", text: "x" }], "[null]\n[5]\nx"],
     ["null", null, ""],
     [
       "K7: text in blocks of other types and of none",
@@ -632,7 +628,7 @@ describe("F10: a malformed reply", () => {
       "invalid answer: its result is []",
     ],
     [
-      "JSON that is none",
+      "invalid JSON",
       { raw: '{"jsonrpc":"2.0","id":ID,"result":{"content":[NaN]}}' },
       "invalid answer: it is not JSON",
     ],

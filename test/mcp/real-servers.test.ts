@@ -445,7 +445,7 @@ describe.each([
     await Promise.all(both);
   });
 
-  it("that goes away during a call fails it in words", async () => {
+  it("that disconnects during a call fails it with a message", async () => {
     await using servers = serversOf([settings]).servers;
     const tool = toolNamed(
       await servers.tools(signal),

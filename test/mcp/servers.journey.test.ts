@@ -124,7 +124,7 @@ describe("a tool that its server changes (rug pull)", () => {
 });
 
 describe("a server that crashes", () => {
-  it("is started again when it is needed, ever later, and after five times not before a refresh", async () => {
+  it("is started again on demand, each time later, and after five times only by a refresh", async () => {
     const clock = { nowMs: 0 };
     const { servers, notices } = serversOf([chaos("crash"), chaos("none")], {
       now: () => clock.nowMs,
@@ -173,7 +173,7 @@ describe("a server that crashes", () => {
     ]);
   });
 
-  it("is forgiven what lies more than three minutes back", async () => {
+  it("is forgiven failures of more than three minutes ago", async () => {
     const clock = { nowMs: 0 };
     await using servers = serversOf([chaos("crash")], {
       now: () => clock.nowMs,
@@ -298,7 +298,7 @@ describe("a server that is not there", () => {
     ]);
   });
 
-  it("gets a second life when it died of a question that it did not know", async () => {
+  it("is started again when it crashed on a question that it did not know", async () => {
     const program = `process.stdin.once("data", (data) => String(data).includes("initialize")
       ? import(${JSON.stringify(CHAOS)}).then(() => process.stdin.emit("data", data)) : process.exit(1))`;
     await using servers = serversOf([
@@ -337,7 +337,7 @@ describe("a server that is not there", () => {
 });
 
 describe("servers that are ended", () => {
-  it("leave no process, even when they do not want to go", async () => {
+  it("leave no process, even when they ignore signals", async () => {
     const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-"));
     const pids = join(directory, "pids");
     {
@@ -376,7 +376,7 @@ describe("settings that cannot be used", () => {
       error: '"a" has no command',
     },
     {
-      what: "an address that is none of the web",
+      what: "an address that is not of the web",
       servers: [
         server("a", { case: "http", value: { url: "file:///etc/passwd" } }),
       ],

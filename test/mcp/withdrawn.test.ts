@@ -5,7 +5,7 @@ import { nodeServer, serversOf, toolNamed } from "./servers.ts";
 
 const PROGRAM = fileURLToPath(new URL("hesitant-server.ts", import.meta.url));
 
-describe("a question of an MCP server that nobody needs to answer", () => {
+describe("a question of an MCP server that no longer needs an answer", () => {
   it.each([
     ["the server withdraws it", "regret", false],
     ["the server ends its call without the answer", "forget", true],

@@ -104,7 +104,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await world.stop();
     }, 120_000);
 
-    it("are posted to those who are well within two seconds, beside one that is dead and one that drips", async () => {
+    it("are posted within two seconds to endpoints that work, beside one that is dead and one that drips", async () => {
       const world = new World(join(directory, "tasks.db"));
       await world.start();
       await world.setUp();

@@ -224,7 +224,7 @@ describe("a model that deceives, over OpenAI's Responses API", () => {
       },
     ],
     [
-      "reasoning that is none",
+      "invalid reasoning",
       { type: "reasoning", encrypted_content: { a: 1 }, summary: null },
     ],
   ])(
@@ -258,7 +258,7 @@ describe("a model that deceives, over OpenAI's Responses API", () => {
       `{"file_path":"a.txt","x":${"[".repeat(3000)}${"]".repeat(3000)}}`,
     ],
     ["many values", `{"file_path":"a.txt","x":[${"0,".repeat(200_000)}0]}`],
-  ])("hides its task from nobody by arguments with %s", async (_, text) => {
+  ])("cannot hide its task by arguments with %s", async (_, text) => {
     const item = {
       type: "function_call",
       call_id: "c",

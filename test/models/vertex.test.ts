@@ -167,7 +167,7 @@ describe.skipIf(!openssl)(
       ).not.toContain("my-key");
     });
 
-    describe("with credentials that are no good", () => {
+    describe("with invalid credentials", () => {
       const withKey = (file: string): Record<string, string> => ({
         GOOGLE_APPLICATION_CREDENTIALS: file,
         GOOGLE_CLOUD_PROJECT: "p",
@@ -213,7 +213,7 @@ describe.skipIf(!openssl)(
           "",
         ],
       ];
-      it.each(variantsOf("credentials that are no good", badFiles, 1))(
+      it.each(variantsOf("invalid credentials", badFiles, 1))(
         "fails the turn when the file is %s",
         async (_kind, text, problem) => {
           const file = join(directory, "bad.json");

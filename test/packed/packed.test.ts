@@ -74,7 +74,7 @@ for (const transport of [createConnectTransport(connect), createA2aTransport({ u
 `;
 
 describe.skipIf(LEFT_TO_CI !== "")(
-  `the packed packages in a project of somebody else${LEFT_TO_CI}`,
+  `the packed packages in another project${LEFT_TO_CI}`,
   () => {
     const nodes = new Map<string, FoundNode>([
       [process.versions.node, { program: process.execPath }],

@@ -10,8 +10,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 
 /**
- * A project of somebody else, with the packed packages in it and a home
- * directory that is empty.
+ * Another project, with the packed packages in it and a home directory that is
+ * empty.
  */
 export class PackedProject implements AsyncDisposable {
   readonly directory: string;

@@ -23,7 +23,7 @@ async function* execute() {
 `;
 
 describe.skipIf(LEFT_TO_CI !== "")(
-  `a store of somebody else, beside the packed command${LEFT_TO_CI}`,
+  `a third-party store, beside the packed command${LEFT_TO_CI}`,
   () => {
     let project: PackedProject;
     beforeAll(async () => {

@@ -157,7 +157,7 @@ describe("a discovery file whose server is not the one that listens there", () =
     }
   });
 
-  it("is told by the conformance kit and the doctor too, which send no token", async () => {
+  it("is reported by the conformance kit and the doctor too, which send no token", async () => {
     const foreign = await listening(
       (_request, response) => void response.writeHead(404).end(),
     );
@@ -261,7 +261,7 @@ describe("a discovery file whose server is not the one that listens there", () =
     expect(ending.requests.length).toBe(1);
   });
 
-  it("asks an agent that --url and --token name for no proof", async () => {
+  it("asks for no proof of an agent that --url and --token name", async () => {
     const agent = await listening(
       (_request, response) => void response.writeHead(404).end(),
     );

@@ -513,7 +513,7 @@ describe.skipIf(!found.confines)(
       ).toHaveLength(1);
     });
 
-    it("gives what nobody was asked about no grant of the task", async () => {
+    it("gives a command that nobody was asked about no grant of the task", async () => {
       await using victim = new Victim();
       const git = (...args: readonly string[]): Buffer =>
         execFileSync("git", ["-C", victim.workspace, ...args]);

@@ -22,7 +22,7 @@ const chaos = nodeServer("chaos", [
 ]);
 
 describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
-  it("asks its user while a tool runs, and gets the text beside the answer", async () => {
+  it("asks its user while a tool runs, and gets the text that was added to the answer", async () => {
     await using ground = await Ground.prepare();
     await using server = await ground.serve({
       mcp: createMcp({ servers: [doorman] }),

@@ -115,7 +115,7 @@ describe.each(DIALECTS)("over %s, with Gemini", (dialect) => {
     ]);
   });
 
-  it("files are read side by side, and nobody is asked", async () => {
+  it("files are read side by side, without a question", async () => {
     await using ground = await Ground.prepare({
       "a.txt": "A\n",
       "b.txt": "B\n",

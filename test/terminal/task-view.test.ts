@@ -288,7 +288,7 @@ describe("a view of a task", () => {
     expect(view.snapshot().task.contextId).toBe(contextId);
   });
 
-  it("tells a sender what is wrong with a message, and shows the message no longer", async () => {
+  it("tells a sender what is wrong with a message, and no longer shows the message", async () => {
     const view = createTaskView(client);
     await expect(
       view.send({ message: { parts: [] } }, soon()),

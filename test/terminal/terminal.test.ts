@@ -133,7 +133,7 @@ describe.skipIf(!HAS_TMUX)(
       expect(screen.match(/^> text line/gm)).toHaveLength(1);
     });
 
-    it("takes no paste for an approval", async () => {
+    it("does not take a paste for an approval", async () => {
       await startChat();
       await terminal.type("write pasted.txt pasted", "Enter");
       await terminal.shows(/^choose >$/m);

@@ -1,12 +1,12 @@
 /**
- * Prints the processor time of a durable append through a session and the store
- * on SQLite, in microseconds. Whose they are says `packages-of.ts`.
+ * Prints the processor time of a durable append through an open task and the
+ * store on SQLite, in microseconds. `packages-of.ts` decides whose code it is.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SqliteTaskStore } from "@devtool/server/store";
-import { appendsOf, beginSession } from "../load/session-appends.ts";
+import { appendsOf, beginTask } from "../load/task-appends.ts";
 
 const WARM = 200;
 const COUNTED = 600;
@@ -14,10 +14,10 @@ const COUNTED = 600;
 const directory = mkdtempSync(join(tmpdir(), "devtool-appends-"));
 try {
   await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-  await using session = await beginSession(store);
+  await using openTask = await beginTask(store);
   const append = async (pairs: number): Promise<void> => {
     for (let pair = 0; pair < pairs; pair++) {
-      for (const run of appendsOf(session)) await run();
+      for (const run of appendsOf(openTask)) await run();
     }
   };
   await append(WARM);

@@ -16,8 +16,8 @@ export interface Base extends Disposable {
 export class BaseError extends Error {}
 
 /**
- * Builds a commit in a worktree of its own, which goes with it. A directory is
- * a repository that is built already, and stays.
+ * Builds a commit in a worktree of its own, which is removed with it. A
+ * directory is a repository that is already built, and is kept.
  *
  * @throws BaseError when the commit is not in this clone, or does not build
  */

@@ -88,7 +88,7 @@ interface Player {
 
 /**
  * Measures every row once, with new servers. The side that begins changes from
- * round to round: what the machine does meanwhile befalls both.
+ * round to round: other load of the machine then affects both.
  */
 export async function playRound(
   { all }: Sides,

@@ -1,6 +1,6 @@
 /**
- * R17: durable appends of one event a second, through sessions and the store on
- * SQLite: one task, and 200 side by side; beside SQLite alone.
+ * R17: durable appends of one event a second, through open tasks and the store
+ * on SQLite: one task, and 200 side by side; beside SQLite alone.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { SqliteTaskStore } from "@devtool/server/store";
 import type { TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
 import { busy, sabotageNamed } from "./sabotage.ts";
-import { appendsOf, beginSession } from "./session-appends.ts";
+import { appendsOf, beginTask } from "./task-appends.ts";
 
 const SECONDS = 1;
 /**
@@ -73,7 +73,7 @@ const directory = mkdtempSync(join(tmpdir(), "devtool-appends-"));
     value: allCpuOf(one) / allCpuOf(bare),
     target: { atMost: 4 },
   });
-  // Long enough that beginning and ending 200 sessions counts for little.
+  // Long enough that beginning and ending 200 tasks counts for little.
   const many = await measure(() => appendToTasks(store, 200, 5));
   printRow({
     name: "R17.200-tasks.appends-per-second",
@@ -122,8 +122,8 @@ async function measure(
 }
 
 /**
- * Lets each of some tasks, whose agents are at work, take and withdraw one
- * message after the other, each once the last is durable.
+ * Has each of several tasks, whose agents are at work, take and withdraw
+ * messages one after the other, each once the last is durable.
  */
 async function appendToTasks(
   store: TaskStore,
@@ -139,9 +139,9 @@ async function appendToTasks(
   };
   await Promise.all(
     Array.from({ length: tasks }, async () => {
-      await using session = await beginSession(store);
+      await using openTask = await beginTask(store);
       while (performance.now() < end) {
-        for (const append of appendsOf(session)) await timed(append);
+        for (const append of appendsOf(openTask)) await timed(append);
       }
     }),
   );

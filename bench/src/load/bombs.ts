@@ -1,6 +1,6 @@
 /**
  * S3: how long a bomb takes until it is refused, and what another client waits
- * meanwhile. Their memory is a test.
+ * meanwhile. A test measures their memory.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { documentBombs } from "../../../test/hostile/bombs/documents.ts";
@@ -44,7 +44,7 @@ printRow({
   value: slowest.ms,
   target: { atMost: 50 },
 });
-// Of the thread: what other processes take of the processors is not in it.
+// The time of the thread, without that of other processes.
 printRow({ name: "S3.longest-stop-ms", value: stopMs, target: { atMost: 50 } });
 printRow({
   name: "S3.healthy-p99-ms",

@@ -67,8 +67,8 @@ export class Churn {
   }
 
   /**
-   * Streams over a connection of its own, and hands its first piece to who may
-   * end it there.
+   * Streams over a connection of its own, and passes its first piece to a
+   * function that may end it there.
    */
   #ownConnection(
     onFirst: (answer: { destroy(): void }) => void,

@@ -27,8 +27,8 @@ export function wallTime(): number {
 }
 
 /**
- * Says the time once, once a second in a live task, or often at once: a reader
- * knows how long the word took.
+ * Says the time: once, once a second in a live task, or many times at once. A
+ * reader can tell how long the word took.
  */
 export const clockAgent: Agent = {
   about: { name: "clock", description: "Says the time." },

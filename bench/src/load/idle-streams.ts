@@ -78,7 +78,7 @@ async function measure(
   main: string,
   begin: (target: Target) => Promise<string>,
 ): Promise<Cost> {
-  // Looked at seldom: the watch must not cost what is measured.
+  // Checked rarely, so that checking does not add to what is measured.
   await using server = await startWatchedServer({
     main,
     tickMs: 100,

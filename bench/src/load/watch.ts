@@ -11,8 +11,8 @@ export const COLLECT = "collect";
 
 /**
  * Prints where a server is, then answers each line on its input with one of
- * JSON: what happened since the last. `tickMs` is how often it is looked
- * whether the event loop turns.
+ * JSON: what happened since the last. `tickMs` is the interval at which the
+ * event loop is checked.
  */
 export async function watchOver(
   { url, token }: Target,

@@ -64,7 +64,7 @@ export interface WatchedServer extends Target, AsyncDisposable {
 export interface WatchOptions {
   /** The file that it runs; default: our server. */
   readonly main?: string;
-  /** How often it is looked whether its event loop turns; default: 2. */
+  /** The interval of checks of its event loop in milliseconds; default: 2. */
   readonly tickMs?: number;
   /** The protection that it lacks; default: none. */
   readonly sabotage?: string;

@@ -156,7 +156,7 @@ export const TOOL: readonly Fault[] = [
   ),
   fault(
     "TOOL-11",
-    "a digest that is none is ignored",
+    "an invalid digest is ignored",
     changeRequests((body) =>
       body.replace(
         '"https://devtool.dev/a2a/shown-digest/v1alpha":"shown"',

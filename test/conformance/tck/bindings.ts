@@ -32,7 +32,7 @@ export interface Outcome {
 export interface Stream extends Outcome {
   /** Its elements; ends when the server closes it. */
   readonly elements: AsyncIterable<Json>;
-  /** Goes away in the middle. */
+  /** Disconnects before the end. */
   leave(): void;
 }
 

@@ -8,8 +8,8 @@ import {
 import type { Json } from "./bindings.ts";
 
 /**
- * Says what in an answer the standard's messages do not have or miss: nothing
- * unknown may stand there, and all that is required.
+ * Returns how an answer differs from the standard's messages: by unknown
+ * fields, or by required ones that are missing.
  */
 export function violations(method: string, answer: Json): string[] {
   return violationsOf(answerOf(method), answer);

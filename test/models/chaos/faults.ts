@@ -16,7 +16,7 @@ export interface Fault {
   readonly state: TaskState.COMPLETED | TaskState.FAILED;
   /** The text that the task's error must contain when it failed. */
   readonly error?: RegExp;
-  /** So often the command of `effect` must have run. */
+  /** The number of times that the command of `effect` must have run. */
   readonly effects: 0 | 1;
   /**
    * The text that the agent must have sent, complete and without repetition.
@@ -27,7 +27,7 @@ export interface Fault {
    * `restless` for each further one.
    */
   readonly model?: "hasty" | "restless";
-  /** So often the user must have been told of another try. */
+  /** The number of times that the user must have been told of another try. */
   readonly notices?: number;
 }
 

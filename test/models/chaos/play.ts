@@ -23,7 +23,7 @@ import type { Fault } from "./faults.ts";
 /** The outcome of a fault. */
 export interface Outcome {
   readonly task: Task;
-  /** So often the command ran. */
+  /** The number of times that the command ran. */
   readonly effects: number;
   readonly notices: number;
   /** Whether it ended before its deadline. */

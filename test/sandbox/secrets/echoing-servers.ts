@@ -15,8 +15,7 @@ export interface EchoingServer extends AsyncDisposable {
 }
 
 /**
- * An MCP server over HTTP that lets nobody in, and says back what they came
- * with.
+ * An MCP server over HTTP that refuses all callers, and repeats what they sent.
  */
 export function startRefusingServer(): Promise<EchoingServer> {
   return start(async (response, request) => refuse(response, 401, request));

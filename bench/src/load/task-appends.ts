@@ -28,17 +28,17 @@ const BUSY: AgentExecutor = {
  * comes after it.
  */
 export function appendsOf(
-  session: OpenTask,
+  openTask: OpenTask,
 ): readonly (() => Promise<unknown>)[] {
   const message = said("x".repeat(100));
   return [
-    () => session.accept({ message, activateExtension: false }),
-    () => session.withdraw(message.messageId),
+    () => openTask.accept({ message, activateExtension: false }),
+    () => openTask.withdraw(message.messageId),
   ];
 }
 
 /** Begins a task whose agent is at work. */
-export async function beginSession(store: TaskStore): Promise<OpenTask> {
+export async function beginTask(store: TaskStore): Promise<OpenTask> {
   const task = { ...emptyTask(), id: crypto.randomUUID(), contextId: "c" };
   const log = new EventLog({
     store,
@@ -46,15 +46,15 @@ export async function beginSession(store: TaskStore): Promise<OpenTask> {
     conversation: new Conversation(),
     now: () => new Date(),
   });
-  const session = new OpenTask({
+  const openTask = new OpenTask({
     log,
     executor: BUSY,
     earlier: async () => [],
   });
-  await session.create(
+  await openTask.create(
     create(TaskCreatedSchema, { principal: "local", message: said("begin") }),
   );
-  return session;
+  return openTask;
 }
 
 function said(text: string) {
