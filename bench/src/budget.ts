@@ -1,9 +1,10 @@
 /**
  * How long the command with the coding agent, and a server with an agent of
- * twenty lines, take to listen, and their memory at rest; and how long the chat
- * takes to its prompt.
+ * twenty lines, take to listen, and their memory at rest; how long the chat
+ * takes to its prompt; and what a command takes that asks a server.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,6 +15,7 @@ import {
   DEVTOOL,
   ECHO,
   NODE_HTTP,
+  ROOT,
   type SubjectCommand,
   startSubject,
 } from "./subject.ts";
@@ -48,6 +50,7 @@ try {
     target: { atMost: 82 },
   });
   await printChat();
+  await printTasks();
   const server = await costOf(ECHO);
   printCost("the server", server);
   printRow({
@@ -115,6 +118,60 @@ async function printChat(): Promise<void> {
     `# the chat: ${startMs.toFixed(0)} ms, ${cpuMs} ms of them of a processor`,
   );
   printRow({ name: "chat.start-ms", value: startMs, target: { atMost: 250 } });
+}
+
+/**
+ * Lists the tasks of a server that runs, in turns with Node alone. Prints the
+ * processor time of the one over that of the other. The first list is not
+ * counted, as with the chat.
+ */
+async function printTasks(): Promise<void> {
+  const env = { XDG_CACHE_HOME: caches };
+  await using server = await startSubject({ ...DEVTOOL, env });
+  const data = `${server.workspace}-data`;
+  const list = [
+    join(ROOT, "packages/cli/dist/main.js"),
+    "tasks",
+    "--data",
+    data,
+  ];
+  runNode(list);
+  let [node, tasks] = [0, 0];
+  for (let index = 0; index < STARTS; index++) {
+    node += runNode(["--eval", "0"]);
+    tasks += runNode(list);
+  }
+  const [nodeMs, tasksMs] = [node / STARTS, tasks / STARTS];
+  console.log(
+    `# tasks: ${tasksMs.toFixed(0)} ms of a processor, Node alone ${nodeMs.toFixed(0)} ms`,
+  );
+  printRow({
+    name: "tasks.over-node",
+    value: tasks / node,
+    target: { atMost: 5.5 },
+  });
+}
+
+/** Runs Node to its end. Returns its processor time in milliseconds. */
+function runNode(args: readonly string[]): number {
+  const before = endedMs();
+  const { status } = spawnSync(process.execPath, args, {
+    env: { ...process.env, XDG_CACHE_HOME: caches },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if (status !== 0) throw new Error(`node ${args.join(" ")} failed`);
+  return endedMs() - before;
+}
+
+/**
+ * Processor time of the processes that this one started and that have ended, in
+ * milliseconds.
+ */
+function endedMs(): number {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  // After the name: user and system time in steps of 10 ms.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[13]) + Number(fields[14])) * 10;
 }
 
 function printCost(
