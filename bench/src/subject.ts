@@ -100,6 +100,18 @@ export const NODE_HTTP: SubjectCommand = {
   args: () => [path("node-server.js")],
 };
 
+/**
+ * The same with the libraries of our servers loaded, and with an open database:
+ * the lower bound of their memory.
+ */
+export const LIBRARIES: SubjectCommand = {
+  name: "libraries",
+  args: (directory) => [
+    path("libraries-server.js"),
+    join(directory, "tasks.sqlite"),
+  ],
+};
+
 /** An agent on the official SDK for JavaScript, in memory. */
 export const A2A_JS: SubjectCommand = {
   name: "@a2a-js/sdk",
