@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-const PREFIX = "devtool-tests-";
+/** Short: a path of a workspace stands in lines that terminals wrap. */
+const PREFIX = "dt-";
 let directory: string | undefined;
 
 /** Gives a run of the tests a temporary directory of its own. */

@@ -37,7 +37,7 @@ const fewParts: Interceptor = (next) => async (request) => {
 
 const workspace = await mkdtemp(join(tmpdir(), "observer-"));
 const tree = new OperationTree();
-await using server = await serveCodingAgent({
+const server = await serveCodingAgent({
   workspace,
   observer: tree.observer,
   interceptors: [fewParts],
@@ -84,5 +84,6 @@ for (const expected of [
     String(expected),
   );
 }
+await server.close();
 await rm(workspace, { recursive: true });
 console.log("ok");

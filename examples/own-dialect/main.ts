@@ -20,7 +20,7 @@ const agent: Agent = {
   }),
 };
 
-await using server = await createServer({
+const server = await createServer({
   agents: { triage: agent },
   dialects: [hooks(), connect()],
   workspace: process.cwd(),
@@ -55,4 +55,5 @@ assert.match(text, /alerts: \{\\"status\\":\\"firing\\"\}/);
 // What is not served is not there.
 const card = new URL("/.well-known/agent-card.json", server.url);
 assert.equal((await fetch(card, { headers })).status, 404);
+await server.close();
 console.log("ok");

@@ -20,21 +20,22 @@ export const agent: Agent = {
   open: () => ({
     createExecutor: () => ({
       async *execute(turn, signal) {
-        await using program = new StdioProcess({
+        const program = new StdioProcess({
           command: process.execPath,
           args: [join(import.meta.dirname, "program.mjs")],
           workingDirectory: turnDirectory(turn.task, turn.prompt),
           environment: inheritedEnvironment(process.env),
         });
         signal.addEventListener("abort", () => program.kill());
-        const messages = readMessages(program);
-        send(program, { prompt: promptOf(turn) });
-        for await (const message of messages) {
-          const { say, call } = message;
-          if (typeof say === "string") yield* turn.say(say);
-          if (typeof call === "string") {
-            yield* makeCall(message, { turn, program, messages, signal });
-          }
+        try {
+          yield* work({
+            turn,
+            program,
+            messages: readMessages(program),
+            signal,
+          });
+        } finally {
+          await program[Symbol.asyncDispose]();
         }
         signal.throwIfAborted();
       },
@@ -47,6 +48,16 @@ interface Work {
   readonly program: StdioProcess;
   readonly messages: AsyncIterableIterator<JsonObject>;
   readonly signal: AbortSignal;
+}
+
+async function* work(parts: Work): AsyncIterable<AgentEvent> {
+  const { turn, program, messages } = parts;
+  send(program, { prompt: promptOf(turn) });
+  for await (const message of messages) {
+    const { say, call } = message;
+    if (typeof say === "string") yield* turn.say(say);
+    if (typeof call === "string") yield* makeCall(message, parts);
+  }
 }
 
 /**

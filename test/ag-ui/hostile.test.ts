@@ -636,7 +636,9 @@ describe("runs of AG-UI of several callers, with several agents", {
     });
     const events = await other.say("text One.");
     expect(events.at(-1)).toMatchObject({
-      message: expect.stringContaining('this session belongs to agent "two"'),
+      message: expect.stringContaining(
+        'is not the agent of this session, which is "two"',
+      ),
     });
   });
 

@@ -92,7 +92,7 @@ describe("two agents of one server that ask under the same id of a call", () => 
       });
       expect([response.status, await response.text()]).toEqual([
         400,
-        expect.stringContaining("belongs to agent"),
+        expect.stringContaining("is not the agent of this session"),
       ]);
       expect(pendingToolCalls(await current(ofTwo))).toHaveLength(1);
       expect(pendingToolCalls(await current(ofOne))).toHaveLength(1);

@@ -356,7 +356,7 @@ function assertUnchanged(
   const agent = requested.sessionSettings?.agent ?? "";
   const kept = earlier.sessionSettings?.agent || agents.resolve("");
   if (agent !== "" && agents.resolve(agent) !== kept) {
-    const problem = `this session belongs to agent ${quoted(kept)}`;
+    const problem = `is not the agent of this session, which is ${quoted(kept)}`;
     throw invalid(
       "session_settings.agent",
       agent,

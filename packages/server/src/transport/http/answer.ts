@@ -14,6 +14,9 @@ export interface Frame {
    * that resumes after this frame still receives the other one.
    */
   readonly id?: bigint;
+
+  /** The SSE event type. Default: none, which clients read as `message`. */
+  readonly event?: string;
 }
 
 /** State that all streams of a server share. */
@@ -58,7 +61,8 @@ export async function streamFrames(
   const sse = new SseStream(response, headers(), form.endpoint.heartbeats);
   try {
     while (!next.done && !response.destroyed) {
-      const full = sse.send(form.wrap(next.value.result), next.value.id);
+      const { result, id, event } = next.value;
+      const full = sse.send(form.wrap(result), id, event);
       if (full) await full;
       // Releases the frame while the stream waits: the first frame is a whole
       // task, and there may be thousands of streams.

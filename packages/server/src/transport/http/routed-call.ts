@@ -78,7 +78,10 @@ export async function answerCall(
       ...{ request, response, path, groups, context },
       takesStream: /text\/event-stream/i.test(headerOf(request, "accept")),
       takeHeaders: () => context.takeHeaders(),
-      report: (reason) => isDisconnection(request, reason) || onError(reason),
+      report: (reason) => {
+        const isGone = gone.signal.aborted && reason === gone.signal.reason;
+        if (!isGone && !isDisconnection(request, reason)) onError(reason);
+      },
     });
   } catch (reason) {
     if (isDisconnection(request, reason)) return;

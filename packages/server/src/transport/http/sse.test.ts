@@ -31,6 +31,18 @@ describe("a stream of server-sent events", () => {
     expect(await text()).toBe('id: 7\ndata: {"a":1}\n\ndata: {"b":2}\n\n');
   });
 
+  it("sends an event with its type, and each line of data as data", async () => {
+    const { response, text } = await open();
+    using sse = new SseStream(response, {}, new Heartbeats(60_000));
+    await sse.send("{}", 1n, "response.created");
+    await sse.send("one\ntwo\r\nevent: three\rid: 4");
+    await sse.end();
+    expect(await text()).toBe(
+      "id: 1\nevent: response.created\ndata: {}\n\n" +
+        "data: one\ndata: two\ndata: event: three\ndata: id: 4\n\n",
+    );
+  });
+
   it("writes events of one turn of the event loop together", async () => {
     const { response } = await open();
     const written: string[] = [];

@@ -58,16 +58,19 @@ export class SseStream implements Beating, Disposable {
   }
 
   /**
-   * Sends an event. `data` is JSON on one line; `id` is the sequence of the
-   * event in its log.
+   * Sends an event. `id` is the sequence of the event in its log, `event` its
+   * type.
    *
    * Returns a promise to await before the next event when the client reads too
    * slowly, else undefined.
    */
-  send(data: string, id?: bigint): Promise<void> | undefined {
-    this.#push(
-      id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`,
-    );
+  send(data: string, id?: bigint, event?: string): Promise<void> | undefined {
+    const type = event === undefined ? "" : `event: ${event}\n`;
+    // JSON is one line. Other data begins each of its lines as data.
+    const isOneLine = !data.includes("\n") && !data.includes("\r");
+    const lines = isOneLine ? data : data.replace(/\r\n?|\n/g, "\ndata: ");
+    const text = `${type}data: ${lines}\n\n`;
+    this.#push(id === undefined ? text : `id: ${id}\n${text}`);
     return this.#waiting.length > MAX_WAITING ? this.#flush() : undefined;
   }
 
@@ -76,11 +79,7 @@ export class SseStream implements Beating, Disposable {
    * the binding has one for errors.
    */
   async sendError(data: string, event?: string): Promise<void> {
-    this.#push(
-      event === undefined
-        ? `data: ${data}\n\n`
-        : `event: ${event}\ndata: ${data}\n\n`,
-    );
+    void this.send(data, undefined, event);
     await this.#flush();
   }
 
