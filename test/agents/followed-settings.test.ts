@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
@@ -66,15 +66,22 @@ const CASES = Object.entries(REFUSED).flatMap(([agent, fields]) =>
 );
 
 describe("N1, N12: a setting that the agent does not follow", () => {
-  const workspace = realpathSync(mkdtempSync(join(tmpdir(), "followed-")));
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "followed-")));
+  const workspace = join(base, "work");
+  const home = join(base, "codex");
   let server: DevtoolServer;
   let client: DevtoolClient;
 
   beforeAll(async () => {
+    mkdirSync(workspace);
+    mkdirSync(home);
     server = await createServer({
       agents: {
         own: ownAgent,
-        codex: codexAgent({ command: FAKE_APP_SERVER }),
+        codex: codexAgent({
+          command: FAKE_APP_SERVER,
+          environment: { CODEX_HOME: home, PATH: process.env.PATH ?? "" },
+        }),
         acp: acpAgent({ name: "fake", command: fakeAgentCommand() }),
         devtool: codingAgent(),
       },
@@ -91,7 +98,7 @@ describe("N1, N12: a setting that the agent does not follow", () => {
   });
   afterAll(async () => {
     await server.close();
-    rmSync(workspace, { recursive: true });
+    rmSync(base, { recursive: true });
   });
 
   describe.each([...CASES])("agent %s, %s", (agent, field) => {

@@ -1,16 +1,12 @@
 /** The messages that the fake app-server reads and writes. */
-import { appendFileSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export type Json = Record<string, unknown>;
 
-/**
- * The directory of threads and records: a new one for a test that does not look
- * at them.
- */
-export const home: string =
-  process.env.CODEX_HOME ?? mkdtempSync(join(tmpdir(), "fake-codex-"));
+/** The directory of threads and records: `CODEX_HOME`. */
+export const home: string = process.env.CODEX_HOME ?? "";
+if (home === "") throw new Error("CODEX_HOME: is missing");
 
 /** The requests to the client that wait for a response, by id. */
 export const pending = new Map<number, (message: Json) => void>();
