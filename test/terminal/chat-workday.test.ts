@@ -54,7 +54,7 @@ describe.skipIf(!HAS_TMUX)(
       await play("fix-a-bug.txt");
       expect(day.read("sum.mjs")).toContain("return a + b;");
       expect(await terminal.screen()).toMatch(
-        /· context \d+ % left · \d+ tokens sent\n>/,
+        /· context \d+ % left · [\d.]+k? tokens sent\n>/,
       );
     });
 
