@@ -61,8 +61,7 @@ export async function streamFrames(
   const sse = new SseStream(response, headers(), form.endpoint.heartbeats);
   try {
     while (!next.done && !response.destroyed) {
-      const { result, id, event } = next.value;
-      const full = sse.send(form.wrap(result), id, event);
+      const full = sendFrame(sse, next.value, form);
       if (full) await full;
       // Releases the frame while the stream waits: the first frame is a whole
       // task, and there may be thousands of streams.
@@ -81,4 +80,13 @@ export async function streamFrames(
     await iterator.return?.();
   }
   await sse.end();
+}
+
+/** A function of its own: a variable here would keep the frame meanwhile. */
+function sendFrame(
+  sse: SseStream,
+  { result, id, event }: Frame,
+  form: StreamForm,
+): Promise<void> | undefined {
+  return sse.send(form.wrap(result), id, event);
 }
