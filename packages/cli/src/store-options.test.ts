@@ -87,6 +87,15 @@ describe("the store of a module", () => {
     await expect(opened).rejects.toThrow(/^store\.url "module:mine\.mjs" /);
   });
 
+  it("is said to be a path where the prefix is missing", () => {
+    expect(() =>
+      storeOptions("../mine.mjs", {
+        config: create(ServerConfigSchema, {}),
+        directory: base,
+      }),
+    ).toThrow('--store "../mine.mjs" is a path: write "module:../mine.mjs"');
+  });
+
   it("is refused where everybody may change the file, and beside fields of databases", async () => {
     await writeFile(join(base, "mine.mjs"), WHOLE);
     await chmod(join(base, "mine.mjs"), 0o666);

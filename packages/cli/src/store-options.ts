@@ -24,9 +24,15 @@ export function storeOptions(
     );
   }
   if (url === "") return {};
+  const isFlag = flag !== undefined;
+  const setting = `${isFlag ? "--store" : "store.url"} "${url}"`;
+  if (/^\.{0,2}\//.test(url)) {
+    throw new Error(
+      `${setting} is a path: write "${MODULE_PREFIX}${url}" for a module that opens a store`,
+    );
+  }
   const schema = config.store?.schema || undefined;
   if (url.startsWith(MODULE_PREFIX)) {
-    const isFlag = flag !== undefined;
     if (!isFlag && (schema || config.store?.lease)) {
       throw new Error(
         "store.schema and store.lease are of databases: remove them beside a module",
@@ -34,7 +40,6 @@ export function storeOptions(
     }
     const name = url.slice(MODULE_PREFIX.length);
     const path = resolve(isFlag ? "." : directory, name);
-    const setting = `${isFlag ? "--store" : "store.url"} "${url}"`;
     return {
       openStore: async () =>
         (await import("./module-store.ts")).openModuleStore(path, setting),

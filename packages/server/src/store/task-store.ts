@@ -145,8 +145,9 @@ export interface TaskStore extends AsyncDisposable {
   list(query: TaskQuery): Promise<TaskPage>;
 
   /**
-   * Finds the last event of the principal's latest task in a context. Undefined
-   * when there is none.
+   * Finds the last event of the principal's latest task in a context: the one
+   * that changed last, of two at the same time the one that was appended last.
+   * Undefined when there is none.
    *
    * Takes the same time however many tasks the context has, because each
    * message of A2A 1.0 calls it.

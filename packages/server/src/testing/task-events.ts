@@ -13,7 +13,11 @@ import type { TaskStore } from "../store/task-store.ts";
  * Creates the first event of a task of the principal `me` in the conversation
  * `c`, with the message `m`.
  */
-export function created(taskId: string, second = 1): TaskEvent {
+export function created(
+  taskId: string,
+  second = 1,
+  principal = "me",
+): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
     contextId: "c",
@@ -22,7 +26,7 @@ export function created(taskId: string, second = 1): TaskEvent {
     state: TaskState.SUBMITTED,
     payload: {
       case: "created",
-      value: { principal: "me", message: { messageId: "m" } },
+      value: { principal, message: { messageId: "m" } },
     },
   });
 }

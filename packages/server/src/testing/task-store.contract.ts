@@ -245,6 +245,14 @@ function testFindMessage(open: OpenTaskStore): void {
     expect(await store.findMessage("other", "m")).toBeUndefined();
     expect(await store.findMessage("me", "unknown")).toBeUndefined();
   });
+
+  it("keeps messages of two principals with the same id apart", async () => {
+    await using store = await open();
+    await store.append({ events: [created("t1", 1, "me")] });
+    await store.append({ events: [created("t2", 2, "other")] });
+    expect((await store.findMessage("me", "m"))?.taskId).toBe("t1");
+    expect((await store.findMessage("other", "m"))?.taskId).toBe("t2");
+  });
 }
 
 function record(taskId: string): AuditRecord {
