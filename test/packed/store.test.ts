@@ -51,10 +51,13 @@ describe.skipIf(LEFT_TO_CI !== "")(
     it("passes the suites that prove it", { timeout: 120_000 }, async () => {
       const main = join(project.directory, "node_modules/vitest/vitest.mjs");
       const output = join(project.directory, "report.json");
+      // The suites of the page leave their stores behind.
+      const TMPDIR = join(project.directory, "tmp");
+      await mkdir(TMPDIR);
       await run(
         process.execPath,
         [main, "run", "--reporter=json", `--outputFile=${output}`],
-        { cwd: project.directory, env: project.environment() },
+        { cwd: project.directory, env: project.environment({ TMPDIR }) },
       );
       const report = JSON.parse(await readFile(output, "utf8"));
       expect(report.numFailedTests).toBe(0);
