@@ -6,7 +6,7 @@ type PlainHeadersInit =
 
 /**
  * The `Headers` of Connect's modules in the bundle. Node's own loads all of
- * `fetch`, which is half of what a server's first call takes, and 8 MB.
+ * `fetch`, which is half of what a server's first call takes, and 6 MB.
  *
  * Differs from it in the order of the names, which is that of their arrival,
  * and joins `set-cookie`, which Connect does not read.
