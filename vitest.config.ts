@@ -53,6 +53,8 @@ export default defineConfig({
       { extends: true, test: { name: "memory", include: [MEMORY] } },
     ],
     globalSetup: "test/temporary-directory.ts",
+    // An error says what was found, not only how many elements it has.
+    chaiConfig: { truncateThreshold: 2_000 },
     ...(report !== undefined && {
       reporters: ["default", "json"],
       outputFile: { json: report },

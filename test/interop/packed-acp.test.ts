@@ -30,11 +30,9 @@ import {
 import { PackedProject } from "../packed/project.ts";
 
 const run = promisify(execFile);
-const PYTHON = fileURLToPath(
-  new URL("interop/.venv-1.0/bin/python", import.meta.url),
-);
+const PYTHON = fileURLToPath(new URL(".venv-1.0/bin/python", import.meta.url));
 const PYTHON_03 = fileURLToPath(
-  new URL("interop/.venv-0.3/bin/python", import.meta.url),
+  new URL(".venv-0.3/bin/python", import.meta.url),
 );
 const AGENTS_PAGE = readFileSync(
   new URL("../../docs/agents.md", import.meta.url),

@@ -38,10 +38,10 @@ if (!isInstalled) {
 }
 
 const BYPASSES: Readonly<Record<string, readonly string[]>> = JSON.parse(
-  read("exec-policy/bypasses.json"),
+  read("../policy/exec-policy/bypasses.json"),
 );
 const ORDINARY: readonly string[] = JSON.parse(
-  read("exec-policy/ordinary.json"),
+  read("../policy/exec-policy/ordinary.json"),
 );
 
 /** The same rules in both languages. */
@@ -304,7 +304,7 @@ async function theirAnswers(asked: readonly Case[]): Promise<string[]> {
       JSON.stringify({ rules, questions: theirModes }),
     );
     const script = fileURLToPath(
-      new URL("exec-policy/oracle.ts", import.meta.url),
+      new URL("gemini-cli-policy/oracle.ts", import.meta.url),
     );
     await promisify(execFile)(
       process.execPath,

@@ -36,7 +36,7 @@ export function officialDescriptor(): FileDescriptorProto | undefined {
  * the path.
  */
 function pythons(): string[] {
-  const interop = fileURLToPath(new URL("../../interop/", import.meta.url));
+  const interop = fileURLToPath(new URL("..", import.meta.url));
   return [...environments(interop), "python3"];
 }
 

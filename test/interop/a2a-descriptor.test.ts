@@ -2,8 +2,8 @@ import { clone } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
-import { elementsOf } from "./v1/elements.ts";
-import { officialDescriptor } from "./v1/official-descriptor.ts";
+import { elementsOf } from "./a2a-descriptor/elements.ts";
+import { officialDescriptor } from "./a2a-descriptor/official.ts";
 
 const ours = A2AService.file.proto;
 const official = officialDescriptor();

@@ -13,9 +13,7 @@ import { type CardKey, signCard } from "@devtool/server/testing";
 import { exportJWK, generateKeyPair, type JSONWebKeySet } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-const PYTHON = fileURLToPath(
-  new URL("interop/.venv-1.0/bin/python", import.meta.url),
-);
+const PYTHON = fileURLToPath(new URL(".venv-1.0/bin/python", import.meta.url));
 if (!existsSync(PYTHON)) {
   console.info(
     "skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop",
