@@ -6,7 +6,7 @@ import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
 import type { Recording } from "../binding/recording.ts";
 import type { Variables } from "../match/variables.ts";
 import type { Case, Step } from "../protos.ts";
-import type { Subject } from "../subject/find-subject.ts";
+import { CARD_PATH, type Subject } from "../subject/find-subject.ts";
 import type { CaseFailure } from "./case-result.ts";
 import { repeatedIdProblem, resultOf, unexpected } from "./expect.ts";
 import { lawBreaches } from "./laws.ts";
@@ -200,7 +200,7 @@ async function playHttpStep(
   };
   const request = {
     method,
-    url: new URL(path, base).href,
+    url: http?.path === CARD_PATH ? subject.cardUrl : new URL(path, base).href,
     headers: requestHeaders(
       usual,
       subject.token,

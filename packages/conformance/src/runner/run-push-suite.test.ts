@@ -4,6 +4,7 @@ import { pushCases, runPushSuite } from "./run-push-suite.ts";
 
 /** A server whose card claims nothing, so that each case is skipped. */
 const SUBJECT: Subject = {
+  cardUrl: "http://127.0.0.1:1/card.json",
   url: "http://127.0.0.1:1/",
   token: undefined,
   agent: "",

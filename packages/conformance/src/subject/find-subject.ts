@@ -9,6 +9,7 @@ import type {
 } from "../binding/binding.ts";
 import { grpcBinding } from "../binding/grpc-v1.ts";
 import { jsonRpcBinding } from "../binding/json-rpc.ts";
+import { networkProblem } from "../binding/network-problem.ts";
 import { restBinding } from "../binding/rest-v1.ts";
 import { restBindingV03 } from "../binding/rest-v03.ts";
 import { preview } from "../match/match.ts";
@@ -23,7 +24,8 @@ import {
  */
 export interface ServerTarget {
   /**
-   * The URL below which the server's agent card is found.
+   * The URL below which the server's agent card is found, that of the card, or
+   * that of an interface on a host that has a card.
    */
   readonly url: string;
   /**
@@ -51,13 +53,26 @@ export interface ServerTarget {
    * Default: with the certificate authorities that Node trusts.
    */
   readonly trust?: ServerTrust;
+  /**
+   * Time limit of the card in milliseconds.
+   *
+   * Default: 30,000.
+   */
+  readonly timeoutMs?: number;
 }
 
 /**
  * A server under test: what its card says, and the binding to test it over.
  */
 export interface Subject {
+  /**
+   * The URL that the paths of plain HTTP requests are below.
+   */
   readonly url: string;
+  /**
+   * The URL of the agent card.
+   */
+  readonly cardUrl: string;
   readonly token: string | undefined;
   readonly trust?: ServerTrust | undefined;
   /**
@@ -75,7 +90,7 @@ export interface Subject {
   readonly binding: Binding;
 }
 
-const CARD_PATH = "/.well-known/agent-card.json";
+export const CARD_PATH = "/.well-known/agent-card.json";
 
 /**
  * Reads the card of a server and chooses the interface to test.
@@ -89,17 +104,17 @@ const CARD_PATH = "/.well-known/agent-card.json";
  * that of the interface.
  *
  * Throws if the card has no such interface, with a list of those it has; if the
- * interface is at another host, which must not get the token; and if there is
- * no card, or one that is not JSON.
+ * interface is at another host, which must not get the token; if nothing answers
+ * at the URL in time; and if there is no card, or one that is not JSON.
  */
 export async function findSubject(
   target: ServerTarget,
   signal: AbortSignal,
 ): Promise<Subject> {
   const { url, token, trust, protocolVersion, binding } = target;
-  const card = await readCard(target, signal);
-  const offered = readInterfaces(card, url);
-  const chosen = offered.find((item) => {
+  const { card, cardUrl } = await readCard(target, signal);
+  const offered = readInterfaces(card, cardUrl.replace(CARD_PATH, ""));
+  const fitting = offered.filter((item) => {
     if (
       protocolVersion !== undefined &&
       item.protocolVersion !== protocolVersion
@@ -110,6 +125,7 @@ export async function findSubject(
       ? item.binding in (BINDINGS[item.protocolVersion] ?? {})
       : item.binding === binding;
   });
+  const chosen = fitting.find((item) => item.url === url) ?? fitting[0];
   if (chosen) assertOwnHost(chosen, target);
   const create = chosen && BINDINGS[chosen.protocolVersion]?.[chosen.binding];
   if (!create) {
@@ -124,7 +140,10 @@ export async function findSubject(
     );
   }
   return {
-    url,
+    url: cardUrl.endsWith(CARD_PATH)
+      ? cardUrl.slice(0, -CARD_PATH.length)
+      : new URL(cardUrl).origin,
+    cardUrl,
     token,
     trust,
     agent: String(card.name ?? ""),
@@ -134,41 +153,76 @@ export async function findSubject(
   };
 }
 
+interface FoundCard {
+  readonly card: JsonObject;
+  readonly cardUrl: string;
+}
+
 /**
- * Fetches the card. If there is none, a target that names version and binding
- * is its own card.
+ * Fetches the card: at the URL itself if that is one of a JSON file, otherwise
+ * below it, and then below its host. If there is none, a target that names
+ * version and binding is its own card.
  */
 async function readCard(
   target: ServerTarget,
   signal: AbortSignal,
-): Promise<JsonObject> {
-  const { url, token, protocolVersion, binding, trust } = target;
-  const address = new URL(`${url.replace(/\/+$/, "")}${CARD_PATH}`);
+): Promise<FoundCard> {
+  const { url, protocolVersion, binding } = target;
+  const base = url.replace(/\/+$/, "");
+  const { origin, pathname } = new URL(url);
+  const places = pathname.endsWith(".json")
+    ? [url]
+    : [...new Set([`${base}${CARD_PATH}`, `${origin}${CARD_PATH}`])];
+  const missing: string[] = [];
+  for (const cardUrl of places) {
+    const { status, text } = await fetchCard(cardUrl, target, signal);
+    if (status === 200) return { card: parseCard(cardUrl, text), cardUrl };
+    missing.push(`${cardUrl} (HTTP ${status})`);
+  }
+  if (protocolVersion !== undefined && binding !== undefined) {
+    const supportedInterfaces = [
+      { url, protocolBinding: binding, protocolVersion },
+    ];
+    return { card: { supportedInterfaces }, cardUrl: `${base}${CARD_PATH}` };
+  }
+  throw new Error(
+    `there is no agent card at ${missing.join(" or ")}: give the URL of the card, or that of an interface with its version (--a2a) and binding (--binding)`,
+  );
+}
+
+/**
+ * Fetches a card. Throws an error that says what is at the URL if none comes.
+ */
+async function fetchCard(
+  cardUrl: string,
+  { token, protocolVersion, trust, timeoutMs = 30_000 }: ServerTarget,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly text: string }> {
   const headers = defined({
     "a2a-version": protocolVersion,
     authorization:
       token === undefined || token === "" ? undefined : `Bearer ${token}`,
   });
   const { fetch } = trust ?? globalThis;
-  const response = await fetch(address, { headers, signal });
-  if (!response.ok) {
-    if (protocolVersion !== undefined && binding !== undefined) {
-      return {
-        supportedInterfaces: [
-          { url, protocolBinding: binding, protocolVersion },
-        ],
-      };
-    }
-    throw new Error(
-      `there is no agent card at ${url}${CARD_PATH}: name the version of A2A and the binding to test`,
-    );
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    const response = await fetch(cardUrl, { headers, signal: limit });
+    return { status: response.status, text: await response.text() };
+  } catch (cause) {
+    signal.throwIfAborted();
+    const problem = limit.aborted
+      ? `no agent card came from ${cardUrl} in ${timeoutMs / 1000} s: see whether the server hangs, or allow more time with --timeout`
+      : `no agent card came from ${cardUrl}: ${networkProblem(cardUrl, cause)}`;
+    throw new Error(problem, { cause });
   }
-  const text = await response.text();
+}
+
+function parseCard(cardUrl: string, text: string): JsonObject {
   try {
     return objectOrEmpty(JSON.parse(text));
   } catch (cause) {
     throw new Error(
-      `the agent card at ${address} is not valid JSON: got ${preview(text, 200)}`,
+      `the agent card at ${cardUrl} is not valid JSON: got ${preview(text, 200)}`,
       { cause },
     );
   }
