@@ -17,10 +17,8 @@ import {
   it,
   vi,
 } from "vitest";
-import {
-  type AnthropicModelOptions,
-  createAnthropicModel,
-} from "./anthropic-model.ts";
+import { createAnthropicModel } from "./anthropic-model.ts";
+import type { AnthropicOptions } from "./anthropic-options.ts";
 import { startFakeAnthropic } from "./testing/fake-anthropic.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -38,7 +36,7 @@ describe("the Anthropic model", () => {
   });
   afterAll(() => fake[Symbol.asyncDispose]());
 
-  const model = (options: AnthropicModelOptions = {}): Model =>
+  const model = (options: AnthropicOptions = {}): Model =>
     createAnthropicModel({
       apiKey: API_KEY,
       baseUrl: fake.url,
@@ -48,7 +46,7 @@ describe("the Anthropic model", () => {
     });
   const ask = (
     prompt: string,
-    options?: AnthropicModelOptions,
+    options?: AnthropicOptions,
   ): Promise<ModelEvent[]> =>
     Array.fromAsync(
       model(options).generate(

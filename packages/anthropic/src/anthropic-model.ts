@@ -1,24 +1,8 @@
-import {
-  generateRemotely,
-  type Model,
-  type ModelEvent,
-  ToolNames,
-} from "@devtool/coding-agent/model";
-import { createAnthropicClient } from "./anthropic-client.ts";
+import { type Model, SdkClient, ToolNames } from "@devtool/coding-agent/model";
+import { loadAnthropic } from "./anthropic-client.ts";
 import { type AnthropicOptions, DEFAULT_MODEL } from "./anthropic-options.ts";
 import { MessagesReader } from "./messages-reader.ts";
 import { encodeMessagesRequest } from "./messages-request.ts";
-
-/** The options of `createAnthropicModel`. */
-export interface AnthropicModelOptions extends AnthropicOptions {
-  /**
-   * Returns a number from 0 to below 1, for the random part of the waits
-   * between attempts. Default: `Math.random`.
-   */
-  readonly random?: () => number;
-  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
 
 /** The media types that Anthropic's models accept besides text. */
 const INPUT_MODES: readonly string[] = ["image/*", "application/pdf"];
@@ -34,21 +18,16 @@ const MAX_TOOL_NAME_LENGTH = 128;
  * runs. The key appears in no error and no notice. See `docs/models.md` for
  * each fault.
  */
-export function createAnthropicModel(options: AnthropicModelOptions): Model {
-  const {
-    model: name = DEFAULT_MODEL,
-    maxInputTokens = 200_000,
-    apiKey: secret = "",
-  } = options;
+export function createAnthropicModel(options: AnthropicOptions): Model {
+  const { model: name = DEFAULT_MODEL, maxInputTokens = 200_000 } = options;
   const { maxOutputTokens = 32_000, thinking = "adaptive" } = options;
-  const { retry, timeouts, random = Math.random, sleep } = options;
-  const ask = createAnthropicClient(options);
+  const client = new SdkClient(() => loadAnthropic(options), options);
 
   return {
     name,
     maxInputTokens,
     inputModes: INPUT_MODES,
-    async *generate(request, signal): AsyncIterable<ModelEvent> {
+    async *generate(request, signal) {
       const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
       const limits = {
         model: request.model || name,
@@ -56,25 +35,19 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
         thinking,
       };
       const body = await encodeMessagesRequest(request, limits, names);
-      const remote = {
-        ask: (attempt: AbortSignal) =>
-          ask(
-            ({ messages }, abort) => messages.create(body, { signal: abort }),
-            attempt,
-          ),
-        createReader: () => new MessagesReader(names),
-        secret,
-        history: request.history,
-      };
-      yield* generateRemotely(
-        remote,
-        { retry, timeouts, random, sleep },
+      yield* client.generate(
+        {
+          send: ({ messages }, abort) =>
+            messages.create(body, { signal: abort }),
+          createReader: () => new MessagesReader(names),
+          history: request.history,
+        },
         signal,
       );
     },
     /** Lists the models of the account, the newest first. */
     async listModels(signal) {
-      const listed = ask(
+      const listed = client.ask(
         ({ models }, abort) => models.list({}, { signal: abort }),
         signal,
       );

@@ -1,8 +1,8 @@
-import type { ModelTimeouts, RetryPolicy } from "@devtool/coding-agent/model";
+import type { RemoteOptions } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
 
 /** How to reach Anthropic, and how long to wait for it. */
-export interface AnthropicOptions {
+export interface AnthropicOptions extends RemoteOptions {
   /** The model of sessions that choose none. Default: `claude-sonnet-5-5`. */
   readonly model?: string;
   /**
@@ -28,12 +28,6 @@ export interface AnthropicOptions {
   readonly thinking?: number | "adaptive";
   /** The maximum size of a request, in tokens. Default: 200,000. */
   readonly maxInputTokens?: number;
-  /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
-  readonly retry?: Partial<RetryPolicy>;
-  /**
-   * How long to wait for an answer. Default: the defaults of `ModelTimeouts`.
-   */
-  readonly timeouts?: Partial<ModelTimeouts>;
 }
 
 /** The model of sessions and servers that choose none. */

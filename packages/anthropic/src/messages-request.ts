@@ -1,15 +1,16 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import {
   CallResults,
+  fileText,
   type ModelRequest,
   modelHistory,
   objectSchema,
-  summaryText,
+  summaryTexts,
   type ToolNames,
+  userContents,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
 import {
-  dataText,
   type File,
   type Message,
   type Part,
@@ -80,18 +81,17 @@ function encodeMessages(
   const messages = history.flatMap((message): BlockMessage[] => {
     const { role, parts } = message;
     if (role === Role.USER) {
-      return [{ role: "user", content: parts.flatMap(encodeUserPart) }];
+      const content = parts
+        .flatMap(userContents)
+        .flatMap((part) =>
+          part.case === "text" ? encodeText(part.text) : encodeFile(part.file),
+        );
+      return [{ role: "user", content }];
     }
-    const summaries = parts.flatMap(({ content }) =>
-      content.case === "summary" ? [content.value.text] : [],
-    );
     return [
       {
         role: "user",
-        content: summaries.map((text) => ({
-          type: "text",
-          text: summaryText(text),
-        })),
+        content: summaryTexts(message).map((text) => ({ type: "text", text })),
       },
       { role: "assistant", content: encodeStep(parts, names) },
       {
@@ -170,27 +170,6 @@ function encodeText(text: string): Anthropic.TextBlockParam[] {
   return text.trim() === "" ? [] : [{ type: "text", text }];
 }
 
-function encodeUserPart({ content }: Part): Anthropic.ContentBlockParam[] {
-  switch (content.case) {
-    case "text":
-      return encodeText(content.value);
-    case "file":
-      return encodeFile(content.value);
-    case "data":
-    case "dataValue":
-      return [{ type: "text", text: dataText(content) }];
-    case "thought":
-    case "toolCall":
-    case "confirmation":
-    case "summary":
-    case "citation":
-    case undefined:
-      return [];
-    default:
-      return content satisfies never;
-  }
-}
-
 type ImageType = Anthropic.Base64ImageSource["media_type"];
 
 const IMAGE_TYPES: readonly ImageType[] = [
@@ -204,57 +183,25 @@ const IMAGE_TYPES: readonly ImageType[] = [
  * Encodes a file: images and PDF documents as they are, text as text. Of any
  * other file the model learns the name only.
  */
-function encodeFile({
-  name,
-  mediaType,
-  source,
-}: File): Anthropic.ContentBlockParam[] {
-  const label = name === "" ? [] : encodeText(`File ${JSON.stringify(name)}:`);
+function encodeFile(file: File): Anthropic.ContentBlockParam[] {
+  const { mediaType, source } = file;
   const media_type = IMAGE_TYPES.find((type) => type === mediaType);
   const isPdf = mediaType === "application/pdf";
-  switch (source.case) {
-    case "bytes": {
-      const data = Buffer.from(source.value).toString("base64");
-      if (media_type) {
-        return [
-          ...label,
-          { type: "image", source: { type: "base64", media_type, data } },
-        ];
-      }
-      if (isPdf) {
-        return [
-          ...label,
+  if (source.case === "uri" && (media_type || isPdf)) {
+    const link = { type: "url", url: source.value } as const;
+    return [{ type: media_type ? "image" : "document", source: link }];
+  }
+  if (source.case === "bytes" && (media_type || isPdf)) {
+    const data = Buffer.from(source.value).toString("base64");
+    const type = "base64";
+    return media_type
+      ? [{ type: "image", source: { type, media_type, data } }]
+      : [
           {
             type: "document",
-            source: { type: "base64", media_type: "application/pdf", data },
+            source: { type, media_type: "application/pdf", data },
           },
         ];
-      }
-      if (/^text\/|[/+]json$/.test(mediaType)) {
-        return [
-          ...label,
-          ...encodeText(new TextDecoder().decode(source.value)),
-        ];
-      }
-      return [
-        ...label,
-        ...encodeText(
-          `(a file of the type ${mediaType || "unknown"}, which cannot be shown)`,
-        ),
-      ];
-    }
-    case "uri": {
-      const url = source.value;
-      if (media_type) {
-        return [...label, { type: "image", source: { type: "url", url } }];
-      }
-      return isPdf
-        ? [...label, { type: "document", source: { type: "url", url } }]
-        : [...label, ...encodeText(url)];
-    }
-    case undefined:
-      return label;
-    default:
-      return source satisfies never;
   }
+  return encodeText(fileText(file));
 }

@@ -15,16 +15,11 @@ export {
   objectField,
 } from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";
-export { CallResults, summaryText } from "./agent/remote/call-results.ts";
+export { CallResults, summaryTexts } from "./agent/remote/call-results.ts";
 export {
   createFetchAnswer,
   withPlainErrors,
 } from "./agent/remote/fetch-answer.ts";
-export {
-  type AnswerReader,
-  generateRemotely,
-  type RemoteOptions,
-} from "./agent/remote/generate-remotely.ts";
 export {
   type ApiError,
   readErrorBody,
@@ -32,10 +27,17 @@ export {
 } from "./agent/remote/http-fault.ts";
 export { ModelFault } from "./agent/remote/model-fault.ts";
 export { objectSchema } from "./agent/remote/object-schema.ts";
-export type {
-  ModelTimeouts,
-  RetryPolicy,
-} from "./agent/remote/remote-limits.ts";
-export { stopFault, unknownStopFault } from "./agent/remote/stop-fault.ts";
+export type { RemoteOptions } from "./agent/remote/remote-options.ts";
+export {
+  type AnswerReader,
+  SdkClient,
+} from "./agent/remote/sdk-client.ts";
+export {
+  type Stop,
+  type StopKind,
+  stopFault,
+  unknownStopFault,
+} from "./agent/remote/stop-fault.ts";
 export { ToolNames } from "./agent/remote/tool-names.ts";
+export { fileText, userContents } from "./agent/remote/user-contents.ts";
 export type { ToolDeclaration } from "./tool/tool.ts";

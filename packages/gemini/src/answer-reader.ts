@@ -23,7 +23,7 @@ import type {
   GenerateContentResponseUsageMetadata,
   Part,
 } from "@google/genai";
-import { blockFault, stopFault } from "./stop-reason.ts";
+import { blockFault, finishFault } from "./stop-reason.ts";
 
 /** One piece of a streamed answer: the fields that are used. */
 export type Piece = Pick<
@@ -84,7 +84,7 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
   *end(): Iterable<ModelEvent> {
     const { finishReason, finishMessage } = this.#lastCandidate ?? {};
     if (!finishReason) throw interruptedFault();
-    const fault = stopFault(finishReason, finishMessage);
+    const fault = finishFault(finishReason, finishMessage);
     if (fault) throw fault;
     const calls = this.#calls.end({ hasText: this.#hasText });
     const usage = this.#usage;

@@ -9,7 +9,7 @@ import {
 import { type AddressInfo, connect } from "node:net";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createGeminiClient } from "./gemini-client.ts";
+import { createGeminiClient, openAnswer } from "./gemini-client.ts";
 
 const PARAMETERS = { model: "gemini-test", contents: "hi" };
 const piece = (text: string): string =>
@@ -37,8 +37,9 @@ describe("a Gemini client on Google's SDK", () => {
   /** Sends a request, and collects the texts of the answer as they come. */
   async function ask(texts: string[] = []): Promise<string[]> {
     const client = createGeminiClient({ apiKey: "k", baseUrl });
-    for await (const { candidates } of client(
-      (models) => models.generateContentStream(PARAMETERS),
+    for await (const { candidates } of client.ask(
+      ({ models }, signal) =>
+        openAnswer(models.generateContentStream(PARAMETERS), signal),
       AbortSignal.timeout(60_000),
     )) {
       texts.push(candidates?.[0]?.content?.parts?.[0]?.text ?? "");
@@ -129,8 +130,9 @@ describe("a Gemini client on Google's SDK", () => {
     const client = createGeminiClient({ apiKey: "k", baseUrl });
     for (let round = 0; round < 2; round++) {
       const controller = new AbortController();
-      for await (const _ of client(
-        (models) => models.generateContentStream(PARAMETERS),
+      for await (const _ of client.ask(
+        ({ models }, signal) =>
+          openAnswer(models.generateContentStream(PARAMETERS), signal),
         controller.signal,
       )) {
       }
@@ -164,7 +166,7 @@ describe("a Gemini client on Google's SDK", () => {
     const script = `const { createGeminiClient } = await import(${JSON.stringify(module)});
       const client = createGeminiClient({ apiKey: "k", baseUrl: "http://model.test" });
       const signal = AbortSignal.timeout(60_000);
-      for await (const piece of client((models) => models.generateContentStream(${JSON.stringify(PARAMETERS)}), signal))
+      for await (const piece of client.ask(({ models }) => models.generateContentStream(${JSON.stringify(PARAMETERS)}), signal))
         process.stdout.write(piece.candidates[0].content.parts[0].text);`;
     const env = {
       ...process.env,

@@ -1,42 +1,20 @@
-import { createFetchAnswer, ModelFault } from "@devtool/coding-agent/model";
+import {
+  createFetchAnswer,
+  ModelFault,
+  SdkClient,
+} from "@devtool/coding-agent/model";
 import { abortable } from "@devtool/internal/abortable";
 import { defined } from "@devtool/internal/json";
-import { loadOnce } from "@devtool/internal/load-once";
 import type { GoogleGenAI } from "@google/genai";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { readGoogleError } from "./google-error.ts";
 import { unsentFault } from "./unsent-fault.ts";
 
-/**
- * Sends a request with the SDK. Resolves when the head of the answer has come.
- */
-export type Send<Piece> = (
-  models: GoogleGenAI["models"],
-) => Promise<AsyncIterable<Piece>>;
-
-/**
- * Sends a request and yields the pieces of the answer. Throws a `ModelFault`,
- * or the signal's reason.
- */
-export type GeminiClient = <Piece>(
-  send: Send<Piece>,
-  signal: AbortSignal,
-) => AsyncIterable<Piece>;
-
-/**
- * Creates a client on Google's SDK. The SDK is loaded with the first request:
- * loading it takes longer than a server's start.
- */
-export function createGeminiClient(options: GeminiOptions): GeminiClient {
-  const load = loadOnce(() => loadSdk(options));
-  return async function* ask(send, signal) {
-    try {
-      yield* await openAnswer(await load(), send, signal);
-    } catch (reason) {
-      signal.throwIfAborted();
-      throw ModelFault.from(reason);
-    }
-  };
+/** Creates a client on Google's SDK. */
+export function createGeminiClient(
+  options: GeminiOptions,
+): SdkClient<GoogleGenAI> {
+  return new SdkClient(() => loadSdk(options), options);
 }
 
 async function loadSdk({
@@ -61,15 +39,14 @@ async function loadSdk({
   });
 }
 
-/** Sends a request. Resolves when the head of the answer has come. */
-async function openAnswer<Piece>(
-  { models }: GoogleGenAI,
-  send: Send<Piece>,
+/** Waits for the head of an answer to a request that the SDK sends. */
+export async function openAnswer<Piece>(
+  answer: Promise<AsyncIterable<Piece>>,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Piece>> {
   try {
     // The SDK ignores the signal while it fetches credentials over the network.
-    return await abortable(send(models), signal);
+    return await abortable(answer, signal);
   } catch (reason) {
     // The `fetch` throws faults only: any other error happened before the
     // request was sent.

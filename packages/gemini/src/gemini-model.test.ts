@@ -23,7 +23,8 @@ import {
   it,
   vi,
 } from "vitest";
-import { createGeminiModel, type GeminiModelOptions } from "./gemini-model.ts";
+import { createGeminiModel } from "./gemini-model.ts";
+import type { GeminiOptions } from "./gemini-options.ts";
 import { type FakeModel, startFakeGemini } from "./testing/index.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -40,7 +41,7 @@ describe("the Gemini model", () => {
   });
   afterAll(() => fake[Symbol.asyncDispose]());
 
-  function model(options: Partial<GeminiModelOptions> = {}): Model {
+  function model(options: Partial<GeminiOptions> = {}): Model {
     return createGeminiModel({
       apiKey: "secret-key",
       baseUrl: fake.url,
@@ -55,7 +56,7 @@ describe("the Gemini model", () => {
 
   const ask = (
     script: string,
-    options?: Partial<GeminiModelOptions>,
+    options?: Partial<GeminiOptions>,
   ): Promise<ModelEvent[]> =>
     Array.fromAsync(model(options).generate(request([prompt(script)]), signal));
 

@@ -1,27 +1,14 @@
 import {
-  generateRemotely,
   type Model,
-  type ModelEvent,
   type ModelRequest,
   modelHistory,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
 import type { GenerateContentParameters } from "@google/genai";
 import { GeminiAnswerReader } from "./answer-reader.ts";
-import { createGeminiClient } from "./gemini-client.ts";
+import { createGeminiClient, openAnswer } from "./gemini-client.ts";
 import { DEFAULT_MODEL, type GeminiOptions } from "./gemini-options.ts";
 import { encodeContents, encodeTools, signContents } from "./translate.ts";
-
-/** The options of `createGeminiModel`. */
-export interface GeminiModelOptions extends GeminiOptions {
-  /**
-   * Returns a number from 0 to below 1, for the random part of the waits
-   * between attempts. Default: `Math.random`.
-   */
-  readonly random?: () => number;
-  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
 
 /** The media types that Gemini accepts besides text. */
 const INPUT_MODES: readonly string[] = [
@@ -39,43 +26,38 @@ const INPUT_MODES: readonly string[] = [
  * runs. The key appears in no error and no notice. See `docs/models.md` for
  * each fault.
  */
-export function createGeminiModel(options: GeminiModelOptions): Model {
-  const {
-    model: name = DEFAULT_MODEL,
-    maxInputTokens = 1_048_576,
-    apiKey: secret = "",
-  } = options;
-  const { retry, timeouts, random = Math.random, sleep } = options;
-  const ask = createGeminiClient(options);
+export function createGeminiModel(options: GeminiOptions): Model {
+  const { model: name = DEFAULT_MODEL, maxInputTokens = 1_048_576 } = options;
+  const client = createGeminiClient(options);
 
   return {
     name,
     maxInputTokens,
     inputModes: INPUT_MODES,
-    async *generate(request, signal): AsyncIterable<ModelEvent> {
+    async *generate(request, signal) {
       const parameters = await encodeRequest(request, name);
-      const remote = {
-        ask: (attempt: AbortSignal) => {
-          const config = { ...parameters.config, abortSignal: attempt };
-          return ask(
-            (models) => models.generateContentStream({ ...parameters, config }),
-            attempt,
-          );
+      yield* client.generate(
+        {
+          send: ({ models }, abort) => {
+            const config = { ...parameters.config, abortSignal: abort };
+            return openAnswer(
+              models.generateContentStream({ ...parameters, config }),
+              abort,
+            );
+          },
+          createReader: () => new GeminiAnswerReader(),
+          history: request.history,
         },
-        createReader: () => new GeminiAnswerReader(),
-        secret,
-        history: request.history,
-      };
-      yield* generateRemotely(
-        remote,
-        { retry, timeouts, random, sleep },
         signal,
       );
     },
     async listModels(signal) {
       const config = { abortSignal: signal, pageSize: 1000 };
       const listed = await Array.fromAsync(
-        ask((models) => models.list({ config }), signal),
+        client.ask(
+          ({ models }, abort) => openAnswer(models.list({ config }), abort),
+          signal,
+        ),
       );
       return listed
         .filter(({ supportedActions = ["generateContent"] }) =>
@@ -112,7 +94,7 @@ async function encodeRequest(
         thinkingConfig: canThink ? { includeThoughts: true } : undefined,
       }),
       // The SDK would repeat a request whose answer broke off, without a trace.
-      // `generateRemotely` decides about that.
+      // `SdkClient` decides about that.
       automaticContinuation: false,
       automaticFunctionCalling: { disable: true },
     },

@@ -1,9 +1,9 @@
-import type { ModelTimeouts, RetryPolicy } from "@devtool/coding-agent/model";
+import type { RemoteOptions } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
 /** How to reach Gemini, and how long to wait for it. */
-export interface GeminiOptions {
+export interface GeminiOptions extends RemoteOptions {
   /** The model of sessions that choose none. Default: `gemini-pro-latest`. */
   readonly model?: string;
   /**
@@ -23,16 +23,7 @@ export interface GeminiOptions {
   readonly baseUrl?: string;
   /** The maximum size of a request, in tokens. Default: 1,048,576. */
   readonly maxInputTokens?: number;
-  /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
-  readonly retry?: Partial<RetryPolicy>;
-  /**
-   * How long to wait for an answer. Default: the defaults of `GeminiTimeouts`.
-   */
-  readonly timeouts?: Partial<GeminiTimeouts>;
 }
-
-/** Timeouts of an answer, in milliseconds. */
-export type GeminiTimeouts = ModelTimeouts;
 
 /** A project on Vertex AI. */
 export interface GeminiVertex {

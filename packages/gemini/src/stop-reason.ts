@@ -1,146 +1,78 @@
-import { ModelFault } from "@devtool/coding-agent/model";
+import {
+  type ModelFault,
+  type Stop,
+  type StopKind,
+  stopFault,
+  unknownStopFault,
+} from "@devtool/coding-agent/model";
 import { keepStart } from "@devtool/internal/cut-text";
 import { Code } from "@devtool/server/agent";
 
-/** The fault that a finish reason stands for. */
-interface Stop {
-  readonly problem: string;
-  readonly remedy: string;
-  readonly code: Code;
-  /** Set when the same request may succeed if it is sent again. */
-  readonly retriable?: true;
-}
-
-const REFUSED = "rephrase the request";
-
 /** The known finish reasons besides `STOP`. */
-const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
-  [
-    "MAX_TOKENS",
-    {
-      problem: "the answer reached the model's output limit",
-      remedy: "ask it to go on",
-      code: Code.ResourceExhausted,
-    },
-  ],
-  [
-    "SAFETY",
-    {
-      problem: "the model's safety filter stopped the answer",
-      remedy: REFUSED,
-      code: Code.FailedPrecondition,
-    },
-  ],
-  [
-    "RECITATION",
-    {
-      problem: "the answer repeated a protected text",
-      remedy: REFUSED,
-      code: Code.FailedPrecondition,
-    },
-  ],
+const STOPS: ReadonlyMap<string, StopKind | Stop> = new Map<
+  string,
+  StopKind | Stop
+>([
+  ["MAX_TOKENS", "output-limit"],
+  ["SAFETY", "safety"],
+  ["RECITATION", refusal("the answer repeated a protected text")],
   [
     "LANGUAGE",
-    {
-      problem: "the model does not speak this language",
-      remedy: "use another language",
-      code: Code.FailedPrecondition,
-    },
+    [
+      "the model does not speak this language",
+      "use another language",
+      Code.FailedPrecondition,
+    ],
   ],
-  [
-    "BLOCKLIST",
-    {
-      problem: "the answer held a forbidden word",
-      remedy: REFUSED,
-      code: Code.FailedPrecondition,
-    },
-  ],
-  [
-    "PROHIBITED_CONTENT",
-    {
-      problem: "the answer held forbidden content",
-      remedy: REFUSED,
-      code: Code.FailedPrecondition,
-    },
-  ],
-  [
-    "SPII",
-    {
-      problem: "the answer held personal data",
-      remedy: REFUSED,
-      code: Code.FailedPrecondition,
-    },
-  ],
+  ["BLOCKLIST", refusal("the answer held a forbidden word")],
+  ["PROHIBITED_CONTENT", refusal("the answer held forbidden content")],
+  ["SPII", refusal("the answer held personal data")],
   [
     "MALFORMED_FUNCTION_CALL",
-    {
-      problem: "the model made a tool call that cannot be read",
-      remedy: "send the message again",
-      code: Code.Unavailable,
-      retriable: true,
-    },
+    mistake("the model made a tool call that cannot be read"),
   ],
   [
     "MALFORMED_RESPONSE",
-    {
-      problem: "the model gave an answer that cannot be read",
-      remedy: "send the message again",
-      code: Code.Unavailable,
-      retriable: true,
-    },
+    mistake("the model gave an answer that cannot be read"),
   ],
   [
     "UNEXPECTED_TOOL_CALL",
-    {
-      problem: "the model called a tool where none was offered",
-      remedy: "send the message again",
-      code: Code.Unavailable,
-      retriable: true,
-    },
+    mistake("the model called a tool where none was offered"),
   ],
   [
     "TOO_MANY_TOOL_CALLS",
-    {
-      problem: "the model made too many tool calls at once",
-      remedy: "ask for less",
-      code: Code.ResourceExhausted,
-    },
+    [
+      "the model made too many tool calls at once",
+      "ask for less",
+      Code.ResourceExhausted,
+    ],
   ],
 ]);
+
+function refusal(problem: string): Stop {
+  return [problem, "rephrase the request", Code.FailedPrecondition];
+}
+
+/** An answer that may be better when the same request is sent again. */
+function mistake(problem: string): Stop {
+  return [problem, "send the message again", Code.Unavailable, "retriable"];
+}
 
 /**
  * Returns the fault for a finish reason; undefined for `STOP`. `message` is
  * what the API says about it.
  */
-export function stopFault(
+export function finishFault(
   reason: string,
   message = "",
 ): ModelFault | undefined {
   if (reason === "STOP") return undefined;
-  const stop = STOPS.get(reason) ?? {
-    problem: `the model stopped for the reason ${JSON.stringify(keepStart(reason, 40))}`,
-    remedy: "send the message again",
-    code: Code.Unavailable,
-  };
-  const { problem, remedy, code, retriable } = stop;
-  return new ModelFault(withMessage(problem, message), code, {
-    remedy,
-    retriable,
-  });
+  const stop = STOPS.get(reason);
+  return stop ? stopFault(stop, message) : unknownStopFault(reason, message);
 }
 
 /** Returns the fault for a prompt that was blocked before the model saw it. */
 export function blockFault(reason: string, message = ""): ModelFault {
   const problem = `the prompt was blocked (${keepStart(reason, 40)})`;
-  return new ModelFault(
-    withMessage(problem, message),
-    Code.FailedPrecondition,
-    { remedy: REFUSED },
-  );
-}
-
-/** Appends the first line of a message, cut to 200 characters. */
-function withMessage(problem: string, message: string): string {
-  const line = keepStart(message.split("\n", 1)[0] ?? "", 200);
-  return line === "" ? problem : `${problem} (${line})`;
+  return stopFault(refusal(problem), message);
 }

@@ -1,15 +1,10 @@
 import {
   CallResults,
-  summaryText,
+  summaryTexts,
   type ToolDeclaration,
+  userContents,
 } from "@devtool/coding-agent/model";
-import {
-  dataText,
-  type File,
-  type Message,
-  type Part,
-  Role,
-} from "@devtool/schema";
+import { type File, type Message, type Part, Role } from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
 
 /**
@@ -21,14 +16,12 @@ import type { Content, Part as GeminiPart, Tool } from "@google/genai";
  */
 export function encodeContents(history: readonly Message[]): Content[] {
   const results = new CallResults(history);
-  const contents = history.flatMap(({ role, parts }) => {
+  const contents = history.flatMap((message) => {
+    const { role, parts } = message;
     if (role === Role.USER) {
       return [{ role: "user", parts: parts.flatMap(encodeUserPart) }];
     }
-    const summaries = parts.flatMap(({ content }) =>
-      content.case === "summary" ? [content.value.text] : [],
-    );
-    const summaryParts = summaries.map((text) => ({ text: summaryText(text) }));
+    const summaryParts = summaryTexts(message).map((text) => ({ text }));
     const responses = parts.flatMap(({ content }) => {
       if (content.case !== "toolCall") return [];
       const { toolCallId: id, toolName: name } = content.value;
@@ -91,49 +84,19 @@ export function encodeTools(
   return [{ functionDeclarations }];
 }
 
-function encodeUserPart({ content }: Part): GeminiPart[] {
-  switch (content.case) {
-    case "text":
-      return content.value === "" ? [] : [{ text: content.value }];
-    case "file":
-      return encodeFile(content.value);
-    case "data":
-    case "dataValue":
-      return [{ text: dataText(content) }];
-    case "thought":
-    case "toolCall":
-    case "confirmation":
-    case "summary":
-    case "citation":
-    case undefined:
-      return [];
-    default:
-      return content satisfies never;
-  }
+function encodeUserPart(part: Part): GeminiPart[] {
+  return userContents(part).map((content) =>
+    content.case === "text" ? { text: content.text } : encodeFile(content.file),
+  );
 }
 
-function encodeFile({ name, mediaType, source }: File): GeminiPart[] {
+function encodeFile({ mediaType, source }: File): GeminiPart {
   const mimeType = mediaType || "application/octet-stream";
-  const label: GeminiPart[] =
-    name === "" ? [] : [{ text: `File ${JSON.stringify(name)}:` }];
-  switch (source.case) {
-    case "bytes":
-      return [
-        ...label,
-        {
-          inlineData: {
-            mimeType,
-            data: Buffer.from(source.value).toString("base64"),
-          },
-        },
-      ];
-    case "uri":
-      return [...label, { fileData: { mimeType, fileUri: source.value } }];
-    case undefined:
-      return label;
-    default:
-      return source satisfies never;
+  if (source.case !== "bytes") {
+    return { fileData: { mimeType, fileUri: source.value ?? "" } };
   }
+  const data = Buffer.from(source.value).toString("base64");
+  return { inlineData: { mimeType, data } };
 }
 
 function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {

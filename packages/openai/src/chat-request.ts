@@ -3,7 +3,7 @@ import {
   type ModelRequest,
   modelHistory,
   objectSchema,
-  summaryText,
+  summaryTexts,
   type ToolNames,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
@@ -14,7 +14,7 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionTool,
 } from "openai/resources/chat/completions/completions";
-import { encodeFile, encodeUserText } from "./user-content.ts";
+import { encodeUserPart } from "./user-content.ts";
 
 /** Encodes a step as a request to the Chat Completions API. */
 export async function encodeChatRequest(
@@ -61,9 +61,6 @@ function encodeMessages(
   return history.flatMap((message): ChatCompletionMessageParam[] => {
     const { role, parts } = message;
     if (role === Role.USER) return encodeUserMessage(parts);
-    const summaries = parts.flatMap(({ content }) =>
-      content.case === "summary" ? [content.value.text] : [],
-    );
     const text = parts
       .map(({ content }) => (content.case === "text" ? content.value : ""))
       .join("");
@@ -88,11 +85,8 @@ function encodeMessages(
       step.push({ role: "assistant", content: text });
     }
     return [
-      ...summaries.map(
-        (summary): ChatCompletionMessageParam => ({
-          role: "user",
-          content: summaryText(summary),
-        }),
+      ...summaryTexts(message).map(
+        (content): ChatCompletionMessageParam => ({ role: "user", content }),
       ),
       ...step,
       ...calls.map((call): ChatCompletionMessageParam => {
@@ -109,11 +103,9 @@ function encodeMessages(
 function encodeUserMessage(
   parts: readonly Part[],
 ): ChatCompletionMessageParam[] {
-  const content = parts.flatMap(({ content }): ChatCompletionContentPart[] => {
-    if (content.case !== "file") {
-      return encodeUserText(content).map((text) => ({ type: "text", text }));
-    }
-    return encodeFile(content.value).map((part): ChatCompletionContentPart => {
+  const content = parts
+    .flatMap(encodeUserPart)
+    .map((part): ChatCompletionContentPart => {
       switch (part.case) {
         case "text":
           return { type: "text", text: part.text };
@@ -128,7 +120,6 @@ function encodeUserMessage(
           return part satisfies never;
       }
     });
-  });
   if (content.length === 0) return [];
   const texts = content.flatMap((part) =>
     part.type === "text" ? [part.text] : [],

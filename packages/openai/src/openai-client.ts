@@ -1,52 +1,16 @@
 import {
   createFetchAnswer,
-  ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
-import { loadOnce } from "@devtool/internal/load-once";
 import type OpenAI from "openai";
 import { readOpenAiError } from "./openai-error.ts";
 import type { OpenAiOptions } from "./openai-options.ts";
 
-/**
- * Sends a request with the SDK. Resolves when the head of the answer has come.
- */
-export type Send<Piece> = (
-  sdk: OpenAI,
-  signal: AbortSignal,
-) => Promise<AsyncIterable<Piece>>;
-
-/**
- * Sends a request and yields the pieces of the answer. Throws a `ModelFault`,
- * or the signal's reason.
- */
-export type OpenAiClient = <Piece>(
-  send: Send<Piece>,
-  signal: AbortSignal,
-) => AsyncIterable<Piece>;
-
 /** Longer than any timeout of ours, which decide. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/**
- * Creates a client on OpenAI's SDK. The SDK is loaded with the first request:
- * loading it takes longer than a server's start.
- */
-export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
-  const load = loadOnce(() => loadSdk(options));
-  return async function* ask(send, signal) {
-    try {
-      yield* await send(await load(), signal);
-    } catch (reason) {
-      signal.throwIfAborted();
-      throw ModelFault.from(reason);
-    }
-    // The SDK ends a stream without an error when the signal aborts.
-    signal.throwIfAborted();
-  };
-}
-
-async function loadSdk({
+/** Loads OpenAI's SDK. */
+export async function loadOpenAi({
   apiKey,
   baseUrl,
   organization,

@@ -17,7 +17,8 @@ import {
   it,
   vi,
 } from "vitest";
-import { createOpenAiModel, type OpenAiModelOptions } from "./openai-model.ts";
+import { createOpenAiModel } from "./openai-model.ts";
+import type { OpenAiOptions } from "./openai-options.ts";
 import { startFakeOpenAi } from "./testing/fake-openai.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -37,7 +38,7 @@ describe.each(["responses", "chat-completions"] as const)(
     });
     afterAll(() => fake[Symbol.asyncDispose]());
 
-    const model = (options: OpenAiModelOptions = {}): Model =>
+    const model = (options: OpenAiOptions = {}): Model =>
       createOpenAiModel({
         apiKey: API_KEY,
         baseUrl: `${fake.url}/v1`,
@@ -49,7 +50,7 @@ describe.each(["responses", "chat-completions"] as const)(
       });
     const ask = (
       prompt: string,
-      options?: OpenAiModelOptions,
+      options?: OpenAiOptions,
     ): Promise<ModelEvent[]> =>
       Array.fromAsync(
         model(options).generate(

@@ -1,28 +1,11 @@
-import {
-  generateRemotely,
-  type Model,
-  type ModelEvent,
-  type RemoteOptions,
-  ToolNames,
-} from "@devtool/coding-agent/model";
+import { type Model, SdkClient, ToolNames } from "@devtool/coding-agent/model";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { ChatReader } from "./chat-reader.ts";
 import { encodeChatRequest } from "./chat-request.ts";
-import { createOpenAiClient } from "./openai-client.ts";
+import { loadOpenAi } from "./openai-client.ts";
 import { type OpenAiOptions, resolveOptions } from "./openai-options.ts";
 import { ResponsesReader } from "./responses-reader.ts";
 import { encodeResponsesRequest } from "./responses-request.ts";
-
-/** The options of `createOpenAiModel`. */
-export interface OpenAiModelOptions extends OpenAiOptions {
-  /**
-   * Returns a number from 0 to below 1, for the random part of the waits
-   * between attempts. Default: `Math.random`.
-   */
-  readonly random?: () => number;
-  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
 
 /** The media types that OpenAI's models accept besides text. */
 const INPUT_MODES: readonly string[] = ["image/*", "application/pdf"];
@@ -40,54 +23,46 @@ const MAX_TOOL_NAME_LENGTH = 64;
  * each fault. Throws a `DevtoolError` when the options have neither a key nor a
  * model.
  */
-export function createOpenAiModel(options: OpenAiModelOptions): Model {
+export function createOpenAiModel(options: OpenAiOptions): Model {
   const { model: name, api, maxInputTokens } = resolveOptions(options);
-  const { retry, timeouts, random = Math.random, sleep } = options;
-  const { apiKey: secret = "" } = options;
-  const remoteOptions: RemoteOptions = { retry, timeouts, random, sleep };
-  const ask = createOpenAiClient(options);
+  const client = new SdkClient(() => loadOpenAi(options), options);
 
   return {
     name,
     maxInputTokens,
     inputModes: INPUT_MODES,
-    async *generate(request, signal): AsyncIterable<ModelEvent> {
+    async *generate(request, signal) {
       const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
       const model = request.model || name;
+      const { history } = request;
       if (api === "responses") {
         const body = await encodeResponsesRequest(request, model, names);
-        const remote = {
-          ask: (attempt: AbortSignal) =>
-            ask(
-              (sdk, abort) => sdk.responses.create(body, { signal: abort }),
-              attempt,
-            ),
-          createReader: () => new ResponsesReader(names),
-          secret,
-          history: request.history,
-        };
-        return yield* generateRemotely(remote, remoteOptions, signal);
+        return yield* client.generate(
+          {
+            send: (sdk, abort) => sdk.responses.create(body, { signal: abort }),
+            createReader: () => new ResponsesReader(names),
+            history,
+          },
+          signal,
+        );
       }
       const body = await encodeChatRequest(request, model, names);
-      const remote = {
-        ask: (attempt: AbortSignal) =>
-          ask(
-            (sdk, abort) =>
-              sdk.chat.completions.create(body, { signal: abort }),
-            attempt,
-          ),
-        createReader: () => new ChatReader(names),
-        secret,
-        history: request.history,
-      };
-      yield* generateRemotely(remote, remoteOptions, signal);
+      yield* client.generate(
+        {
+          send: (sdk, abort) =>
+            sdk.chat.completions.create(body, { signal: abort }),
+          createReader: () => new ChatReader(names),
+          history,
+        },
+        signal,
+      );
     },
     /**
      * Lists the models in the server's order. OpenAI does not say which of them
      * can chat, nor the size of their context.
      */
     async listModels(signal) {
-      const listed = ask(
+      const listed = client.ask(
         (sdk, abort) => sdk.models.list({ signal: abort }),
         signal,
       );

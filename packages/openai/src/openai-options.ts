@@ -1,4 +1,4 @@
-import type { ModelTimeouts, RetryPolicy } from "@devtool/coding-agent/model";
+import type { RemoteOptions } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
@@ -9,7 +9,7 @@ export type OpenAiApi = "responses" | "chat-completions";
  * How to reach OpenAI, or a server with the same API such as Ollama's or
  * vLLM's, and how long to wait for it.
  */
-export interface OpenAiOptions {
+export interface OpenAiOptions extends RemoteOptions {
   /**
    * The model of sessions that choose none. Default: `gpt-5.5`; required
    * without a key.
@@ -39,12 +39,6 @@ export interface OpenAiOptions {
    * otherwise 128,000.
    */
   readonly maxInputTokens?: number;
-  /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
-  readonly retry?: Partial<RetryPolicy>;
-  /**
-   * How long to wait for an answer. Default: the defaults of `ModelTimeouts`.
-   */
-  readonly timeouts?: Partial<ModelTimeouts>;
 }
 
 /** The model of sessions and servers that choose none. */

@@ -3,10 +3,9 @@ import {
   type ModelRequest,
   modelHistory,
   objectSchema,
-  summaryText,
+  summaryTexts,
   type ToolNames,
 } from "@devtool/coding-agent/model";
-import { isObject } from "@devtool/internal/json";
 import { type Message, type Part, Role } from "@devtool/schema";
 import type {
   EasyInputMessage,
@@ -16,7 +15,7 @@ import type {
   Tool,
 } from "openai/resources/responses/responses";
 import { decodeReasoning } from "./reasoning-signature.ts";
-import { encodeFile, encodeUserText } from "./user-content.ts";
+import { encodeUserPart } from "./user-content.ts";
 
 /**
  * The models of OpenAI that do not reason. Asking them for their reasoning is
@@ -66,17 +65,12 @@ function encodeInput(
   names: ToolNames,
 ): ResponseInputItem[] {
   const results = new CallResults(history);
-  return history.flatMap(({ role, parts }): ResponseInputItem[] => {
+  return history.flatMap((message): ResponseInputItem[] => {
+    const { role, parts } = message;
     if (role === Role.USER) return encodeUserMessage(parts);
-    const summaries = parts.flatMap(({ content }) =>
-      content.case === "summary" ? [content.value.text] : [],
-    );
     return [
-      ...summaries.map(
-        (text): EasyInputMessage => ({
-          role: "user",
-          content: summaryText(text),
-        }),
+      ...summaryTexts(message).map(
+        (content): EasyInputMessage => ({ role: "user", content }),
       ),
       ...parts.flatMap(({ content, toolCallDetail }): ResponseInputItem[] => {
         if (content.case === "text") {
@@ -90,14 +84,11 @@ function encodeInput(
           toolName,
           inputParameters,
         } = content.value;
-        const args = JSON.stringify(
-          isObject(inputParameters) ? inputParameters : {},
-        );
         const call = {
           type: "function_call",
           call_id,
           name: names.encode(toolName),
-          arguments: args,
+          arguments: JSON.stringify(inputParameters ?? {}),
         } as const;
         return [...decodeReasoning(toolCallDetail?.modelSignature), call];
       }),
@@ -117,14 +108,9 @@ function encodeInput(
 }
 
 function encodeUserMessage(parts: readonly Part[]): EasyInputMessage[] {
-  const content = parts.flatMap(({ content }): ResponseInputContent[] => {
-    if (content.case !== "file") {
-      return encodeUserText(content).map((text) => ({
-        type: "input_text",
-        text,
-      }));
-    }
-    return encodeFile(content.value).map((part): ResponseInputContent => {
+  const content = parts
+    .flatMap(encodeUserPart)
+    .map((part): ResponseInputContent => {
       switch (part.case) {
         case "text":
           return { type: "input_text", text: part.text };
@@ -140,6 +126,5 @@ function encodeUserMessage(parts: readonly Part[]): EasyInputMessage[] {
           return part satisfies never;
       }
     });
-  });
   return content.length === 0 ? [] : [{ role: "user", content }];
 }

@@ -4,7 +4,7 @@ import { NoticeSchema } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import type { ModelEvent, ModelToolCall } from "../model.ts";
 import { readCallArguments } from "./answer-parts.ts";
-import { ModelFault } from "./model-fault.ts";
+import { brokenFault, ModelFault } from "./model-fault.ts";
 
 /** The maximum number of calls in an answer. Fewer run in a step. */
 const MAX_CALLS = 1000;
@@ -46,12 +46,9 @@ export class AnswerCalls {
   add({ id, name, args, signature }: ApiCall): void {
     if (typeof name !== "string") throw malformedFault();
     if (name === "") {
+      const problem = "the model called a tool without a name";
       const remedy = "send the message again";
-      throw new ModelFault(
-        "the model called a tool without a name",
-        Code.Unavailable,
-        { remedy },
-      );
+      throw new ModelFault(problem, Code.Unavailable, { remedy });
     }
     if (name.length > MAX_NAME_LENGTH) {
       const problem = `the model called a tool whose name has ${name.length} characters: limit is ${MAX_NAME_LENGTH}`;
@@ -72,7 +69,8 @@ export class AnswerCalls {
    */
   end(answer: { readonly hasText: boolean }): ModelEvent[] {
     if (!answer.hasText && this.#calls.length === 0) {
-      throw emptyFault();
+      const remedy = "say more, or choose another model";
+      throw brokenFault(EMPTY_ANSWER, { remedy });
     }
     return this.#calls.map((value) => ({ case: "toolCall", value }));
   }
@@ -80,14 +78,6 @@ export class AnswerCalls {
 
 /** The problem of an answer without text and calls. */
 export const EMPTY_ANSWER = "the model gave an empty answer";
-
-function emptyFault(): ModelFault {
-  const remedy = "say more, or choose another model";
-  return new ModelFault(EMPTY_ANSWER, Code.Unavailable, {
-    remedy,
-    retriable: true,
-  });
-}
 
 /**
  * Throws a `ModelFault` when an answer with this number of calls may not have
@@ -132,22 +122,7 @@ export class BoundedJoiner {
  * whole.
  */
 export function interruptedFault(): ModelFault {
-  const remedy = "send the message again";
-  return new ModelFault(
-    "the model's answer ended in the middle",
-    Code.Unavailable,
-    { remedy, retriable: true },
-  );
-}
-
-/** Returns the fault for an answer, or a piece of one, that is not JSON. */
-export function notJsonFault(cause: SyntaxError): ModelFault {
-  const remedy = "send the message again";
-  return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
-    remedy,
-    retriable: true,
-    cause,
-  });
+  return brokenFault("the model's answer ended in the middle");
 }
 
 /**
@@ -193,11 +168,8 @@ export function listField(value: unknown): unknown[] {
  * the API, as an SDK does not check them.
  */
 export function malformedFault(cause?: unknown): ModelFault {
-  const remedy = "send the message again, or choose another model";
-  const problem = "the model's answer does not have the form of its API";
-  return new ModelFault(problem, Code.Unavailable, {
-    remedy,
-    retriable: true,
+  return brokenFault("the model's answer does not have the form of its API", {
+    remedy: "send the message again, or choose another model",
     cause,
   });
 }

@@ -8,7 +8,7 @@ import {
 } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
-import { ModelFault } from "./model-fault.ts";
+import { brokenFault, ModelFault } from "./model-fault.ts";
 
 const MAX_ARGUMENT_BYTES = 1024 * 1024;
 
@@ -37,7 +37,6 @@ export function readThought(text: string): AgentThought {
  */
 export function readCallArguments(name: string, args: unknown): JsonObject {
   const subject = `the arguments of the model's call ${JSON.stringify(name)}`;
-  const remedy = "send the message again";
   const text = typeof args === "string" ? args : JSON.stringify(args ?? null);
   if (text.trim() === "") return {};
   const exact = replaceInexactNumbers(text, "0");
@@ -52,12 +51,7 @@ export function readCallArguments(name: string, args: unknown): JsonObject {
       text.length <= MAX_ARGUMENT_BYTES &&
       parseJsonOrUndefined(text) === undefined
     ) {
-      const problem = `${subject} are not valid JSON`;
-      throw new ModelFault(problem, Code.Unavailable, {
-        remedy,
-        retriable: true,
-        cause,
-      });
+      throw brokenFault(`${subject} are not valid JSON`, { cause });
     }
     const problem = cause instanceof Error ? cause.message : "cannot be read";
     throw new ModelFault(
@@ -67,12 +61,7 @@ export function readCallArguments(name: string, args: unknown): JsonObject {
     );
   }
   if (value === null) return {};
-  if (!isObject(value)) {
-    throw new ModelFault(`${subject} are not an object`, Code.Unavailable, {
-      remedy,
-      retriable: true,
-    });
-  }
+  if (!isObject(value)) throw brokenFault(`${subject} are not an object`);
   if (isObject(args)) return args;
   return exact === text
     ? value

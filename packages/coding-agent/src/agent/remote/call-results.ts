@@ -75,11 +75,15 @@ export class CallResults {
 }
 
 /**
- * Returns what a model is told in place of the messages that a summary
- * replaces.
+ * Returns what a model is told in place of the messages that the summaries of
+ * a message replace.
  */
-export function summaryText(summary: string): string {
-  return `What was said and done before, in short:\n\n${summary}`;
+export function summaryTexts({ parts }: Message): string[] {
+  return parts.flatMap(({ content }) =>
+    content.case === "summary"
+      ? [`What was said and done before, in short:\n\n${content.value.text}`]
+      : [],
+  );
 }
 
 function encodeResult(

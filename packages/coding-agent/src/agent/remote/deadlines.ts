@@ -1,6 +1,6 @@
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
-import type { ModelTimeouts } from "./remote-limits.ts";
+import type { ModelTimeouts } from "./remote-options.ts";
 
 /** The abort reason of a request whose answer is not wanted. Never shown. */
 const OVER = new ModelFault("the answer is over", Code.Canceled);

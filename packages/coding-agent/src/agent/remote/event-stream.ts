@@ -7,14 +7,10 @@ import {
   parseJsonOrUndefined,
 } from "@devtool/internal/json";
 import { createParser } from "eventsource-parser";
-import {
-  listField,
-  malformedFault,
-  notJsonFault,
-  objectField,
-} from "./answer-calls.ts";
+import { listField, malformedFault, objectField } from "./answer-calls.ts";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
 import { type ReadApiError, statusFault } from "./http-fault.ts";
+import { brokenFault } from "./model-fault.ts";
 
 /** The form of an API's answers. */
 export interface ApiForm {
@@ -96,7 +92,7 @@ function* encodeEvents(
  */
 export function encodeEvent(json: string, api: ApiForm): string {
   const piece = parseJsonOrUndefined(json);
-  if (piece === undefined) throw notJsonFault(new SyntaxError("not JSON"));
+  if (piece === undefined) throw brokenFault("the model's answer is not JSON");
   if (!isObject(piece)) throw malformedFault();
   // Some SDKs change what is not an object into an empty one.
   for (const list of api.lists) listField(piece[list]).map(objectField);

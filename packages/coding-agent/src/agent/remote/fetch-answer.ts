@@ -3,7 +3,7 @@ import { replaceLoneSurrogates } from "@devtool/internal/exact-json";
 import { Code } from "@devtool/server/agent";
 import type { ApiForm } from "./event-stream.ts";
 import { httpFault } from "./http-fault.ts";
-import { ModelFault } from "./model-fault.ts";
+import { brokenFault, ModelFault } from "./model-fault.ts";
 import { readList, readStream } from "./read-answer.ts";
 
 /**
@@ -158,14 +158,7 @@ function* validLines(lines: Uint8Array): Iterable<Uint8Array> {
   for (let from = 0, end = 0; ; from = end) {
     end = lines.indexOf(NEWLINE, from) + 1 || lines.length;
     const line = lines.subarray(from, end);
-    if (!isUtf8(line)) {
-      const remedy = "send the message again";
-      throw new ModelFault(
-        "the model's answer is not UTF-8",
-        Code.Unavailable,
-        { remedy, retriable: true },
-      );
-    }
+    if (!isUtf8(line)) throw brokenFault("the model's answer is not UTF-8");
     yield line;
   }
 }

@@ -72,78 +72,30 @@ export async function httpFault(
 }
 
 /** The meaning of a status. */
-interface Kind {
-  readonly code: Code;
-  /** Whether the same request may succeed later. */
-  readonly retriable: boolean;
-  readonly remedy: string;
+type Meaning = readonly [code: Code, remedy: string];
+
+const CHECK_CREDENTIALS = "the operator must check the credentials";
+
+const SERVER_ERROR: Meaning = [
+  Code.Unavailable,
+  "send the message again later",
+];
+const CLIENT_ERROR: Meaning = [Code.FailedPrecondition, "change the request"];
+
+const MEANINGS: Readonly<Record<number, Meaning>> = {
+  400: [Code.FailedPrecondition, "change the request, or choose another model"],
+  401: [Code.Unauthenticated, CHECK_CREDENTIALS],
+  403: [Code.PermissionDenied, CHECK_CREDENTIALS],
+  404: [Code.NotFound, "choose another model"],
+  408: [Code.Unavailable, "send the message again"],
+  413: [Code.ResourceExhausted, "send less, or run /compress"],
+  429: [Code.ResourceExhausted, "wait, or choose another model"],
+};
+
+/** Whether the same request may succeed later. */
+function isRetriable(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500;
 }
-
-const SERVER_ERROR: Kind = {
-  code: Code.Unavailable,
-  retriable: true,
-  remedy: "send the message again later",
-};
-const CLIENT_ERROR: Kind = {
-  code: Code.FailedPrecondition,
-  retriable: false,
-  remedy: "change the request",
-};
-
-const KINDS: ReadonlyMap<number, Kind> = new Map<number, Kind>([
-  [
-    400,
-    {
-      code: Code.FailedPrecondition,
-      retriable: false,
-      remedy: "change the request, or choose another model",
-    },
-  ],
-  [
-    401,
-    {
-      code: Code.Unauthenticated,
-      retriable: false,
-      remedy: "the operator must check the credentials",
-    },
-  ],
-  [
-    403,
-    {
-      code: Code.PermissionDenied,
-      retriable: false,
-      remedy: "the operator must check the credentials",
-    },
-  ],
-  [
-    404,
-    { code: Code.NotFound, retriable: false, remedy: "choose another model" },
-  ],
-  [
-    408,
-    {
-      code: Code.Unavailable,
-      retriable: true,
-      remedy: "send the message again",
-    },
-  ],
-  [
-    413,
-    {
-      code: Code.ResourceExhausted,
-      retriable: false,
-      remedy: "send less, or run /compress",
-    },
-  ],
-  [
-    429,
-    {
-      code: Code.ResourceExhausted,
-      retriable: true,
-      remedy: "wait, or choose another model",
-    },
-  ],
-]);
 
 /**
  * Returns the fault for a status and the error that came with it.
@@ -159,21 +111,18 @@ export function statusFault(
   const { retryAfterMs = 0, lastingRemedy } = error;
   const [line = ""] = error.message.split("\n", 1);
   const message = keepStart(line, MAX_MESSAGE_CHARS);
-  const kind =
-    KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
-  let { remedy } = kind;
-  if (TOO_LONG.test(message)) remedy = "run /compress, or start a new task";
-  if (lastingRemedy !== undefined) remedy = lastingRemedy;
+  const [code, remedy] =
+    MEANINGS[status] ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
+  const usual = TOO_LONG.test(message)
+    ? "run /compress, or start a new task"
+    : remedy;
   const words = message === "" ? "" : ` (${message})`;
-  return new ModelFault(
-    `the model answered with status ${status}${words}`,
-    kind.code,
-    {
-      remedy,
-      retryAfterMs: Math.max(retryAfterMs, retryAfterHeaderMs),
-      retriable: kind.retriable && lastingRemedy === undefined,
-    },
-  );
+  const problem = `the model answered with status ${status}${words}`;
+  return new ModelFault(problem, code, {
+    remedy: lastingRemedy ?? usual,
+    retryAfterMs: Math.max(retryAfterMs, retryAfterHeaderMs),
+    retriable: isRetriable(status) && lastingRemedy === undefined,
+  });
 }
 
 /** The maximum number of characters of an API's message that are shown. */

@@ -12,6 +12,21 @@ export interface FaultOptions {
 }
 
 /**
+ * Returns the fault for an answer that cannot be used, where another one may
+ * be. The remedy is to send the message again, if the options have none.
+ */
+export function brokenFault(
+  problem: string,
+  options: FaultOptions = {},
+): ModelFault {
+  return new ModelFault(problem, Code.Unavailable, {
+    remedy: "send the message again",
+    retriable: true,
+    ...options,
+  });
+}
+
+/**
  * The number of characters by which a secret is recognized: a message may have
  * been cut in the middle of one.
  */
@@ -83,10 +98,6 @@ export class ModelFault extends DevtoolError {
     // The message of such an error may quote what came over the wire, so only
     // its system code is shown, such as `ECONNREFUSED`.
     const problem = `the connection to the model broke${errorCode ? ` (${errorCode})` : ""}`;
-    return new ModelFault(problem, Code.Unavailable, {
-      remedy: "send the message again",
-      retriable: true,
-      cause: reason,
-    });
+    return brokenFault(problem, { cause: reason });
   }
 }

@@ -4,38 +4,24 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { NoticeSchema } from "@devtool/schema";
 import type { ModelEvent } from "../model.ts";
 import { ModelFault } from "./model-fault.ts";
-import type { RetryPolicy } from "./remote-limits.ts";
-
-/** When and how a request is sent again. */
-export interface Retries {
-  readonly policy: RetryPolicy;
-  /** Returns a number from 0 to below 1. */
-  readonly random: () => number;
-  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
-  readonly sleep?:
-    | ((ms: number, signal: AbortSignal) => Promise<void>)
-    | undefined;
-}
-
-/**
- * Sends the request once. An attempt that fails after it yielded something is
- * not repeated.
- */
-export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
+import { DEFAULT_RETRY_POLICY, type RemoteOptions } from "./remote-options.ts";
 
 /**
  * Repeats an attempt until an answer begins, with exponential backoff and full
- * jitter.
+ * jitter. An attempt that fails after it yielded something is not repeated.
  *
  * It waits at least as long as the API asks, and yields a notice before each
  * wait. Throws the fault of the last attempt, or the signal's reason.
  */
 export async function* withRetries(
-  attempt: Attempt,
-  { policy, random, sleep }: Retries,
+  attempt: (signal: AbortSignal) => AsyncIterable<ModelEvent>,
+  { retry, random = Math.random, sleep }: RemoteOptions,
   signal: AbortSignal,
 ): AsyncIterable<ModelEvent> {
-  const { maxAttempts, baseDelayMs, maxDelayMs, maxRetryAfterMs } = policy;
+  const { maxAttempts, baseDelayMs, maxDelayMs, maxRetryAfterMs } = {
+    ...DEFAULT_RETRY_POLICY,
+    ...retry,
+  };
   for (let attempts = 1; ; attempts++) {
     let hasBegun = false;
     try {

@@ -5,33 +5,42 @@ import { ModelFault } from "./model-fault.ts";
 /** The ways in which a model ends an answer that all APIs have. */
 export type StopKind = "output-limit" | "context-limit" | "safety" | "refusal";
 
+/** An end of an answer, for the reader. */
+export type Stop = readonly [
+  problem: string,
+  remedy: string,
+  code: Code,
+  retriable?: "retriable",
+];
+
 /**
  * Returns the fault for an answer that a model ended early. `message` is what
  * the API says about it, of which the user sees 200 characters of the first
  * line.
  *
- * Its code is `Code.ResourceExhausted` for a limit, otherwise
+ * The code of a kind is `Code.ResourceExhausted` for a limit, otherwise
  * `Code.FailedPrecondition`.
  */
-export function stopFault(kind: StopKind, message = ""): ModelFault {
-  const [problem, remedy, code] = STOPS[kind];
+export function stopFault(stop: StopKind | Stop, message = ""): ModelFault {
+  const [problem, remedy, code, retriable] =
+    typeof stop === "string" ? STOPS[stop] : stop;
   const line = keepStart(message.split("\n", 1)[0] ?? "", 200);
   return new ModelFault(line === "" ? problem : `${problem} (${line})`, code, {
     remedy,
+    retriable: retriable !== undefined,
   });
 }
 
 /** Returns the fault for a reason that this version does not know. */
-export function unknownStopFault(reason: string): ModelFault {
+export function unknownStopFault(reason: string, message = ""): ModelFault {
   const problem = `the model stopped for the reason ${JSON.stringify(keepStart(reason, 40))}`;
-  return new ModelFault(problem, Code.Unavailable, {
-    remedy: "send the message again",
-  });
+  return stopFault(
+    [problem, "send the message again", Code.Unavailable],
+    message,
+  );
 }
 
-const STOPS: Readonly<
-  Record<StopKind, readonly [problem: string, remedy: string, code: Code]>
-> = {
+const STOPS: Readonly<Record<StopKind, Stop>> = {
   "output-limit": [
     "the answer reached the model's output limit",
     "ask it to go on",

@@ -34,6 +34,27 @@ export interface ModelTimeouts {
   readonly turnMs: number;
 }
 
+/**
+ * When a request to a model is sent again, and how long its answer may take.
+ */
+export interface RemoteOptions {
+  /** The key, which appears in no error. Default: none. */
+  readonly apiKey?: string;
+  /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
+  readonly retry?: Partial<RetryPolicy>;
+  /**
+   * How long to wait for an answer. Default: the defaults of `ModelTimeouts`.
+   */
+  readonly timeouts?: Partial<ModelTimeouts>;
+  /**
+   * Returns a number from 0 to below 1, for the random part of the waits
+   * between attempts. Default: `Math.random`.
+   */
+  readonly random?: () => number;
+  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
 /** The default retry policy. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   maxAttempts: 5,
