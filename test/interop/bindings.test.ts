@@ -12,7 +12,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { create, fromJsonString } from "@bufbuild/protobuf";
-import { playProgram } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   type CaseResult,
@@ -28,6 +27,7 @@ import {
 import {
   agentCases,
   jsonGoldens,
+  playProgram,
   programCases,
   startCuttingProxy,
 } from "@devtool/conformance/testing";
@@ -97,6 +97,10 @@ describe.concurrent("the bindings", () => {
         if (!isBuilt(context)) return;
         const play = await playProgram(
           join(cwd, "binding.json"),
+          {
+            startServer: (workspace) =>
+              serveCodingAgent({ workspace, sandbox: "none" }),
+          },
           AbortSignal.timeout(880_000),
         );
         const results = await all(play.results);
@@ -407,7 +411,11 @@ describe("the program suite", () => {
   it("ends with an error when the program cannot be started", async () => {
     const path = join(workspace, "binding.json");
     writeFileSync(path, '{"program": {"words": ["no-such-program"]}}');
-    const { results } = await playProgram(path, AbortSignal.timeout(60_000));
+    const { results } = await playProgram(
+      path,
+      {},
+      AbortSignal.timeout(60_000),
+    );
     await expect(all(results)).rejects.toThrow(
       /program "no-such-program" cannot be run: build the binding first \(pnpm bindings LANGUAGE\), or correct .*binding\.json: .*ENOENT/,
     );

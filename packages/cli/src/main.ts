@@ -2,7 +2,7 @@
 // Old versions of Node must be able to run this file far enough to be refused:
 // it and what it imports statically use syntax of 2020 only. A test runs it on
 // Node 20.
-import { nodeProblem } from "./node-version.ts";
+import { nodeProblem } from "@devtool/internal/node-version";
 
 const problem = nodeProblem(process.versions.node);
 if (problem === "") {

@@ -33,6 +33,21 @@ export function visibleText(text: string): string {
 }
 
 /**
+ * Writes control and invisible characters in a line of JSON as JSON escapes,
+ * which leaves its meaning unchanged.
+ */
+export function visibleJson(json: string): string {
+  return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
+    char === "\n"
+      ? char
+      : char.replaceAll(
+          /./gs,
+          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        ),
+  );
+}
+
+/**
  * Removes characters that are invisible or misleading. Keeps line breaks, tabs,
  * and what holds an emoji together.
  */

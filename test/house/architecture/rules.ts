@@ -147,17 +147,7 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   // The console is data for a server, which it does not know.
   ["console", [/^node:/]],
-  [
-    "conformance",
-    [
-      /^@devtool\/schema(\/|$)/,
-      IN_BROWSERS,
-      /^@bufbuild\/protobuf(\/|$)/,
-      /^@connectrpc\/connect(-node)?$/,
-      /^eventsource-parser/,
-      /^node:(http2?|net)$/,
-    ],
-  ],
+  ["conformance", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/(?!internal\/))/]],
   // What the server may not know are our other packages, above all agents; its
   // libraries are in its package.json.
   ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/(?!internal\/))/]],

@@ -1,6 +1,7 @@
 import { access, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
+import { nodeProblem } from "@devtool/internal/node-version";
 import { runnerNotice } from "@devtool/mcp/operator";
 import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { ServerConfig, ServerInfo } from "@devtool/schema/operator";
@@ -19,7 +20,6 @@ import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
-import { nodeProblem } from "../node-version.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { indented, paintFor } from "../render/style.ts";
 

@@ -4,6 +4,7 @@ import {
   type MessageShape,
   toJsonString,
 } from "@bufbuild/protobuf";
+import { visibleJson } from "@devtool/internal/visible-text";
 import { isTerminal, writeLine } from "../io.ts";
 
 /**
@@ -21,19 +22,4 @@ export function writeJsonLine<Desc extends DescMessage>(
 /** Writes a JSON text in the same way. */
 export function writeJsonText(out: Writable, json: string): void {
   writeLine(out, isTerminal(out) ? visibleJson(json) : json);
-}
-
-/**
- * Writes control and invisible characters in a line of JSON as JSON escapes,
- * which leaves its meaning unchanged.
- */
-function visibleJson(json: string): string {
-  return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    char === "\n"
-      ? char
-      : char.replaceAll(
-          /./gs,
-          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-        ),
-  );
 }

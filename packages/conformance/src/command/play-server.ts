@@ -1,23 +1,15 @@
 import { readFile } from "node:fs/promises";
-import {
-  type CaseResult,
-  findSubject,
-  runPushSuite,
-  runServerSuite,
-} from "@devtool/conformance";
-import type {
-  BindingName,
-  ProtocolVersion,
-} from "@devtool/conformance/testing";
 import { defined } from "@devtool/internal/json";
-import { findServer, trustIn } from "../connection/connection.ts";
-import type { Io } from "../io.ts";
-import type { Play } from "./conformance-play.ts";
+import type { BindingName, ProtocolVersion } from "../binding/binding.ts";
+import type { CaseResult } from "../play/case-result.ts";
+import { runPushSuite } from "../runner/run-push-suite.ts";
+import { runServerSuite } from "../runner/run-server-suite.ts";
+import { findSubject } from "../subject/find-subject.ts";
+import type { Host } from "./host.ts";
+import type { Play } from "./play.ts";
 
 /** Options for testing a server. */
 export interface ServerOptions {
-  readonly token?: string;
-  readonly data?: string;
   /**
    * The `host:port` that receives notifications. Without it they are not
    * tested.
@@ -38,11 +30,9 @@ export interface ServerOptions {
  * push suite.
  */
 export async function playServer(
-  {
-    url,
-    io,
-    ...options
-  }: ServerOptions & { readonly url: string; readonly io: Io },
+  url: string,
+  options: ServerOptions,
+  host: Host,
   signal: AbortSignal,
 ): Promise<Play> {
   const { a2a: protocolVersion, binding, only, push } = options;
@@ -50,12 +40,9 @@ export async function playServer(
     options.prompts === undefined
       ? undefined
       : parsePrompts(await readFile(options.prompts, "utf8"));
-  const { token = "", certificate } =
-    (await findServer({ ...options, url }, io, signal)) ?? {};
-  const trust =
-    certificate === undefined ? undefined : await trustIn(certificate);
+  const access = await host.findAccess(url, signal);
   const subject = await findSubject(
-    { url, token, ...defined({ trust, protocolVersion, binding }) },
+    { url, ...access, ...defined({ protocolVersion, binding }) },
     signal,
   );
   const choice = defined({ prompts, only });

@@ -4,17 +4,15 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { create, fromJsonString } from "@bufbuild/protobuf";
-import { serveCodingAgent } from "@devtool/coding-agent";
-import {
-  type CaseResult,
-  type ProgramStreams,
-  runAgentSuite,
-  runClientSuite,
-  runProgramSuite,
-} from "@devtool/conformance";
-import { BindingSchema, KnownFailingSchema } from "@devtool/conformance/protos";
-import { errorMessage } from "../errors.ts";
-import type { Play } from "./conformance-play.ts";
+import { defined } from "@devtool/internal/json";
+import type { CaseResult } from "../play/case-result.ts";
+import type { ProgramStreams } from "../program/program.ts";
+import { BindingSchema, KnownFailingSchema } from "../protos.ts";
+import { runAgentSuite } from "../runner/run-agent-suite.ts";
+import { runClientSuite } from "../runner/run-client-suite.ts";
+import { runProgramSuite } from "../runner/run-program-suite.ts";
+import type { Host } from "./host.ts";
+import type { Play } from "./play.ts";
 
 /**
  * Reads a `binding.json` and prepares the program and client suites for its
@@ -22,14 +20,14 @@ import type { Play } from "./conformance-play.ts";
  */
 export async function playProgram(
   path: string,
+  host: Pick<Host, "startServer">,
   signal: AbortSignal,
 ): Promise<Play> {
   const binding = await readFile(path, "utf8")
     .then((text) => fromJsonString(BindingSchema, text))
     .catch((cause: unknown) => {
-      throw new Error(`${path} cannot be used: ${errorMessage(cause)}`, {
-        cause,
-      });
+      const why = cause instanceof Error ? cause.message : cause;
+      throw new Error(`${path} cannot be used: ${why}`, { cause });
     });
   const { title, program, knownFailures } = binding;
   const words = program?.words ?? [];
@@ -45,7 +43,7 @@ export async function playProgram(
     known: create(KnownFailingSchema, {
       failures: knownFailures.map(({ id, reason }) => ({ id, reason })),
     }),
-    results: programResults({ command, args, path }, signal),
+    results: programResults({ command, args, path }, host, signal),
   };
 }
 
@@ -58,6 +56,7 @@ interface ProgramCommand {
 
 async function* programResults(
   { command, args, path }: ProgramCommand,
+  host: Pick<Host, "startServer">,
   signal: AbortSignal,
 ): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
@@ -76,9 +75,9 @@ async function* programResults(
   });
   failed.catch(() => undefined);
   try {
-    await using server = await serveCodingAgent({ workspace, sandbox: "none" });
+    await using server = await host.startServer?.(workspace);
     const streams = programStreams(running, failed);
-    yield* runProgramSuite(streams, signal, { server });
+    yield* runProgramSuite(streams, signal, defined({ server }));
     yield* runClientSuite(streams, signal);
     for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       yield* runClientSuite(streams, signal, {

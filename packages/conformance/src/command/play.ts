@@ -1,6 +1,6 @@
-import type { CaseResult } from "@devtool/conformance";
-import type { ReportSubject } from "@devtool/conformance/operator";
-import type { KnownFailing } from "@devtool/conformance/protos";
+import type { CaseResult } from "../play/case-result.ts";
+import type { KnownFailing } from "../protos.ts";
+import type { ReportSubject } from "../report/create-report.ts";
 
 /** A run of a conformance suite against a subject. */
 export interface Play {

@@ -1,0 +1,57 @@
+import { type Command, Option } from "commander";
+
+/** Adds the options of the kit to a command whose argument is a URL. */
+export function addKitOptions(command: Command): Command {
+  const forServers = [
+    "push",
+    "token",
+    "data",
+    "a2a",
+    "binding",
+    "prompts",
+    "only",
+  ];
+  return command
+    .description(
+      "Test an A2A 0.3 or 1.0 server, or a client or codec in any language",
+    )
+    .addOption(
+      new Option(
+        "--program <file>",
+        "test a client or codec: the program that this binding.json names",
+      ).conflicts(forServers),
+    )
+    .option(
+      "--push <host:port>",
+      "also test push notifications, received at this address",
+    )
+    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN)")
+    .addOption(
+      new Option(
+        "--a2a <version>",
+        "A2A version (default: the card's first)",
+      ).choices(["0.3", "1.0"]),
+    )
+    .addOption(
+      new Option(
+        "--binding <name>",
+        "protocol binding (default: the card's first)",
+      ).choices(["JSONRPC", "HTTP+JSON", "GRPC"]),
+    )
+    .option(
+      "--prompts <file>",
+      "JSON file with the prompt for each behavior (default: the coding agent's)",
+    )
+    .option(
+      "--only <prefix>",
+      "run only the cases whose id starts with this prefix, such as a2a/",
+    )
+    .option(
+      "--known-failing <file>",
+      "JSON file of cases that may fail, with reasons; it is an error if one of them passes",
+    )
+    .option("--report-html <file>", "write an HTML report")
+    .option("--report-junit <file>", "write a JUnit XML report")
+    .option("--report-json <file>", "write a JSON report")
+    .option("--json", "print each result as a line of JSON");
+}
