@@ -20,6 +20,7 @@ import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
 import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
 import { clientOption, requestedOptions } from "./client-options.ts";
+import { needsLogin } from "./enter-session.ts";
 import { promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
 import { wordsBeside } from "./user-questions.ts";
@@ -72,12 +73,7 @@ export class AcpExecutor implements AgentExecutor {
       yield* this.#work(turn, signal);
     } catch (reason) {
       signal.throwIfAborted();
-      if (
-        !(reason instanceof DevtoolError) ||
-        reason.code !== Code.Unauthenticated
-      ) {
-        throw reason;
-      }
+      if (!needsLogin(reason)) throw reason;
       yield {
         case: "end",
         value: { state: TaskState.AUTH_REQUIRED, text: reason.message },

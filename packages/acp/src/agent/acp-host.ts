@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
 import { Semaphore } from "@devtool/internal/semaphore";
 import {
   ApprovalMode,
@@ -23,9 +24,10 @@ import {
 } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
-import { AcpSession } from "./acp-session.ts";
+import { AcpSession, type AcpSessionOptions } from "./acp-session.ts";
 import { missingModels } from "./agent-config.ts";
 import { optionProblem } from "./client-options.ts";
+import { needsLogin } from "./enter-session.ts";
 import type { AgentOption } from "./session-state.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
@@ -184,16 +186,13 @@ export class AcpHost implements OpenAgent, SessionPool {
   ): Promise<Abilities | undefined> {
     using _ = await this.#listing.acquire(signal);
     try {
-      const options = { ...this.#optionsIn(place), sessionId: "" };
       await using session = await AcpSession.open(
-        { ...options, mcpServers: [] },
+        this.#optionsIn(place),
         signal,
       );
       return this.#noteAbilities(placeKey(place), session);
     } catch (reason) {
-      if (DevtoolError.from(reason).code === Code.Unauthenticated) {
-        return undefined;
-      }
+      if (needsLogin(reason)) return undefined;
       throw reason;
     }
   }
@@ -227,8 +226,15 @@ export class AcpHost implements OpenAgent, SessionPool {
       this.#fences.get(open) === sessionFence;
     if (isCurrent && !open.connection.ended.aborted) return open;
     await open?.[Symbol.asyncDispose]();
-    const session = await this.#open(task, signal);
     const { workspacePath = "" } = task.settings ?? {};
+    const session = await AcpSession.open(
+      {
+        ...this.#optionsIn({ workspacePath, principal: task.principal }),
+        sessionId: task.agentSessionId,
+        mcpServers: task.sessionSettings?.mcpServers ?? [],
+      },
+      signal,
+    );
     this.#noteAbilities(placeKey({ ...task, workspacePath }), session);
     if (task.settings?.workspacePath === this.#home) {
       this.#models = session.config.models?.offered ?? [];
@@ -283,19 +289,11 @@ export class AcpHost implements OpenAgent, SessionPool {
       principal: this.#services.operator,
     });
     try {
-      await using session = await AcpSession.open(
-        { ...place, sessionId: "", mcpServers: [] },
-        signal,
-      );
+      await using session = await AcpSession.open(place, signal);
       this.#models = session.config.models?.offered ?? [];
       return this.#models;
     } catch (reason) {
-      if (
-        !(reason instanceof DevtoolError) ||
-        reason.code !== Code.Unauthenticated
-      ) {
-        throw reason;
-      }
+      if (!needsLogin(reason)) throw reason;
       throw new DevtoolError(reason.message, Code.FailedPrecondition, {
         cause: reason,
       });
@@ -312,21 +310,8 @@ export class AcpHost implements OpenAgent, SessionPool {
     this.#sessions.clear();
   }
 
-  #open(task: Task, signal: AbortSignal): Promise<AcpSession> {
-    const workspacePath = task.settings?.workspacePath ?? "";
-    const { mcpServers = [] } = task.sessionSettings ?? {};
-    return AcpSession.open(
-      {
-        ...this.#optionsIn({ workspacePath, principal: task.principal }),
-        sessionId: task.agentSessionId,
-        mcpServers,
-      },
-      signal,
-    );
-  }
-
-  /** Returns the options that all sessions in a workspace share. */
-  #optionsIn(place: CommandPlace) {
+  /** Returns the options of a new session in a workspace, without servers. */
+  #optionsIn(place: CommandPlace): AcpSessionOptions {
     const { workspacePath } = place;
     if (workspacePath === "") {
       throw new DevtoolError(
@@ -341,6 +326,8 @@ export class AcpHost implements OpenAgent, SessionPool {
       agent: this.options,
       limits: this.limits,
       workspacePath,
+      sessionId: "",
+      mcpServers: [],
       onNotice: this.#services.onNotice,
       onCommands: (update: JsonObject) => {
         keep(this.#commands, placeKey(place), commandTree(update));
@@ -368,26 +355,13 @@ export class AcpHost implements OpenAgent, SessionPool {
       listed.resolve();
     };
     const late = AbortSignal.timeout(COMMANDS_MS + this.limits.startTimeoutMs);
-    const options = {
-      ...place,
-      onCommands,
-      sessionId: "",
-      mcpServers: [],
-    };
     await using session = await AcpSession.open(
-      options,
+      { ...place, onCommands },
       AbortSignal.any([signal, late]),
     );
-    const timer = setTimeout(listed.resolve, COMMANDS_MS);
-    await Promise.race([
-      listed.promise,
-      new Promise<void>((resolve) =>
-        session.connection.ended.addEventListener("abort", () => resolve(), {
-          once: true,
-        }),
-      ),
-    ]);
-    clearTimeout(timer);
+    const { ended } = session.connection;
+    const enough = AbortSignal.any([AbortSignal.timeout(COMMANDS_MS), ended]);
+    await abortable(listed.promise, enough).catch(() => undefined);
     if (!this.#commands.has(key)) this.#commands.set(key, []);
     return this.#commands.get(key) ?? [];
   }

@@ -59,12 +59,7 @@ export async function enterSession(
   try {
     return await enterOnce(connection, options, signal);
   } catch (reason) {
-    if (
-      !(reason instanceof DevtoolError) ||
-      reason.code !== Code.Unauthenticated
-    ) {
-      throw reason;
-    }
+    if (!needsLogin(reason)) throw reason;
     if (authMethod === undefined) {
       const { authMethods } = objectOrEmpty(connection.initialized);
       const methods = [authMethods ?? []].flat().map(methodName);
@@ -85,6 +80,11 @@ export async function enterSession(
     );
     return enterOnce(connection, options, signal);
   }
+}
+
+/** Whether an agent refused a request because its user has to log in. */
+export function needsLogin(reason: unknown): reason is DevtoolError {
+  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated;
 }
 
 /** Returns what an agent calls a way to log in, which may be anything. */
@@ -189,12 +189,7 @@ async function continueSession(
   } catch (reason) {
     signal.throwIfAborted();
     connection.ended.throwIfAborted();
-    if (
-      reason instanceof DevtoolError &&
-      reason.code === Code.Unauthenticated
-    ) {
-      throw reason;
-    }
+    if (needsLogin(reason)) throw reason;
     onNotice(
       `a session cannot be continued: ${DevtoolError.from(reason).message}`,
     );

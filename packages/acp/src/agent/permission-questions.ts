@@ -75,11 +75,7 @@ type Performed = Extract<SessionItem, { case: "performed" }>["value"];
  * that the client makes for it.
  */
 export class PermissionQuestions {
-  readonly #turn: Turn;
-  readonly #session: AcpSession;
-  readonly #book: CallBook;
-  readonly #questions: UserQuestions;
-  readonly #earlier: EarlierQuestions;
+  readonly #options: PermissionQuestionsOptions;
   readonly #approvals: Approvals;
   readonly #decision: CallDecision;
   /**
@@ -88,27 +84,15 @@ export class PermissionQuestions {
    */
   readonly #performing = new Map<JsonObject, string>();
 
-  constructor({
-    turn,
-    session,
-    permission,
-    book,
-    questions,
-    earlier,
-  }: PermissionQuestionsOptions) {
-    this.#turn = turn;
-    this.#session = session;
-    this.#book = book;
-    this.#questions = questions;
-    this.#earlier = earlier;
+  constructor(options: PermissionQuestionsOptions) {
+    this.#options = options;
+    const { turn, session, book } = options;
     this.#approvals = new Approvals(
       book,
       turn.task.settings?.workspacePath ?? "",
     );
     this.#decision = new CallDecision({
-      turn,
-      book,
-      permission,
+      ...options,
       allowsEdits: () => session.allowsEdits,
     });
   }
@@ -176,7 +160,8 @@ export class PermissionQuestions {
     if (action && this.#approvals.use(action)) {
       return { updates: [], answer: () => answered(question, allowed) };
     }
-    const id = action ? this.#book.begin(call) : this.#book.announce(call);
+    const { book, earlier: questions } = this.#options;
+    const id = action ? book.begin(call) : book.announce(call);
     if (id === undefined) {
       const text =
         "The agent asked about a call without an id: it was told that the question was canceled.";
@@ -187,10 +172,10 @@ export class PermissionQuestions {
     }
     const { changes } = this.#approvals.show(id);
     const offered = options.shown(changes.length > 0 ? FILES : "");
-    const named = this.#book.call(id);
+    const named = book.call(id);
     const digest = named.digest(named.request(offered));
-    const earlier = this.#earlier.take(id, digest);
-    if (earlier !== undefined) this.#book.adopt(id, earlier);
+    const earlier = questions.take(id, digest);
+    if (earlier !== undefined) book.adopt(id, earlier);
     const asked = {
       question,
       options,
@@ -209,13 +194,13 @@ export class PermissionQuestions {
     }
     if (decision.case === "allow" && options.allowed) {
       return {
-        updates: this.#book.call(id).allowed(decision.rule, ALLOWED),
+        updates: book.call(id).allowed(decision.rule, ALLOWED),
         answer: () => this.#settle(asked, allowed),
       };
     }
     if (decision.case === "deny") {
       const { rule, reason } = decision;
-      const updates = this.#book
+      const updates = book
         .call(id)
         .failed("policy_violation", reason, { rule, reason });
       return { updates, answer: () => answered(question, rejected) };
@@ -236,11 +221,12 @@ export class PermissionQuestions {
   ): PermissionResult {
     const { question, offered, shown } = asked;
     const { id } = shown;
-    const call = this.#book.call(id);
+    const call = this.#options.book.call(id);
     const isOwnCall =
-      call.stage <= ToolCallStage.AWAITING_APPROVAL && !this.#questions.has(id);
-    const askId = isOwnCall ? id : this.#questions.freeId(`${id}?`);
-    this.#questions.ask(
+      call.stage <= ToolCallStage.AWAITING_APPROVAL &&
+      !this.#options.questions.has(id);
+    const askId = isOwnCall ? id : this.#options.questions.freeId(`${id}?`);
+    this.#options.questions.ask(
       askId,
       { callId: id, answer: this.#answerOf(asked), question },
       queue,
@@ -263,12 +249,12 @@ export class PermissionQuestions {
   ): Generator<AgentEvent> {
     const { question, options, shown } = asked;
     const { id } = shown;
-    const { stage } = this.#book.call(id);
+    const { stage } = this.#options.book.call(id);
     const chosen =
-      findToolCallDetail(this.#turn.task, id)?.selectedOptionId ??
+      findToolCallDetail(this.#options.turn.task, id)?.selectedOptionId ??
       OPTION_CANCEL;
     if (stage === ToolCallStage.AWAITING_APPROVAL) {
-      this.#questions.ask(
+      this.#options.questions.ask(
         id,
         { callId: id, answer: this.#answerOf(asked), question },
         queue,
@@ -299,17 +285,18 @@ export class PermissionQuestions {
     outcome: RequestPermissionOutcome,
   ): Generator<AgentEvent> {
     const reach = options.reachOf(outcome);
+    const { session, book } = this.#options;
     // An agent that has ended asks again, and gets the answer then.
-    if (this.#session.connection.ended.aborted) return question.answer(outcome);
+    if (session.connection.ended.aborted) return question.answer(outcome);
     if (reach) {
       this.#approvals.add(shown);
       // Only a call that was shown with its changes counts: an agent may give
       // any call the kind "edit".
       if (reach === "always" && shown.changes.length > 0) {
-        this.#session.allowsEdits = true;
+        session.allowsEdits = true;
       }
       if (question.action) this.#performing.set(question.params, shown.id);
-      yield* calls(this.#book.call(shown.id).executing());
+      yield* calls(book.call(shown.id).executing());
     }
     question.answer(outcome);
   }
@@ -319,7 +306,7 @@ export class PermissionQuestions {
     const id = this.#performing.get(params);
     if (id === undefined) return;
     this.#performing.delete(params);
-    const call = this.#book.call(id);
+    const call = this.#options.book.call(id);
     yield* calls(
       error === undefined
         ? call.succeeded()

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { setTimeout as delay } from "node:timers/promises";
 import type {
   ClientApp,
   CreateTerminalRequest,
   TerminalExitStatus,
   TerminalOutputResponse,
 } from "@agentclientprotocol/sdk";
+import { abortable } from "@devtool/internal/abortable";
 import { failpoint } from "@devtool/internal/failpoint";
 import { shellLine } from "@devtool/internal/shell-line";
 import {
@@ -264,21 +264,14 @@ function kill({ child }: Terminal): void {
  * output open.
  */
 async function endOf(child: ChildProcess): Promise<TerminalExitStatus> {
-  const closed = new Promise<void>((resolve) =>
-    child.once("close", () => resolve()),
-  );
+  const closed = new Promise<void>((resolve) => child.once("close", resolve));
   const status = await new Promise<TerminalExitStatus>((resolve) => {
     child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
     child.once("error", () => resolve({ exitCode: 127, signal: null }));
   });
-  const timer = new AbortController();
-  await Promise.race([
-    closed,
-    delay(LINGER_MS, undefined, { signal: timer.signal }).catch(
-      () => undefined,
-    ),
-  ]);
-  timer.abort();
+  await abortable(closed, AbortSignal.timeout(LINGER_MS)).catch(
+    () => undefined,
+  );
   return status;
 }
 

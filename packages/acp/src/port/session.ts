@@ -21,7 +21,11 @@ import {
   type SlashCommand,
   type Task,
 } from "@devtool/schema";
-import { availableCommands, readCommandLine } from "./commands.ts";
+import {
+  availableCommands,
+  type CommandLine,
+  readCommandLine,
+} from "./commands.ts";
 import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";
 import { EditorServers } from "./editor-servers.ts";
@@ -46,12 +50,6 @@ export interface SessionHost {
   readonly allowedPrograms: Set<string>;
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal;
-}
-
-/** A slash command as a prompt has it. */
-interface CommandLine {
-  readonly commandPath: string[];
-  readonly args: string;
 }
 
 /**

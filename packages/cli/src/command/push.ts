@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import {
   NotificationError,
@@ -73,9 +74,7 @@ export async function pushListen(
   });
   writeLine(io.stderr, `listening at ${url}`);
   const unsubscribe = await subscribe(options, url, io, interrupt.signal);
-  await new Promise<void>((resolve) =>
-    interrupt.signal.addEventListener("abort", () => resolve(), { once: true }),
-  );
+  await once(interrupt.signal, "abort");
   await unsubscribe();
   server.closeAllConnections();
   server.close();

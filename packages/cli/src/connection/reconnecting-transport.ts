@@ -67,43 +67,11 @@ export class ReconnectingTransport implements Transport {
     return this.#isToldGone;
   }
 
-  readonly unary: Transport["unary"] = async (
-    method,
-    signal,
-    timeoutMs,
-    header,
-    input,
-    contextValues,
-  ) => {
-    const transport = await this.#connected(signal);
-    return transport.unary(
-      method,
-      signal,
-      timeoutMs,
-      header,
-      input,
-      contextValues,
-    );
-  };
+  readonly unary: Transport["unary"] = async (method, signal, ...rest) =>
+    (await this.#connected(signal)).unary(method, signal, ...rest);
 
-  readonly stream: Transport["stream"] = async (
-    method,
-    signal,
-    timeoutMs,
-    header,
-    input,
-    contextValues,
-  ) => {
-    const transport = await this.#connected(signal);
-    return transport.stream(
-      method,
-      signal,
-      timeoutMs,
-      header,
-      input,
-      contextValues,
-    );
-  };
+  readonly stream: Transport["stream"] = async (method, signal, ...rest) =>
+    (await this.#connected(signal)).stream(method, signal, ...rest);
 
   /**
    * Returns a transport to the running server. Throws a `ConnectError` when
@@ -129,13 +97,7 @@ export class ReconnectingTransport implements Transport {
       }
     } catch (reason) {
       throw signal.aborted
-        ? new ConnectError(
-            "canceled",
-            Code.Canceled,
-            undefined,
-            undefined,
-            reason,
-          )
+        ? errorFrom("canceled", Code.Canceled, reason)
         : reason;
     }
     // The next call waits again, and tells the user.
@@ -152,25 +114,11 @@ export class ReconnectingTransport implements Transport {
     try {
       return { address: await this.#options.find(signal) };
     } catch (reason) {
-      if (signal.aborted) {
-        throw new ConnectError(
-          "canceled",
-          Code.Canceled,
-          undefined,
-          undefined,
-          reason,
-        );
-      }
+      if (signal.aborted) throw errorFrom("canceled", Code.Canceled, reason);
       if (reason instanceof UnprovenServerError) {
         return { address: undefined, problem: reason.message };
       }
-      throw new ConnectError(
-        errorMessage(reason),
-        FINAL,
-        undefined,
-        undefined,
-        reason,
-      );
+      throw errorFrom(errorMessage(reason), FINAL, reason);
     }
   }
 
@@ -202,6 +150,10 @@ export class ReconnectingTransport implements Transport {
     }
     return this.#current.transport;
   }
+}
+
+function errorFrom(problem: string, code: Code, cause: unknown): ConnectError {
+  return new ConnectError(problem, code, undefined, undefined, cause);
 }
 
 /** The result of looking for the server. */

@@ -249,21 +249,17 @@ export class AppServer implements AsyncDisposable {
     // A failure of the process also reaches callers that have left.
     reply.promise.catch(() => undefined);
     this.#pending.set(id, reply);
-    const timer = new AbortController();
     const { requestTimeoutMs } = this.#limits;
-    const late = delay(requestTimeoutMs, undefined, {
-      signal: timer.signal,
-    }).then(() => {
-      throw unavailable(
-        `it did not answer ${method} within ${requestTimeoutMs} ms`,
-      );
-    });
-    late.catch(() => undefined);
+    const late = `it did not answer ${method} within ${requestTimeoutMs} ms`;
+    const timer = setTimeout(
+      () => reply.reject(unavailable(late)),
+      requestTimeoutMs,
+    );
     try {
       this.#send({ id, method, params });
-      return await abortable(Promise.race([reply.promise, late]), signal);
+      return await abortable(reply.promise, signal);
     } finally {
-      timer.abort();
+      clearTimeout(timer);
       this.#pending.delete(id);
     }
   }

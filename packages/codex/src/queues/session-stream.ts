@@ -77,13 +77,7 @@ export class SessionStream {
           // Ends the stream now if nothing is left to show, or else when the
           // session rests.
           if (this.#taskId !== "") {
-            this.#end = (
-              await findTask(
-                this.#handler,
-                { context: this.#context },
-                this.#taskId,
-              )
-            ).sequence;
+            this.#end = (await this.#find(this.#taskId)).sequence;
           }
           if (this.#taskId === "" || this.#isOver()) this.#close();
           return;
@@ -174,20 +168,11 @@ export class SessionStream {
         "must be empty for a session that exists",
       );
     }
-    const task = await findTask(
-      this.#handler,
-      { context: this.#context },
-      sessionId,
-    );
+    const task = await this.#find(sessionId);
     if (this.#resumeAfter && this.#resumeAfter.sequence > task.sequence) {
       const details = { field: "resume_after", value: resumeAfter };
-      throw new DevtoolError(
-        `resume_after "${resumeAfter}" is not a place in the session`,
-        Code.OutOfRange,
-        {
-          details,
-        },
-      );
+      const problem = `resume_after "${resumeAfter}" is not a place in the session`;
+      throw new DevtoolError(problem, Code.OutOfRange, { details });
     }
     this.#open(task);
   }
@@ -229,8 +214,7 @@ export class SessionStream {
       case "execApproval":
       case "patchApproval":
       case "userInputAnswer": {
-        const place = { context: this.#context };
-        const task = await findTask(this.#handler, place, this.#sessionTask());
+        const task = await this.#find(this.#sessionTask());
         return this.#send(answerRequest(id, op, task));
       }
       case "interrupt":
@@ -267,6 +251,10 @@ export class SessionStream {
     if (this.#taskId === "" && task) this.#open(create(TaskSchema, task));
     this.#submitted.resolve();
     this.#submitted = Promise.withResolvers();
+  }
+
+  #find(taskId: string): Promise<Task> {
+    return findTask(this.#handler, { context: this.#context }, taskId);
   }
 
   #open(task: Task): void {

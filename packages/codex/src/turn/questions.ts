@@ -51,12 +51,14 @@ export interface QuestionsOptions
 /** The result of a request for permissions that is declined. */
 const NO_PERMISSIONS: JsonObject = { permissions: {}, scope: "turn" };
 
-/** Handles a request until it is answered. */
-type Handler = (
-  questions: Questions,
-  request: ServerRequest,
-  signal: AbortSignal,
-) => Promise<void>;
+/** The method of `Questions` that handles a request until it is answered. */
+type Handler =
+  | "approveCommand"
+  | "approveChanges"
+  | "approvePermissions"
+  | "askUser"
+  | "elicit"
+  | "tellTime";
 
 /**
  * The questions that Codex asks in one turn. Each is a tool call that waits for
@@ -91,7 +93,7 @@ export class Questions {
     const withdrawn = new AbortController();
     this.#open.set(JSON.stringify(request.id), withdrawn);
     try {
-      await handler(this, request, AbortSignal.any([signal, withdrawn.signal]));
+      await this[handler](request, AbortSignal.any([signal, withdrawn.signal]));
     } catch (reason) {
       if (!withdrawn.signal.aborted && !signal.aborted) throw reason;
     } finally {
@@ -360,28 +362,13 @@ export class Questions {
   }
 }
 
-const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
-  [
-    "item/commandExecution/requestApproval",
-    (questions, ...rest) => questions.approveCommand(...rest),
-  ],
-  [
-    "item/fileChange/requestApproval",
-    (questions, ...rest) => questions.approveChanges(...rest),
-  ],
-  [
-    "item/permissions/requestApproval",
-    (questions, ...rest) => questions.approvePermissions(...rest),
-  ],
-  [
-    "item/tool/requestUserInput",
-    (questions, ...rest) => questions.askUser(...rest),
-  ],
-  [
-    "mcpServer/elicitation/request",
-    (questions, ...rest) => questions.elicit(...rest),
-  ],
-  ["currentTime/read", (questions, request) => questions.tellTime(request)],
+const HANDLERS: ReadonlyMap<string, Handler> = new Map([
+  ["item/commandExecution/requestApproval", "approveCommand"],
+  ["item/fileChange/requestApproval", "approveChanges"],
+  ["item/permissions/requestApproval", "approvePermissions"],
+  ["item/tool/requestUserInput", "askUser"],
+  ["mcpServer/elicitation/request", "elicit"],
+  ["currentTime/read", "tellTime"],
 ]);
 
 /** The requests of the app-server that are answered. The others are refused. */
