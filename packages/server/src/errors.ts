@@ -124,14 +124,9 @@ export function devtoolErrorOf(value: unknown): DevtoolError | undefined {
     : undefined;
 }
 
-/** Whether a caught value says that stored data is damaged. */
-export function isDataLoss(reason: unknown): boolean {
-  return reason instanceof DevtoolError && reason.code === Code.DataLoss;
-}
-
-/** Whether a caught value says that something, such as the store, is away. */
-export function isUnavailable(reason: unknown): boolean {
-  return reason instanceof DevtoolError && reason.code === Code.Unavailable;
+/** Whether a caught value is a `DevtoolError` with a code. */
+export function hasCode(reason: unknown, code: Code): boolean {
+  return reason instanceof DevtoolError && reason.code === code;
 }
 
 /**

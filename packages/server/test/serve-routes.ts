@@ -1,7 +1,11 @@
 import { createServer } from "node:http";
 import { create } from "@bufbuild/protobuf";
-import { TaskEventSchema, TaskSchema, TaskState } from "@devtool/schema";
+import { TaskSchema, TaskService, TaskState } from "@devtool/schema";
 import { OPERATOR } from "../src/handler/caller.ts";
+import {
+  guardedHandler,
+  type ServerMethods,
+} from "../src/handler/guarded-handler.ts";
 import type { RequestHandler } from "../src/handler/request-handler.ts";
 import { StreamLimit } from "../src/handler/stream-limit.ts";
 import { SigningKeys } from "../src/keys/signing-keys.ts";
@@ -70,9 +74,12 @@ export function servicesWith(handler: RequestHandler): DialectServices {
  * Creates a handler with one task, whose log has one event. Reports when a
  * reader is released.
  */
-export function silentHandler(onGone: () => void): RequestHandler {
+export function silentHandler(
+  onGone: () => void,
+  { push, commands }: Partial<ServerMethods> = {},
+): RequestHandler {
   const none = {};
-  return {
+  const methods: ServerMethods = {
     tasks: {
       getTask: () => ({
         task: create(TaskSchema, {
@@ -87,14 +94,14 @@ export function silentHandler(onGone: () => void): RequestHandler {
         { signal }: { readonly signal: AbortSignal },
       ) {
         const created = { case: "created" as const, value: {} };
-        yield {
-          event: create(TaskEventSchema, {
+        yield create(TaskService.method.subscribeTask.output, {
+          event: {
             sequence: 1n,
             taskId: "t",
             contextId: "c",
             payload: created,
-          }),
-        };
+          },
+        });
         await new Promise<void>((resolve) =>
           signal.addEventListener("abort", () => resolve(), { once: true }),
         );
@@ -108,8 +115,11 @@ export function silentHandler(onGone: () => void): RequestHandler {
       async *streamMessage() {},
       async *watchTasks() {},
     },
-    commands: { getAllSlashCommands: () => none, runSlashCommand: () => none },
-    push: {
+    commands: commands ?? {
+      getAllSlashCommands: () => none,
+      runSlashCommand: () => none,
+    },
+    push: push ?? {
       setPushConfig: () => none,
       getPushConfig: () => none,
       listPushConfigs: () => none,
@@ -121,6 +131,9 @@ export function silentHandler(onGone: () => void): RequestHandler {
       listCheckpoints: () => none,
       getWorkspaceSettings: () => none,
     },
+  };
+  return {
+    ...guardedHandler(methods, { interceptors: [], operations: undefined }),
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
     recipientOf: () => Promise.resolve(""),
     assertKept: () => Promise.resolve(),

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { realPathOrMissing } from "@devtool/internal/real-path";
 import type { AgentServices } from "../agent/agent.ts";
-import { isUnavailable } from "../errors.ts";
+import { Code, hasCode } from "../errors.ts";
 import {
   forgetWorkspacesIn,
   WorkspaceRoots,
@@ -16,11 +16,13 @@ import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR, principalOf } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
 import { Exchanges } from "../handler/exchange.ts";
-import { guardedHandler } from "../handler/guarded-handler.ts";
+import {
+  guardedHandler,
+  type ServerMethods,
+} from "../handler/guarded-handler.ts";
 import { createPushHandler } from "../handler/push-handler.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import { StreamLimit } from "../handler/stream-limit.ts";
-import { surroundedHandler } from "../handler/surrounded-handler.ts";
 import { createTaskHandler } from "../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../handler/workspace-handler.ts";
 import { keyFile } from "../keys/key-file.ts";
@@ -160,7 +162,7 @@ function joinFleet(
     inbox: shared.inbox,
     registry,
     // The takeover looks as often, and reports an outage once.
-    onError: (reason) => isUnavailable(reason) || onError(reason),
+    onError: (reason) => hasCode(reason, Code.Unavailable) || onError(reason),
     onPushConfig: async (session, id) => notifications.tasks?.take(session, id),
   });
   const takeover = new Takeover({ registry, shared, clock, onError, onNotice });
@@ -190,13 +192,10 @@ function createParts(
   });
   const { nextId } = surroundings;
   const exchanges = createExchanges(agents, options, tasks, { limits, nextId });
-  const handler = surroundedHandler(
-    createHandlers(agents, options, exchanges, {
-      ...{ store, limits },
-      registrar: notifications.registrar,
-    }),
-    { interceptors: options.interceptors ?? [], operations },
-  );
+  const handler = createHandlers(agents, options, exchanges, {
+    ...{ store, limits, operations },
+    registrar: notifications.registrar,
+  });
   return { store, registry, handler, limits, notifications, keys };
 }
 
@@ -282,19 +281,19 @@ function createExchanges(
 interface HandlerParts {
   readonly store: ServerStore;
   readonly limits: ServerLimits;
+  readonly operations: Operations | undefined;
   readonly registrar: Notifications["registrar"];
 }
 
 /** Creates the handler of all requests, with the callers' rights checked. */
 function createHandlers(
   agents: ServedAgents,
-  { workspace = "", workspaceRoots = [] }: ServerSettings,
+  { workspace = "", workspaceRoots = [], interceptors = [] }: ServerSettings,
   exchanges: Exchanges,
-  { store, limits, registrar }: HandlerParts,
+  { store, limits, operations, registrar }: HandlerParts,
 ): RequestHandler {
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
-  return guardedHandler({
-    streams,
+  const methods: ServerMethods = {
     tasks: createTaskHandler(exchanges, store, streams, registrar),
     commands: createCommandHandler(exchanges, (name) =>
       agents.commandsOf(name),
@@ -309,6 +308,10 @@ function createHandlers(
     workspaces: createWorkspaceHandler(exchanges, (task) =>
       agents.agentOf(task),
     ),
+  };
+  return {
+    ...guardedHandler(methods, { interceptors, operations }),
+    streams,
     offers: async (taskId, context) => {
       using held = await exchanges.find(taskId, principalOf(context));
       return await agents.offersOf(held.handle.task, context.signal);
@@ -317,7 +320,7 @@ function createHandlers(
       exchanges.recipientOf(message, principalOf(context)),
     assertKept: (taskId, requested, context) =>
       exchanges.assertKept(taskId, requested, principalOf(context)),
-  });
+  };
 }
 
 /** Returns the services that the agents of a server get. */

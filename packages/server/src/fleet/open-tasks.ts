@@ -1,5 +1,5 @@
 import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
-import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
+import { Code, DevtoolError, hasCode, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { OpenTask } from "../task/open-task.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
@@ -161,7 +161,7 @@ export class OpenTasks implements AsyncDisposable {
         try {
           using _opened = await this.own(taskId);
         } catch (cause) {
-          if (!isDataLoss(cause)) throw cause;
+          if (!hasCode(cause, Code.DataLoss)) throw cause;
           const problem = `task ${quoted(taskId)} does not continue: its log is damaged`;
           onDamaged(
             new DevtoolError(problem, Code.DataLoss, {

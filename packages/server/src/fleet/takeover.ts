@@ -1,4 +1,4 @@
-import { isDataLoss, isUnavailable } from "../errors.ts";
+import { Code, hasCode } from "../errors.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import type { OpenTasks } from "./open-tasks.ts";
 
@@ -79,7 +79,7 @@ export class Takeover {
         isAway = false;
       } catch (reason) {
         // An outage is said once, and that it is over.
-        const isOutage = isUnavailable(reason);
+        const isOutage = hasCode(reason, Code.Unavailable);
         if (!signal.aborted && !(isOutage && isAway)) onError(reason);
         isAway ||= isOutage;
       }
@@ -130,7 +130,7 @@ export class Takeover {
           failures.push(problem);
         } catch (reason) {
           const before = this.#failed.get(taskId)?.waitMs ?? LOOK_MS / 2;
-          const waitMs = isDataLoss(reason)
+          const waitMs = hasCode(reason, Code.DataLoss)
             ? RETRY_MS
             : Math.min(RETRY_MS, 2 * before);
           this.#failed.set(taskId, { waitMs, atMs: clock.now() + waitMs });

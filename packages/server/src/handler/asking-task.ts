@@ -10,7 +10,7 @@ import {
   WireError,
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
-import { invalid, isDataLoss, quoted } from "../errors.ts";
+import { Code, hasCode, invalid, quoted } from "../errors.ts";
 import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
@@ -56,7 +56,7 @@ export async function findAsking(
       task = await readTask(store, taskId);
     } catch (reason) {
       // A task whose log is damaged can ask nothing.
-      if (!isDataLoss(reason)) throw reason;
+      if (!hasCode(reason, Code.DataLoss)) throw reason;
     }
     const asksAll = answers.every(({ toolCallId }) => {
       const call = task && findToolCall(task, toolCallId);

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuditService } from "@devtool/schema";
+import { create } from "@bufbuild/protobuf";
+import { AuditService } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
+import type { Methods } from "./request-handler.ts";
 
 /**
  * The number of records of other tasks after which the event loop does other
@@ -15,13 +16,13 @@ const RECORDS_PER_TURN = 256;
  */
 export function createAuditHandler(
   store: TaskStore,
-): ServiceImpl<typeof AuditService> {
+): Methods<typeof AuditService> {
   return {
     async *readAudit({ afterNumber, taskId }, { signal }) {
       let leftOut = 0;
       for await (const record of store.readAudit(afterNumber)) {
         if (taskId === "" || record.taskId === taskId) {
-          yield { record };
+          yield create(AuditService.method.readAudit.output, { record });
         } else if (++leftOut % RECORDS_PER_TURN === 0) {
           // Only a record that is yielded waits for the client.
           await nextTurn();

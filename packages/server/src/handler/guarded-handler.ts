@@ -1,10 +1,63 @@
-import type { HandlerContext } from "@connectrpc/connect";
-import { OPTION_CANCEL, type SendMessageRequest } from "@devtool/schema";
+import {
+  create,
+  type DescMessage,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import type { HandlerContext, Interceptor } from "@connectrpc/connect";
+import {
+  AgentListService,
+  AuditService,
+  OPTION_CANCEL,
+  PushService,
+  type SendMessageRequest,
+  SlashCommandService,
+  TaskService,
+  WorkspaceService,
+} from "@devtool/schema";
+import type { Operations } from "../operations.ts";
 import { assertRight } from "./caller.ts";
-import type { RequestHandler } from "./request-handler.ts";
+import {
+  interceptedStream,
+  interceptedUnary,
+  type Stream,
+  type Unary,
+} from "./intercepted-call.ts";
+import { observedStream, observedUnary } from "./observed-call.ts";
+import type {
+  Methods,
+  RequestHandler,
+  StreamCall,
+  UnaryCall,
+} from "./request-handler.ts";
+
+/** The services of a server, as they are implemented for callers with all rights. */
+export interface ServerMethods {
+  readonly tasks: Methods<typeof TaskService>;
+  readonly commands: Methods<typeof SlashCommandService>;
+  readonly push: Methods<typeof PushService>;
+  readonly audit: Methods<typeof AuditService>;
+  readonly agents: Methods<typeof AgentListService>;
+  readonly workspaces: Methods<typeof WorkspaceService>;
+}
+
+/** What surrounds each method of a handler. */
+export interface Around {
+  readonly interceptors: readonly Interceptor[];
+  /** What the server's observer hears. */
+  readonly operations: Operations | undefined;
+}
+
+/** Throws when the caller of a request does not have a right that it needs. */
+type Guard<I extends DescMessage> = (
+  request: MessageShape<I>,
+  context: HandlerContext,
+) => void;
 
 /**
- * Wraps a handler with checks of the caller's rights, once for all transports.
+ * Wraps services with checks of the caller's rights, once for all transports,
+ * and surrounds each method with interceptors and the observer.
  *
  * Answering a tool call requires `approve`, unless the answer declines it. So
  * do settings of a session that replace approvals. Reading the audit log, which
@@ -12,62 +65,119 @@ import type { RequestHandler } from "./request-handler.ts";
  * for its own tasks: each method has its line here, so that a new one has to be
  * decided on.
  */
-export function guardedHandler(handler: RequestHandler): RequestHandler {
-  const { tasks, commands, push, audit, agents, workspaces } = handler;
+export function guardedHandler(
+  methods: ServerMethods,
+  around: Around,
+): Pick<RequestHandler, keyof ServerMethods> {
+  const { tasks, commands, push, audit, agents, workspaces } = methods;
+  const { one, many } = surrounders(around);
+  const { method: task } = TaskService;
+  const { method: command } = SlashCommandService;
+  const { method: config } = PushService;
+  const { method: agent } = AgentListService;
+  const { method: workspace } = WorkspaceService;
   return {
     tasks: {
-      async sendMessage(request, context) {
-        assertMaySend(request, context);
-        return tasks.sendMessage(request, context);
-      },
-      streamMessage(request, context) {
-        assertMaySend(request.request, context);
-        return tasks.streamMessage(request, context);
-      },
-      getTask: tasks.getTask,
-      listTasks: tasks.listTasks,
-      cancelTask: tasks.cancelTask,
-      withdrawMessage: tasks.withdrawMessage,
-      renameTask: tasks.renameTask,
-      subscribeTask: tasks.subscribeTask,
-      watchTasks: tasks.watchTasks,
+      sendMessage: one(task.sendMessage, tasks.sendMessage, assertMaySend),
+      streamMessage: many(
+        task.streamMessage,
+        tasks.streamMessage,
+        ({ request }, context) => assertMaySend(request, context),
+      ),
+      getTask: one(task.getTask, tasks.getTask, OPEN),
+      listTasks: one(task.listTasks, tasks.listTasks, OPEN),
+      cancelTask: one(task.cancelTask, tasks.cancelTask, OPEN),
+      withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, OPEN),
+      renameTask: one(task.renameTask, tasks.renameTask, OPEN),
+      subscribeTask: many(task.subscribeTask, tasks.subscribeTask, OPEN),
+      watchTasks: many(task.watchTasks, tasks.watchTasks, OPEN),
     },
     commands: {
       // The list has the prompts of the session's MCP servers, which it starts.
-      async getAllSlashCommands(request, context) {
-        assertMaySend(request, context);
-        return commands.getAllSlashCommands(request, context);
-      },
-      async runSlashCommand(request, context) {
-        assertMaySend(request, context);
-        return commands.runSlashCommand(request, context);
-      },
+      getAllSlashCommands: one(
+        command.getAllSlashCommands,
+        commands.getAllSlashCommands,
+        assertMaySend,
+      ),
+      runSlashCommand: one(
+        command.runSlashCommand,
+        commands.runSlashCommand,
+        assertMaySend,
+      ),
     },
     push: {
-      setPushConfig: push.setPushConfig,
-      getPushConfig: push.getPushConfig,
-      listPushConfigs: push.listPushConfigs,
-      deletePushConfig: push.deletePushConfig,
+      setPushConfig: one(config.setPushConfig, push.setPushConfig, OPEN),
+      getPushConfig: one(config.getPushConfig, push.getPushConfig, OPEN),
+      listPushConfigs: one(config.listPushConfigs, push.listPushConfigs, OPEN),
+      deletePushConfig: one(
+        config.deletePushConfig,
+        push.deletePushConfig,
+        OPEN,
+      ),
     },
     audit: {
-      async *readAudit(request, context) {
-        assertRight(context, "audit");
-        yield* audit.readAudit(request, context);
-      },
+      readAudit: many(
+        AuditService.method.readAudit,
+        audit.readAudit,
+        (_request, context) => assertRight(context, "audit"),
+      ),
     },
     agents: {
-      listAgents: agents.listAgents,
-      listModels: agents.listModels,
+      listAgents: one(agent.listAgents, agents.listAgents, OPEN),
+      listModels: one(agent.listModels, agents.listModels, OPEN),
     },
     workspaces: {
-      listCheckpoints: workspaces.listCheckpoints,
-      getWorkspaceSettings: workspaces.getWorkspaceSettings,
+      listCheckpoints: one(
+        workspace.listCheckpoints,
+        workspaces.listCheckpoints,
+        OPEN,
+      ),
+      getWorkspaceSettings: one(
+        workspace.getWorkspaceSettings,
+        workspaces.getWorkspaceSettings,
+        OPEN,
+      ),
     },
-    streams: handler.streams,
-    offers: handler.offers,
-    recipientOf: handler.recipientOf,
-    assertKept: handler.assertKept,
   };
+}
+
+/** The guard of methods that each principal may call, for its own tasks. */
+const OPEN = (): void => undefined;
+
+/** Returns what surrounds a method with one answer, and one with a stream. */
+function surrounders({ interceptors, operations }: Around) {
+  const one = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    answer: Unary<I, O>,
+    guard: Guard<I>,
+  ): UnaryCall<I, O> => {
+    const guarded: Unary<I, O> = async (request, context) => {
+      guard(request, context);
+      return answer(request, context);
+    };
+    const intercepted = interceptedUnary(method, guarded, interceptors);
+    const observed = observedUnary(method, intercepted, operations);
+    return async (request, context) =>
+      create(
+        method.output,
+        await observed(create(method.input, request), context),
+      );
+  };
+  const many = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    answer: Stream<I, O>,
+    guard: Guard<I>,
+  ): StreamCall<I, O> => {
+    const guarded: Stream<I, O> = (request, context) => {
+      guard(request, context);
+      return answer(request, context);
+    };
+    const intercepted = interceptedStream(method, guarded, interceptors);
+    const observed = observedStream(method, intercepted, operations);
+    return (request, context) =>
+      observed(create(method.input, request), context);
+  };
+  return { one, many };
 }
 
 function assertMaySend(

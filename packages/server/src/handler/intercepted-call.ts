@@ -17,11 +17,11 @@ export type Unary<I extends DescMessage, O extends DescMessage> = (
   context: HandlerContext,
 ) => MessageInitShape<O> | Promise<MessageInitShape<O>>;
 
-/** The implementation of a method whose answer is a stream. */
+/** The implementation of a method whose answer is a stream. Its messages are whole. */
 export type Stream<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
   context: HandlerContext,
-) => AsyncIterable<MessageInitShape<O>>;
+) => AsyncIterable<MessageShape<O>>;
 
 /** A method that interceptors surround, of whichever service. */
 type Call = ReturnType<Interceptor>;
@@ -70,7 +70,7 @@ export function interceptedStream<I extends DescMessage, O extends DescMessage>(
       ...responseOf(context),
       stream: true,
       method,
-      message: answers(method, answer, asStream(sent, method.input), context),
+      message: answers(answer, asStream(sent, method.input), context),
     }));
     const { message } = await call({
       ...requestOf(context),
@@ -88,17 +88,11 @@ async function* only<T>(value: T): AsyncIterable<T> {
 
 /** Yields the answers to the one message of a request. */
 async function* answers<I extends DescMessage, O extends DescMessage>(
-  { output }: DescMethodServerStreaming<I, O>,
   answer: Stream<I, O>,
   requests: AsyncIterable<MessageShape<I>>,
   context: HandlerContext,
 ): AsyncIterable<MessageShape<O>> {
-  for await (const request of requests) {
-    for await (const each of answer(request, context)) {
-      yield create(output, each);
-    }
-    return;
-  }
+  for await (const request of requests) return yield* answer(request, context);
 }
 
 function requestOf(context: HandlerContext) {

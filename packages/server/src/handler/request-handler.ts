@@ -1,28 +1,70 @@
-import { create } from "@bufbuild/protobuf";
+import type {
+  DescMessage,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
 import {
   type ContextKey,
   createContextKey,
   type HandlerContext,
-  type ServiceImpl,
 } from "@connectrpc/connect";
 import {
   type AgentListService,
   type AuditService,
   emptyTask,
   endsExchange,
-  GetTaskRequestSchema,
   type PushService,
   type SendMessageRequest,
   type SlashCommandService,
-  SubscribeTaskRequestSchema,
   type Task,
   type TaskEvent,
-  TaskEventSchema,
-  TaskSchema,
   type TaskService,
   type WorkspaceService,
 } from "@devtool/schema";
 import type { AgentOffers } from "../agent/agent-offers.ts";
+import type { Stream, Unary } from "./intercepted-call.ts";
+
+/** The implementation of a service. */
+export type Methods<S extends DescService> = {
+  readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary<
+    infer I,
+    infer O
+  >
+    ? Unary<I, O>
+    : S["method"][Name] extends DescMethodServerStreaming<infer I, infer O>
+      ? Stream<I, O>
+      : never;
+};
+
+/** A method with one answer, as its callers see it. */
+export type UnaryCall<I extends DescMessage, O extends DescMessage> = (
+  request: MessageInitShape<I>,
+  context: HandlerContext,
+) => Promise<MessageShape<O>>;
+
+/** A method whose answer is a stream, as its callers see it. */
+export type StreamCall<I extends DescMessage, O extends DescMessage> = (
+  request: MessageInitShape<I>,
+  context: HandlerContext,
+) => AsyncIterable<MessageShape<O>>;
+
+/**
+ * A service as its callers see it: requests may leave fields out, and answers
+ * are whole messages. It implements the service for Connect, too.
+ */
+export type Calls<S extends DescService> = {
+  readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary<
+    infer I,
+    infer O
+  >
+    ? UnaryCall<I, O>
+    : S["method"][Name] extends DescMethodServerStreaming<infer I, infer O>
+      ? StreamCall<I, O>
+      : never;
+};
 
 /**
  * Everything that a client can request, independent of the protocol.
@@ -32,12 +74,12 @@ import type { AgentOffers } from "../agent/agent-offers.ts";
  * context values (`principalKey`).
  */
 export interface RequestHandler {
-  readonly tasks: ServiceImpl<typeof TaskService>;
-  readonly commands: ServiceImpl<typeof SlashCommandService>;
-  readonly push: ServiceImpl<typeof PushService>;
-  readonly audit: ServiceImpl<typeof AuditService>;
-  readonly agents: ServiceImpl<typeof AgentListService>;
-  readonly workspaces: ServiceImpl<typeof WorkspaceService>;
+  readonly tasks: Calls<typeof TaskService>;
+  readonly commands: Calls<typeof SlashCommandService>;
+  readonly push: Calls<typeof PushService>;
+  readonly audit: Calls<typeof AuditService>;
+  readonly agents: Calls<typeof AgentListService>;
+  readonly workspaces: Calls<typeof WorkspaceService>;
 
   /** The limit on open streams per caller. */
   readonly streams: {
@@ -87,11 +129,8 @@ export async function findTask(
   { context }: { readonly context: HandlerContext },
   taskId: string,
 ): Promise<Task> {
-  const { task } = await tasks.getTask(
-    create(GetTaskRequestSchema, { taskId }),
-    context,
-  );
-  return create(TaskSchema, task ?? emptyTask());
+  const { task } = await tasks.getTask({ taskId }, context);
+  return task ?? emptyTask();
 }
 
 /**
@@ -104,10 +143,9 @@ export async function* eventsUntilRest(
   taskId: string,
   afterSequence = 0n,
 ): AsyncIterable<TaskEvent> {
-  const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence });
-  for await (const { event: init } of tasks.subscribeTask(request, context)) {
-    if (!init) continue;
-    const event = create(TaskEventSchema, init);
+  const request = { taskId, afterSequence };
+  for await (const { event } of tasks.subscribeTask(request, context)) {
+    if (!event) continue;
     yield event;
     if (endsExchange(event)) return;
   }

@@ -1,5 +1,5 @@
-import { create } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { create, type MessageShape } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
 import { failpoint } from "@devtool/internal/failpoint";
 import { defined } from "@devtool/internal/json";
 import {
@@ -11,7 +11,6 @@ import {
   SendMessageRequestSchema,
   type SubscribeTaskRequest,
   type Task,
-  type TaskEvent,
   type TaskService,
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "../errors.ts";
@@ -24,7 +23,7 @@ import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
 import { pushNotSupported } from "./push-handler.ts";
-import { newTaskIdKey } from "./request-handler.ts";
+import { type Methods, newTaskIdKey } from "./request-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
 import { listTasks, watchTasks } from "./task-list.ts";
 
@@ -39,7 +38,7 @@ export function createTaskHandler(
   store: TaskStore,
   streams: StreamLimit,
   registrar?: PushRegistrar,
-): ServiceImpl<typeof TaskService> {
+): Methods<typeof TaskService> {
   const find = (taskId: string, context: HandlerContext) =>
     exchanges.find(taskId, principalOf(context));
   return {
@@ -166,7 +165,7 @@ async function* followExchange(
   begin: () => Promise<Exchange>,
   stream: Disposable,
   signal: AbortSignal,
-): AsyncIterable<{ readonly event: TaskEvent; readonly replay?: Replay }> {
+): AsyncIterable<MessageShape<typeof TaskService.method.streamMessage.output>> {
   using _stream = stream;
   const { held: begun, after, replay } = await begin();
   using held = begun;
@@ -174,9 +173,11 @@ async function* followExchange(
     for (const event of events) {
       const shown = hideSecretsInEvent(event);
       failpoint("devtool:exchange.show.before");
+      // Not by `create`, whose time each event of each reader would cost.
+      const $typeName = "devtool.v1alpha.StreamMessageResponse";
       yield replay && event.sequence === after + 1n
-        ? { event: shown, replay }
-        : { event: shown };
+        ? { $typeName, event: shown, replay }
+        : { $typeName, event: shown };
       failpoint("devtool:exchange.show.after");
       if (endsExchange(event)) return;
     }
@@ -189,7 +190,7 @@ async function* follow(
   { taskId, afterSequence }: SubscribeTaskRequest,
   stream: Disposable,
   context: HandlerContext,
-): AsyncIterable<{ readonly event: TaskEvent }> {
+): AsyncIterable<MessageShape<typeof TaskService.method.subscribeTask.output>> {
   let held: HeldTask | undefined;
   // Not `using`: as it is compiled, it costs an idle stream 400 bytes.
   try {
@@ -205,7 +206,8 @@ async function* follow(
     for await (const events of handle.read(afterSequence, context.signal)) {
       for (const event of events) {
         failpoint("devtool:subscription.show.before");
-        yield { event: hideSecretsInEvent(event) };
+        const $typeName = "devtool.v1alpha.SubscribeTaskResponse";
+        yield { $typeName, event: hideSecretsInEvent(event) };
         failpoint("devtool:subscription.show.after");
         const isLast = event.sequence === handle.task.sequence;
         if (isLast && isTerminal(event.state)) return;

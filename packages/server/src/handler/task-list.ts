@@ -1,9 +1,10 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageShape } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  TaskService,
   TaskState,
   type TaskSummary,
   TaskSummarySchema,
@@ -39,12 +40,7 @@ export async function listTasks(
   });
 }
 
-/** A response of `WatchTasks`. */
-interface Watched {
-  readonly task?: TaskSummary;
-  readonly snapshotComplete: boolean;
-  readonly excluded?: boolean;
-}
+const Watched = TaskService.method.watchTasks.output;
 
 /** Where `watchTasks` finds tasks and their changes. */
 interface Watchable {
@@ -62,7 +58,7 @@ export async function* watchTasks(
   { store, feed, changes }: Watchable,
   request: WatchTasksRequest,
   context: HandlerContext,
-): AsyncIterable<Watched> {
+): AsyncIterable<MessageShape<typeof Watched>> {
   const limit = pageSizeOf("snapshot_size", request.snapshotSize);
   const principal = principalOf(context);
   const filter = filterOf(request);
@@ -71,9 +67,9 @@ export async function* watchTasks(
   const others = changes && (await ListedChanges.begin(store, principal));
   const { tasks } = await store.list({ ...filter, principal, limit });
   for (const task of tasks) {
-    yield { task: summaryOf(task), snapshotComplete: false };
+    yield create(Watched, { task: summaryOf(task) });
   }
-  yield { snapshotComplete: true };
+  yield create(Watched, { snapshotComplete: true });
   const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
   // Whether the client has a task, by its id. Beyond a full snapshot it may
   // have others, from ListTasks.
@@ -98,7 +94,11 @@ export async function* watchTasks(
       const excluded = !hasState || !matchesLabel(filter, task);
       if (excluded && !(shown.get(taskId) ?? mayHaveOthers)) continue;
       shown.set(taskId, !excluded);
-      yield { task: summaryOf(task), snapshotComplete: true, excluded };
+      yield create(Watched, {
+        task: summaryOf(task),
+        snapshotComplete: true,
+        excluded,
+      });
     }
   } finally {
     left.abort();

@@ -11,7 +11,7 @@ import {
   type TaskState,
   type ToolCallDetail,
 } from "@devtool/schema";
-import { Code, DevtoolError, quoted } from "../errors.ts";
+import { Code, DevtoolError, hasCode, quoted } from "../errors.ts";
 import { SUCCEEDED } from "../operations.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { labelAfter, labelOf } from "../store/task-label.ts";
@@ -213,11 +213,7 @@ export class EventLog {
       this.#feed?.wake(this.#fold.taskId);
     } catch (reason) {
       operation?.finish({ outcome: "failed", error: reason });
-      if (
-        this.#fence !== undefined &&
-        reason instanceof DevtoolError &&
-        reason.code === Code.Aborted
-      ) {
+      if (this.#fence !== undefined && hasCode(reason, Code.Aborted)) {
         this.lose();
       } else {
         this.#fail(reason);

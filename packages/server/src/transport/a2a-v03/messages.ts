@@ -1,20 +1,13 @@
-import {
-  create,
-  type JsonValue,
-  type MessageInitShape,
-} from "@bufbuild/protobuf";
+import type { JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { defined, isObject } from "@devtool/internal/json";
 import {
+  emptyTask,
   endsExchange,
   type Replay,
-  ReplaySchema,
   replyOf,
   type SendMessageRequest,
-  StreamMessageRequestSchema,
   type Task,
   type TaskEvent,
-  TaskEventSchema,
-  TaskSchema,
   type TaskService,
 } from "@devtool/schema";
 import {
@@ -37,7 +30,7 @@ import type { Frame } from "../http/answer.ts";
 import { encoderFor, encodeTaskFor, endFrames, eventFrame } from "./frames.ts";
 import { withFormat } from "./push-configs.ts";
 
-type StreamResponse = MessageInitShape<
+type StreamResponse = MessageShape<
   typeof TaskService.method.streamMessage.output
 >;
 
@@ -52,15 +45,15 @@ export async function sendMessage(
 ): Promise<JsonValue> {
   const { handler } = services;
   const request = await sendRequestFor(services, asked, call);
-  const answer = await handler.tasks.sendMessage(request, call.context);
-  const task = create(TaskSchema, answer.task);
+  const { task = emptyTask(), replay } = await handler.tasks.sendMessage(
+    request,
+    call.context,
+  );
   const reply = replyOf(task);
   const json = reply
     ? encodeReply(reply, task.contextId)
     : await encodeExchange(handler, asked, call, task);
-  return answer.replay
-    ? markReplay(json, create(ReplaySchema, answer.replay))
-    : json;
+  return replay ? markReplay(json, replay) : json;
 }
 
 /** Encodes the task that answers a message. */
@@ -86,10 +79,7 @@ export async function streamMessage(
 ): Promise<AsyncIterable<Frame>> {
   const { handler } = services;
   const request = await sendRequestFor(services, asked, call);
-  const responses = handler.tasks.streamMessage(
-    create(StreamMessageRequestSchema, { request }),
-    call.context,
-  );
+  const responses = handler.tasks.streamMessage({ request }, call.context);
   return exchangeFrames(responses, call, (event) =>
     endFrames(handler, call, event, request.message?.messageId),
   );
@@ -175,9 +165,9 @@ async function* exchangeFrames(
   let isHidden = false;
   let replay: Replay | undefined;
   for await (const response of responses) {
-    if (!response.event) continue;
-    if (response.replay) replay = create(ReplaySchema, response.replay);
-    const event = create(TaskEventSchema, response.event);
+    const { event } = response;
+    if (!event) continue;
+    replay = response.replay ?? replay;
     const { payload, contextId } = event;
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;

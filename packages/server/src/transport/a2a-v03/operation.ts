@@ -1,5 +1,4 @@
 import {
-  type DescMethod,
   type DescService,
   getOption,
   type JsonValue,
@@ -12,8 +11,6 @@ import type { Frame } from "../http/answer.ts";
 export interface Operation {
   /** The name of the method in JSON-RPC. */
   readonly name: string;
-
-  readonly method: DescMethod;
 
   /** Whether the answer is a stream, for clients that accept one. */
   readonly isStreaming: boolean;
@@ -42,15 +39,8 @@ export function operationsOf<T extends DescService>(
         throw new TypeError(`${method.name} of A2A 0.3 is not implemented`);
       }
       const name = getOption(method, json_rpc_method);
-      return [
-        name,
-        {
-          name,
-          method,
-          isStreaming: method.methodKind === "server_streaming",
-          run,
-        },
-      ];
+      const isStreaming = method.methodKind === "server_streaming";
+      return [name, { name, isStreaming, run }];
     }),
   );
 }

@@ -1,17 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import {
-  DeletePushConfigRequestSchema,
-  GetPushConfigRequestSchema,
-  ListPushConfigsRequestSchema,
-  type PushConfig,
-  PushConfigSchema,
-  SetPushConfigRequestSchema,
-  WireError,
-} from "@devtool/schema";
-import { encodePushConfig, JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { Code, DevtoolError } from "../../errors.ts";
+import { type PushConfig, PushConfigSchema, WireError } from "@devtool/schema";
+import { encodePushConfig } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import type { MethodCall } from "../a2a/method.ts";
 import { PUSH_FORMATS } from "./push-encodings.ts";
 
@@ -38,11 +28,11 @@ export async function setConfig(
   if (asked.taskId === "") {
     throw new WireError("taskId", "", "is missing: name the task");
   }
-  const request = create(SetPushConfigRequestSchema, {
-    config: withFormat(call, asked),
-  });
-  const { config } = await awaitPush(push.setPushConfig(request, call.context));
-  return encodePushConfig(create(PushConfigSchema, config));
+  const { config = create(PushConfigSchema) } = await push.setPushConfig(
+    { config: withFormat(call, asked) },
+    call.context,
+  );
+  return encodePushConfig(config);
 }
 
 /** Returns one config of a task (section 7.6). */
@@ -51,10 +41,11 @@ export async function getConfig(
   place: ConfigPlace,
   call: MethodCall,
 ): Promise<JsonObject> {
-  const { config } = await awaitPush(
-    push.getPushConfig(create(GetPushConfigRequestSchema, place), call.context),
+  const { config = create(PushConfigSchema) } = await push.getPushConfig(
+    place,
+    call.context,
   );
-  return encodePushConfig(create(PushConfigSchema, config));
+  return encodePushConfig(config);
 }
 
 /** Lists the configs of a task (section 7.7). */
@@ -63,13 +54,8 @@ export async function listConfigs(
   { taskId }: ConfigPlace,
   call: MethodCall,
 ): Promise<JsonObject[]> {
-  const request = create(ListPushConfigsRequestSchema, { taskId });
-  const { configs = [] } = await awaitPush(
-    push.listPushConfigs(request, call.context),
-  );
-  return configs.map((config) =>
-    encodePushConfig(create(PushConfigSchema, config)),
-  );
+  const { configs } = await push.listPushConfigs({ taskId }, call.context);
+  return configs.map((config) => encodePushConfig(config));
 }
 
 /** Deletes one config of a task (section 7.8). */
@@ -78,33 +64,6 @@ export async function deleteConfig(
   place: ConfigPlace,
   call: MethodCall,
 ): Promise<null> {
-  await awaitPush(
-    push.deletePushConfig(
-      create(DeletePushConfigRequestSchema, place),
-      call.context,
-    ),
-  );
+  await push.deletePushConfig(place, call.context);
   return null;
-}
-
-/**
- * Awaits an answer of our push service.
- *
- * Throws A2A's own error where the server posts no notifications.
- */
-async function awaitPush<T>(answer: T | Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (reason) {
-    if (
-      !(reason instanceof DevtoolError) ||
-      reason.code !== Code.Unimplemented
-    ) {
-      throw reason;
-    }
-    throw new JsonRpcFailure(
-      reason.message,
-      JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,
-    );
-  }
 }

@@ -8,7 +8,7 @@ import {
   silentHandler,
 } from "../../../test/serve-routes.ts";
 import { Code, DevtoolError } from "../../errors.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { ServerMethods } from "../../handler/guarded-handler.ts";
 import { a2a } from "../a2a.ts";
 
 const HOOK = { id: "h1", url: "https://hooks.example/x", token: "t" };
@@ -16,7 +16,8 @@ const HOOK = { id: "h1", url: "https://hooks.example/x", token: "t" };
 describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
   let agent: ServedRoutes;
   beforeAll(async () => {
-    const handler = { ...silentHandler(() => undefined), push: memoryPush() };
+    const push = memoryPush();
+    const handler = silentHandler(() => undefined, { push });
     const served = a2a()(servicesWith(handler));
     agent = await serveRoutes(served.filter((each) => "matches" in each));
   });
@@ -87,7 +88,7 @@ function nested(config: object) {
   };
 }
 
-function memoryPush(): RequestHandler["push"] {
+function memoryPush(): ServerMethods["push"] {
   const configs = new Map<string, PushConfig>();
   return {
     setPushConfig({ config = create(PushConfigSchema) }) {

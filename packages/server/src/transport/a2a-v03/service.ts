@@ -1,11 +1,6 @@
-import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
-import {
-  encodeRfcJson,
-  ListTasksRequestSchema,
-  ListTasksResponseSchema,
-  SlashCommandService,
-} from "@devtool/schema";
+import { encodeRfcJson } from "@devtool/schema";
 import {
   agentCardFromV03,
   AgentCardSchema as CardV1Schema,
@@ -27,7 +22,7 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
-import { commandSkills, hybridSecuritySchemes } from "../a2a/card.ts";
+import { hybridSecuritySchemes, withCommandSkills } from "../a2a/card.ts";
 import { listedTask, summaryTask } from "../a2a/listed-task.ts";
 import { cancelTask, type MethodCall } from "../a2a/method.ts";
 import type { DialectServices } from "../dialect.ts";
@@ -112,11 +107,7 @@ async function listTasks(
   call: MethodCall,
 ): Promise<JsonObject> {
   const { historyLength, includeArtifacts } = query;
-  const listed = await handler.tasks.listTasks(
-    create(ListTasksRequestSchema, query),
-    call.context,
-  );
-  const page = create(ListTasksResponseSchema, listed);
+  const page = await handler.tasks.listTasks(query, call.context);
   const tasks: JsonValue[] = [];
   for (const summary of page.tasks) {
     if (historyLength === 0 && !includeArtifacts) {
@@ -145,17 +136,12 @@ async function extendedCard(
   { context }: MethodCall,
 ): Promise<JsonObject> {
   services.assertKnown(context);
-  const request = create(SlashCommandService.method.getAllSlashCommands.input);
-  const { commands = [] } = await services.handler.commands.getAllSlashCommands(
-    request,
+  const card = await withCommandSkills(
+    agentCard(services),
+    services.handler,
     context,
   );
-  const card = agentCard(services);
-  const skills = [
-    ...card.skills,
-    ...commands.flatMap((command) => commandSkills(command, [])),
-  ];
-  const v03 = encodeRfcJson(AgentCardSchema, { ...card, skills });
+  const v03 = encodeRfcJson(AgentCardSchema, card);
   const v1 = encodeA2aJson(CardV1Schema, agentCardFromV03(card));
   return {
     ...v03,

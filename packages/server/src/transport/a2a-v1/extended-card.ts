@@ -1,9 +1,7 @@
-import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { SlashCommandService } from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { AgentCard as CardV03 } from "@devtool/schema/a2a-v03";
-import { commandSkills } from "../a2a/card.ts";
+import { withCommandSkills } from "../a2a/card.ts";
 import type { DialectServices } from "../dialect.ts";
 import { agentCardV1, type Reach } from "./card.ts";
 
@@ -22,17 +20,6 @@ export function extendedCardOf(
 ): (context: HandlerContext) => Promise<AgentCard> {
   return async (context) => {
     if (a2a.extendedCard !== "everybody") assertKnown(context);
-    const request = create(
-      SlashCommandService.method.getAllSlashCommands.input,
-    );
-    const { commands = [] } = await handler.commands.getAllSlashCommands(
-      request,
-      context,
-    );
-    const skills = [
-      ...card.skills,
-      ...commands.flatMap((command) => commandSkills(command, [])),
-    ];
-    return agentCardV1({ ...card, skills }, reach);
+    return agentCardV1(await withCommandSkills(card, handler, context), reach);
   };
 }

@@ -7,15 +7,10 @@ import {
   exchangeHistory,
   isTerminal,
   type Replay,
-  ReplaySchema,
   reduceTask,
   replyOf,
-  StreamMessageRequestSchema,
-  SubscribeTaskRequestSchema,
   type Task,
   type TaskEvent,
-  TaskEventSchema,
-  TaskSchema,
 } from "@devtool/schema";
 import {
   type A2aSendMessageRequest,
@@ -50,9 +45,9 @@ export async function sendMessage(
   call: A2aV1Call,
 ): Promise<SendMessageResponse> {
   const { request, historyLength } = await readSending(options, asked, call);
-  const answer = await options.handler.tasks.sendMessage(request, call.context);
-  const task = create(TaskSchema, answer.task);
-  const replay = answer.replay && create(ReplaySchema, answer.replay);
+  const { tasks } = options.handler;
+  const sent = await tasks.sendMessage(request, call.context);
+  const { task = emptyTask(), replay } = sent;
   const reply = replyOf(task);
   if (reply) {
     const value = markReplay(replyToA2a(reply, task.contextId), replay);
@@ -89,18 +84,14 @@ export async function* streamMessage(
 ): AsyncIterable<StreamResponse> {
   const { tasks } = options.handler;
   const sending = await readSending(options, asked, call);
-  const request = create(StreamMessageRequestSchema, {
-    request: sending.request,
-  });
+  const { request } = sending;
   let isOpen = false;
   let isHidden = false;
   let replay: Replay | undefined;
-  for await (const { event: init, replay: replayInit } of tasks.streamMessage(
-    request,
-    call.context,
-  )) {
-    if (replayInit) replay = create(ReplaySchema, replayInit);
-    const event = create(TaskEventSchema, init);
+  for await (const response of tasks.streamMessage({ request }, call.context)) {
+    const { event } = response;
+    if (!event) continue;
+    replay = response.replay ?? replay;
     const { payload, contextId } = event;
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;
@@ -111,7 +102,7 @@ export async function* streamMessage(
       });
     }
     if (isOpen && endsExchange(event)) {
-      const { messageId } = sending.request.message ?? {};
+      const { messageId } = request.message ?? {};
       yield* await endResponses(options.handler, call, event, messageId);
     } else if (isOpen) {
       const response = call.responseFor(event, enterView(call, event));
@@ -140,14 +131,11 @@ export async function* subscribe(
   if (lastEventId === undefined && isTerminal(task.state)) {
     throw endedError(task, "get it instead of subscribing");
   }
-  const from = create(SubscribeTaskRequestSchema, {
-    taskId,
-    afterSequence: lastEventId ?? task.sequence,
-  });
+  const from = { taskId, afterSequence: lastEventId ?? task.sequence };
   const events = handler.tasks.subscribeTask(from, call.context);
   if (lastEventId === undefined) yield snapshot(call, task);
-  for await (const { event: init } of events) {
-    const event = create(TaskEventSchema, init);
+  for await (const { event } of events) {
+    if (!event) continue;
     const extensionActive = task.extensionActive || event.extensionActive;
     const view = enterView(call, { extensionActive });
     if (endsExchange(event)) {
@@ -218,15 +206,10 @@ async function openingTask(
   } else {
     // The message is a retry, or other events came between: reads the log up to
     // its first event.
-    const from = create(SubscribeTaskRequestSchema, {
-      taskId: first.taskId,
-      afterSequence: task.sequence,
-    });
-    for await (const { event: init } of handler.tasks.subscribeTask(
-      from,
-      call.context,
-    )) {
-      task = reduceTask(task, create(TaskEventSchema, init));
+    const from = { taskId: first.taskId, afterSequence: task.sequence };
+    const events = handler.tasks.subscribeTask(from, call.context);
+    for await (const { event } of events) {
+      if (event) task = reduceTask(task, event);
       if (task.sequence >= first.sequence) break;
     }
   }

@@ -1,9 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type PushConfig,
-  PushConfigSchema,
-  PushService,
-} from "@devtool/schema";
+import { type PushConfig, PushConfigSchema } from "@devtool/schema";
 import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
@@ -17,9 +13,6 @@ import type { RequestHandler } from "../../handler/request-handler.ts";
 
 import type { A2aV1Call } from "./call.ts";
 import { PUSH_FORMATS } from "./push-encodings.ts";
-
-const { setPushConfig, getPushConfig, listPushConfigs, deletePushConfig } =
-  PushService.method;
 
 /** One config of a task. */
 interface ConfigPlace {
@@ -47,11 +40,11 @@ export async function createConfig(
   if (asked.taskId === "") {
     throw invalid("taskId", "", "is missing", "name the task");
   }
-  const request = create(setPushConfig.input, {
-    config: configFromA2a(asked, call),
-  });
-  const { config } = await push.setPushConfig(request, call.context);
-  return pushConfigToA2a(create(PushConfigSchema, config));
+  const { config = create(PushConfigSchema) } = await push.setPushConfig(
+    { config: configFromA2a(asked, call) },
+    call.context,
+  );
+  return pushConfigToA2a(config);
 }
 
 /** Returns one config of a task. */
@@ -60,9 +53,11 @@ export async function getConfig(
   { taskId, id }: ConfigPlace,
   { context }: A2aV1Call,
 ): Promise<TaskPushNotificationConfig> {
-  const request = create(getPushConfig.input, { taskId, configId: id });
-  const { config } = await push.getPushConfig(request, context);
-  return pushConfigToA2a(create(PushConfigSchema, config));
+  const { config = create(PushConfigSchema) } = await push.getPushConfig(
+    { taskId, configId: id },
+    context,
+  );
+  return pushConfigToA2a(config);
 }
 
 /**
@@ -77,11 +72,7 @@ export async function listConfigs(
   if (pageSize < 0) {
     throw invalid("pageSize", String(pageSize), "must be 0 or more");
   }
-  const request = create(listPushConfigs.input, { taskId });
-  const { configs } = create(
-    listPushConfigs.output,
-    await push.listPushConfigs(request, context),
-  );
+  const { configs } = await push.listPushConfigs({ taskId }, context);
   const last = configs.findIndex(({ id }) => id === pageToken);
   if (pageToken !== "" && last < 0) {
     throw invalid(
@@ -109,8 +100,5 @@ export async function deleteConfig(
   { taskId, id }: ConfigPlace,
   { context }: A2aV1Call,
 ): Promise<void> {
-  await push.deletePushConfig(
-    create(deletePushConfig.input, { taskId, configId: id }),
-    context,
-  );
+  await push.deletePushConfig({ taskId, configId: id }, context);
 }

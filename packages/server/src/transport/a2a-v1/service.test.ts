@@ -23,6 +23,7 @@ import { createAuditHandler } from "../../handler/audit-handler.ts";
 import { OPERATOR } from "../../handler/caller.ts";
 import { createCommandHandler } from "../../handler/command-handler.ts";
 import { Exchanges } from "../../handler/exchange.ts";
+import { guardedHandler } from "../../handler/guarded-handler.ts";
 import { createPushHandler } from "../../handler/push-handler.ts";
 import {
   principalKey,
@@ -197,8 +198,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     dataDirectory: undefined,
   });
   const streams = new StreamLimit(10);
-  return {
-    streams,
+  const methods = {
     tasks: createTaskHandler(exchanges, store, streams),
     commands: createCommandHandler(exchanges, () => {
       throw new Error("there are no commands here");
@@ -212,6 +212,10 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
       modelsOf: () => Promise.resolve([]),
     }),
     workspaces: createWorkspaceHandler(exchanges, () => undefined),
+  };
+  return {
+    ...guardedHandler(methods, { interceptors: [], operations: undefined }),
+    streams,
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
     recipientOf: () => Promise.resolve(""),
     assertKept: () => Promise.resolve(),

@@ -1,5 +1,4 @@
 import {
-  create,
   type DescMessage,
   type DescMethod,
   type DescMethodServerStreaming,
@@ -14,18 +13,14 @@ import type {
   HandlerContext,
   ServiceImpl,
 } from "@connectrpc/connect";
-import {
-  CancelTaskRequestSchema,
-  TaskSchema,
-  WithdrawMessageRequestSchema,
-} from "@devtool/schema";
+import { emptyTask } from "@devtool/schema";
 import {
   A2AService,
   A2aSendMessageRequestSchema,
   type A2aTask,
   MessageQueueService,
 } from "@devtool/schema/a2a-v1";
-import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+import { Code, DevtoolError, hasCode, withFieldNames } from "../../errors.ts";
 import {
   findTask,
   type RequestHandler,
@@ -123,15 +118,12 @@ export function createQueueService(
     withdrawMessage: unary(
       MessageQueueService.method.withdrawMessage,
       async ({ taskId, messageId }, call) => {
-        const request = create(WithdrawMessageRequestSchema, {
-          taskId,
-          messageId,
-        });
-        const { task } = await options.handler.tasks.withdrawMessage(
-          request,
-          call.context,
-        );
-        return { task: taskFor(call, create(TaskSchema, task)) };
+        const { task = emptyTask() } =
+          await options.handler.tasks.withdrawMessage(
+            { taskId, messageId },
+            call.context,
+          );
+        return { task: taskFor(call, task) };
       },
     ),
   };
@@ -270,18 +262,14 @@ async function cancelTask(
   call: A2aV1Call,
 ): Promise<A2aTask> {
   try {
-    const { task } = await handler.tasks.cancelTask(
-      create(CancelTaskRequestSchema, { taskId }),
+    const { task = emptyTask() } = await handler.tasks.cancelTask(
+      { taskId },
       call.context,
     );
-    return taskFor(call, create(TaskSchema, task));
+    return taskFor(call, task);
   } catch (reason) {
-    if (
-      !(reason instanceof DevtoolError) ||
-      reason.code !== Code.FailedPrecondition
-    ) {
-      throw reason;
-    }
-    throw new A2aFailure(reason.message, "TASK_NOT_CANCELABLE", { taskId });
+    if (!hasCode(reason, Code.FailedPrecondition)) throw reason;
+    const { message } = DevtoolError.from(reason);
+    throw new A2aFailure(message, "TASK_NOT_CANCELABLE", { taskId });
   }
 }

@@ -1,10 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import {
-  ListTasksRequestSchema as OwnRequestSchema,
-  ListTasksResponseSchema as OwnResponseSchema,
-  type TaskSummary,
-} from "@devtool/schema";
+import type { TaskSummary } from "@devtool/schema";
 import {
   type A2aTask,
   type ListTasksRequest,
@@ -97,15 +93,9 @@ async function readPage(
   }: ListTasksRequest,
   { context }: A2aV1Call,
 ): Promise<Page> {
-  const request = create(OwnRequestSchema, {
-    contextId,
-    state: stateFromA2a(status),
-    pageSize,
-    pageToken,
-  });
-  const page = create(
-    OwnResponseSchema,
-    await tasks.listTasks(request, context),
+  const page = await tasks.listTasks(
+    { contextId, state: stateFromA2a(status), pageSize, pageToken },
+    context,
   );
   const summaries = page.tasks.filter(({ lastEvent }) => {
     if (after === undefined) return true;

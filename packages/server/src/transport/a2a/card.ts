@@ -1,25 +1,37 @@
-import {
-  create,
-  type JsonObject,
-  type JsonValue,
-  type MessageInitShape,
-} from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
 import { objectOrEmpty } from "@devtool/internal/json";
-import type { SlashCommandSchema } from "@devtool/schema";
-import { type AgentSkill, AgentSkillSchema } from "@devtool/schema/a2a-v03";
+import type { SlashCommand } from "@devtool/schema";
+import {
+  type AgentCard,
+  type AgentSkill,
+  AgentSkillSchema,
+} from "@devtool/schema/a2a-v03";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+
+/**
+ * Returns the public card of an agent with a skill for each slash command of the
+ * default workspace, which `commands/get` describes in full.
+ */
+export async function withCommandSkills(
+  card: AgentCard,
+  { commands }: RequestHandler,
+  context: HandlerContext,
+): Promise<AgentCard> {
+  const listed = await commands.getAllSlashCommands({}, context);
+  const skills = listed.commands.flatMap((command) =>
+    commandSkills(command, []),
+  );
+  return { ...card, skills: [...card.skills, ...skills] };
+}
 
 /**
  * Returns a slash command and its subcommands as skills of an agent card.
- * `commands/get` describes them in full.
  *
  * @param parents - The names of the commands above this one.
  */
-export function commandSkills(
-  {
-    name = "",
-    description = "",
-    subCommands = [],
-  }: MessageInitShape<typeof SlashCommandSchema>,
+function commandSkills(
+  { name, description, subCommands }: SlashCommand,
   parents: readonly string[],
 ): AgentSkill[] {
   const path = [...parents, name];

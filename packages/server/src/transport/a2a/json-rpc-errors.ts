@@ -31,7 +31,8 @@ const CODES: Readonly<Record<Code, number>> = {
   [Code.FailedPrecondition]: JsonRpcCode.UNSUPPORTED_OPERATION,
   [Code.Aborted]: JsonRpcCode.UNSUPPORTED_OPERATION,
   [Code.OutOfRange]: JsonRpcCode.INVALID_PARAMS,
-  [Code.Unimplemented]: JsonRpcCode.UNSUPPORTED_OPERATION,
+  // Notifications are the only service that a server may lack.
+  [Code.Unimplemented]: JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,
   [Code.Internal]: JsonRpcCode.INTERNAL_ERROR,
   [Code.Unavailable]: JsonRpcCode.UNAVAILABLE,
   [Code.DataLoss]: JsonRpcCode.INTERNAL_ERROR,

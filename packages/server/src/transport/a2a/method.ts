@@ -1,13 +1,8 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonValue } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import {
-  CancelTaskRequestSchema,
-  type Task,
-  type TaskEvent,
-  TaskSchema,
-} from "@devtool/schema";
+import { emptyTask, type Task, type TaskEvent } from "@devtool/schema";
 import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
-import { Code, DevtoolError } from "../../errors.ts";
+import { Code, DevtoolError, hasCode } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { AskedView } from "./activation.ts";
 import type { Answer } from "./answer.ts";
@@ -88,19 +83,12 @@ export async function cancelTask(
   taskId: string,
 ): Promise<Task> {
   try {
-    const { task } = await tasks.cancelTask(
-      create(CancelTaskRequestSchema, { taskId }),
-      context,
-    );
-    return create(TaskSchema, task);
+    const { task = emptyTask() } = await tasks.cancelTask({ taskId }, context);
+    return task;
   } catch (reason) {
-    if (
-      !(reason instanceof DevtoolError) ||
-      reason.code !== Code.FailedPrecondition
-    ) {
-      throw reason;
-    }
-    throw new JsonRpcFailure(reason.message, JsonRpcCode.TASK_NOT_CANCELABLE);
+    if (!hasCode(reason, Code.FailedPrecondition)) throw reason;
+    const { message } = DevtoolError.from(reason);
+    throw new JsonRpcFailure(message, JsonRpcCode.TASK_NOT_CANCELABLE);
   }
 }
 

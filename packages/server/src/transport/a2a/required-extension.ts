@@ -1,10 +1,5 @@
-import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import {
-  EXTENSION_URI,
-  GetTaskRequestSchema,
-  ListTasksRequestSchema,
-} from "@devtool/schema";
+import { EXTENSION_URI } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { AskedView } from "./activation.ts";
 
@@ -42,18 +37,15 @@ export async function meetsRequirement(
   const { view, place, context } = call;
   if (view !== "inherited") return view === "extension";
   if (place.taskId !== "") {
-    const request = create(GetTaskRequestSchema, { taskId: place.taskId });
-    const { task } = await tasks.getTask(request, context);
+    const { taskId } = place;
+    const { task } = await tasks.getTask({ taskId }, context);
     return task?.extensionActive ?? false;
   }
   if (!place.isMessage) return true;
   if (place.contextId === "") return false;
-  const request = create(ListTasksRequestSchema, {
-    contextId: place.contextId,
-    pageSize: 1,
-  });
-  const { tasks: [latest] = [] } = await tasks.listTasks(request, context);
-  return latest?.lastEvent?.extensionActive ?? false;
+  const { contextId } = place;
+  const page = await tasks.listTasks({ contextId, pageSize: 1 }, context);
+  return page.tasks[0]?.lastEvent?.extensionActive ?? false;
 }
 
 /**

@@ -1,11 +1,9 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonValue } from "@bufbuild/protobuf";
 import {
   isAtRest,
   isInterrupted,
-  SubscribeTaskRequestSchema,
   type Task,
   type TaskEvent,
-  TaskEventSchema,
 } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Frame } from "../http/answer.ts";
@@ -68,17 +66,11 @@ export async function* subscriptionFrames(
     yield snapshotFrame(task, encoder);
     return yield* restFrames(task, encoder);
   }
-  const from = create(SubscribeTaskRequestSchema, {
-    taskId: task.id,
-    afterSequence: after ?? task.sequence,
-  });
+  const from = { taskId: task.id, afterSequence: after ?? task.sequence };
   const events = tasks.subscribeTask(from, context);
   if (after === undefined) yield snapshotFrame(task, encoder);
-  for await (const { event: init } of events) {
-    if (!init) continue;
-    // The event stays the same object as in the log, so that it is encoded only
-    // once.
-    const event = create(TaskEventSchema, init);
+  for await (const { event } of events) {
+    if (!event) continue;
     const standing = standingOf(event, task);
     if (encoder.end && (standing === "past" || standing === "end")) {
       for (const frame of await encoder.end(event)) {

@@ -1,15 +1,12 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
-  CancelTaskRequestSchema,
   emptyTask,
   endsExchange,
   isAtRest,
   isInterrupted,
   isTerminal,
-  SubscribeTaskRequestSchema,
   type Task,
-  TaskEventSchema,
 } from "@devtool/schema";
 import {
   encodeMessagesSnapshot,
@@ -122,10 +119,7 @@ async function sayAfter(
     }
     // Other settings than the thread's do not keep a client from stopping it.
     case "cancel":
-      await handler.tasks.cancelTask(
-        create(CancelTaskRequestSchema, { taskId: before.id }),
-        context,
-      );
+      await handler.tasks.cancelTask({ taskId: before.id }, context);
       return { before, saying, taskId: before.id };
     case "show":
       if (before.id !== "") {
@@ -180,16 +174,11 @@ async function* follow(
     saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
   const events = new RunEvents(before, ownMessageId);
   if (saying.case !== "show" || !isAtRest(before.state)) {
-    const request = create(SubscribeTaskRequestSchema, {
-      taskId,
-      afterSequence: before.sequence,
-    });
-    for await (const { event: init } of run.handler.tasks.subscribeTask(
-      request,
+    for await (const { event } of run.handler.tasks.subscribeTask(
+      { taskId, afterSequence: before.sequence },
       run.context,
     )) {
-      if (!init) continue;
-      const event = create(TaskEventSchema, init);
+      if (!event) continue;
       for (const shown of events.receive(event)) yield frameOf(shown);
       const isEnd =
         saying.case === "cancel"

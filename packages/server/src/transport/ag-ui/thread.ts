@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
-import { emptyTask, ListTasksRequestSchema, type Task } from "@devtool/schema";
+import { emptyTask, type Task } from "@devtool/schema";
 import {
   findTask,
   type RequestHandler,
@@ -28,11 +27,10 @@ export async function findThread(
   threadId: string,
   context: HandlerContext,
 ): Promise<Task> {
-  const request = create(ListTasksRequestSchema, {
-    contextId: threadId,
-    pageSize: 1,
-  });
-  const { tasks = [] } = await handler.tasks.listTasks(request, context);
+  const { tasks } = await handler.tasks.listTasks(
+    { contextId: threadId, pageSize: 1 },
+    context,
+  );
   const taskId = tasks[0]?.id ?? "";
   return taskId === "" ? emptyTask() : findTask(handler, { context }, taskId);
 }
@@ -48,12 +46,11 @@ export async function earlierTasks(
   last: Task,
   context: HandlerContext,
 ): Promise<Task[]> {
-  const request = create(ListTasksRequestSchema, {
-    contextId: last.contextId,
-    pageSize: MAX_EARLIER,
-  });
-  const { tasks = [] } = await handler.tasks.listTasks(request, context);
-  const ids = tasks.flatMap(({ id = "" }) => (id === last.id ? [] : [id]));
+  const { tasks } = await handler.tasks.listTasks(
+    { contextId: last.contextId, pageSize: MAX_EARLIER },
+    context,
+  );
+  const ids = tasks.flatMap(({ id }) => (id === last.id ? [] : [id]));
   const earlier = await Promise.all(
     ids.map((id) => findTask(handler, { context }, id)),
   );

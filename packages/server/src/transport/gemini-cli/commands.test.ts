@@ -13,11 +13,12 @@ describe("POST /executeCommand", () => {
     const gone = Promise.withResolvers<void>();
     const result = { executionId: "t", status: CommandExecutionStatus.STARTED };
     const handler = {
-      ...silentHandler(gone.resolve),
-      commands: {
-        getAllSlashCommands: () => ({}),
-        runSlashCommand: () => ({ result }),
-      },
+      ...silentHandler(gone.resolve, {
+        commands: {
+          getAllSlashCommands: () => ({}),
+          runSlashCommand: () => ({ result }),
+        },
+      }),
       streams: new StreamLimit(1),
     };
     const served = geminiCli()(servicesWith(handler));

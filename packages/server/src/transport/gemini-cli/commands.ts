@@ -1,7 +1,6 @@
 import {
   create,
   fromJson,
-  type MessageInitShape,
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
@@ -10,12 +9,7 @@ import { defined } from "@devtool/internal/json";
 import {
   CommandExecutionStatus,
   decodeRfcText,
-  type GetAllSlashCommandsResponse,
-  GetAllSlashCommandsResponseSchema,
-  RunSlashCommandRequestSchema,
-  RunSlashCommandResponseSchema,
   type SlashCommand,
-  SlashCommandService,
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
@@ -36,34 +30,17 @@ import { send } from "../http/route.ts";
 import { eventFrame } from "./frames.ts";
 import type { Visit } from "./visit.ts";
 
-const { getAllSlashCommands } = SlashCommandService.method;
-
 type ExecuteCommandRequest = MessageShape<typeof ExecuteCommandRequestSchema>;
-
-/**
- * The context whose commands are listed, and its settings. Empty for the
- * default workspace.
- */
-type CommandPlace = MessageInitShape<typeof getAllSlashCommands.input>;
 
 /** Answers `GET /listCommands`. */
 export async function listCommands(visit: Visit): Promise<void> {
-  const commands = await findCommands(visit, {});
+  const commands = await visit.handler.commands.getAllSlashCommands(
+    {},
+    visit.context,
+  );
   send(visit.response, 200, {
     body: JSON.stringify(encodeCommandList(commands)),
   });
-}
-
-async function findCommands(
-  visit: Visit,
-  place: CommandPlace,
-): Promise<GetAllSlashCommandsResponse> {
-  const request = create(getAllSlashCommands.input, place);
-  const listed = await visit.handler.commands.getAllSlashCommands(
-    request,
-    visit.context,
-  );
-  return create(GetAllSlashCommandsResponseSchema, listed);
 }
 
 /**
@@ -106,33 +83,28 @@ export async function executeCommand(visit: Visit): Promise<void> {
  * Throws a 404 for an unknown command, and a 400 for one that did not start.
  */
 async function startCommand(
-  visit: Visit,
+  { handler, context }: Visit,
   { command, args, contextId, agentSettings }: ExecuteCommandRequest,
 ): Promise<string> {
   const { settings, sessionSettings } = agentSettings
     ? settingsFromGeminiCli(agentSettings)
     : {};
   const commandPath = command.split(" ").filter((word) => word !== "");
-  const request = create(
-    RunSlashCommandRequestSchema,
+  const { result } = await handler.commands.runSlashCommand(
     defined({
       command: { commandPath, args: args.join(" ") },
       contextId,
       settings,
       sessionSettings,
     }),
+    context,
   );
-  const response = await visit.handler.commands.runSlashCommand(
-    request,
-    visit.context,
-  );
-  const { result } = create(RunSlashCommandResponseSchema, response);
   if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) {
     return result.executionId;
   }
-  const { commands } = await findCommands(
-    visit,
+  const { commands } = await handler.commands.getAllSlashCommands(
     defined({ contextId, settings }),
+    context,
   );
   const message = result?.message ?? "the command did not start";
   throw new HttpFailure(message, isListed(commandPath, commands) ? 400 : 404);

@@ -1,9 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageShape } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
 import {
   PushFormat,
   type SendMessageRequest,
-  TaskEventSchema,
   type TaskService,
 } from "@devtool/schema";
 import { decodeMessageSend } from "@devtool/schema/a2a-v03";
@@ -20,7 +19,7 @@ import type { GeminiCliTasks, PromisedTask } from "./gemini-cli-tasks.ts";
 import type { GeminiCliServiceOptions } from "./options.ts";
 import { withOfferedOutcomes } from "./outcomes.ts";
 
-type StreamResponse = MessageInitShape<
+type StreamResponse = MessageShape<
   typeof TaskService.method.streamMessage.output
 >;
 
@@ -127,8 +126,8 @@ export async function exchangeFrames(
     try {
       let isNoted = false;
       for (let next = first; !next.done; next = await iterator.next()) {
-        if (!next.value.event) continue;
-        const event = create(TaskEventSchema, next.value.event);
+        const { event } = next.value;
+        if (!event) continue;
         if (!isNoted) note(event.taskId);
         isNoted = true;
         const frame = eventFrame(event, clientId || event.taskId);

@@ -1,10 +1,6 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
-import {
-  StreamMessageRequestSchema,
-  type Task,
-  TaskSchema,
-} from "@devtool/schema";
+import type { Task } from "@devtool/schema";
 import { decodeTaskId, decodeTaskQuery } from "@devtool/schema/a2a-v03";
 import {
   encodeGeminiCliTask,
@@ -57,12 +53,10 @@ export class GeminiCliService implements MethodDialect {
         return this.#send(call);
       case "message/stream": {
         const sending = await readSending(this.#options, call);
-        const request = create(StreamMessageRequestSchema, {
-          request: sending.request,
-        });
+        const { request } = sending;
         const value = await beginPromised(tasks, sending, () =>
           exchangeFrames(
-            handler.tasks.streamMessage(request, call.context),
+            handler.tasks.streamMessage({ request }, call.context),
             sending,
           ),
         );
@@ -106,10 +100,9 @@ export class GeminiCliService implements MethodDialect {
     const { handler, tasks } = this.#options;
     const sending = await readSending(this.#options, call);
     const { clientId, historyLength } = sending;
-    const answer = await beginPromised(tasks, sending, () =>
+    const { task = emptyTask() } = await beginPromised(tasks, sending, () =>
       handler.tasks.sendMessage(sending.request, call.context),
     );
-    const task = create(TaskSchema, answer.task);
     sending.note(task.id);
     // The answer holds the history of its exchange only. A client that limits
     // the length means the whole task.

@@ -1,13 +1,6 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
-import {
-  decodeRfcText,
-  GetTaskRequestSchema,
-  ListTasksRequestSchema,
-  ListTasksResponseSchema,
-  SlashCommandService,
-  TaskSchema,
-} from "@devtool/schema";
+import { decodeRfcText } from "@devtool/schema";
 import {
   CreateTaskRequestSchema,
   encodeGeminiCliState,
@@ -46,9 +39,8 @@ export async function createTask(visit: Visit): Promise<void> {
     agentSettings && settingsFromGeminiCli(agentSettings).settings;
   // Commands belong to a workspace: listing them fails exactly where a task
   // could not work.
-  const method = SlashCommandService.method.getAllSlashCommands;
-  const listRequest = create(method.input, defined({ contextId, settings }));
-  await handler.commands.getAllSlashCommands(listRequest, visit.context);
+  const place = defined({ contextId, settings });
+  await handler.commands.getAllSlashCommands(place, visit.context);
   const { id } = geminiCli.promise({
     principal,
     contextId,
@@ -66,13 +58,9 @@ export async function listTasks(visit: Visit): Promise<void> {
   const infos = geminiCli.promisedTo(principal).map(promisedInfo);
   let pageToken = "";
   do {
-    const request = create(ListTasksRequestSchema, {
-      pageSize: 100,
-      pageToken,
-    });
-    const page = create(
-      ListTasksResponseSchema,
-      await handler.tasks.listTasks(request, context),
+    const page = await handler.tasks.listTasks(
+      { pageSize: 100, pageToken },
+      context,
     );
     for (const { id, contextId, lastEvent } of page.tasks) {
       const { state = 0, model = "" } = lastEvent ?? {};
@@ -107,14 +95,11 @@ export async function getTask(visit: Visit): Promise<void> {
 async function findInfo(visit: Visit, id: string): Promise<TaskInfo> {
   const { handler, geminiCli, context } = visit;
   const taskId = geminiCli.resolve(id);
-  const { task } = await handler.tasks.getTask(
-    create(GetTaskRequestSchema, { taskId }),
-    context,
-  );
+  const { task } = await handler.tasks.getTask({ taskId }, context);
   if (!task) {
     throw new HttpFailure(`task ${quoted(taskId)} does not exist`, 404);
   }
-  const { contextId, state, model } = create(TaskSchema, task);
+  const { contextId, state, model } = task;
   const { tools, mcpServers } = await handler.offers(taskId, context);
   return create(TaskInfoSchema, {
     ...{ id, contextId, taskState: encodeGeminiCliState(state), model },
