@@ -1,9 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
-import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
+import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
+import { activationOf } from "../a2a/activation.ts";
 import { extensionSignsV03, showsExtension } from "../a2a/extension-signs.ts";
 import { JsonRpcFailure } from "../a2a/json-rpc.ts";
 import { parseLastEventId } from "../a2a/last-event-id.ts";
@@ -96,18 +96,4 @@ export async function assertExtension(
     extensionNeeded("X-A2A-Extensions"),
     JsonRpcCode.INVALID_REQUEST,
   );
-}
-
-/**
- * Returns the view in which a call sees a task or an event.
- *
- * If it is that of the extension, the response names the extension.
- */
-export function enterView(
-  call: Pick<MethodCall, "view" | "nameExtension">,
-  shown: Active,
-): StreamView {
-  const view = viewOf(call.view, shown);
-  if (view === "extension") call.nameExtension();
-  return view;
 }

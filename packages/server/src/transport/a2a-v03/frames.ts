@@ -2,11 +2,11 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Task, TaskEvent } from "@devtool/schema";
 import { type EncodeTaskOptions, encodeTask } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { enterView } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
 import type { TaskEncoder } from "../a2a/subscription.ts";
 import { answeredEnd } from "../a2a/turn-answer.ts";
 import type { Frame } from "../http/answer.ts";
-import { enterView } from "./call.ts";
 
 /**
  * Returns the frame of an event in the view of a call; undefined for an event

@@ -6,16 +6,13 @@ import {
   A2aSendMessageRequestSchema,
   missingFields,
 } from "@devtool/schema/a2a-v1";
-import type { StreamView } from "@devtool/schema/a2a-v03";
 import { invalid } from "../../errors.ts";
 import { callKeys } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import {
   type Activation,
-  type Active,
   type AskedView,
   activationOf,
-  viewOf,
 } from "../a2a/activation.ts";
 import { showsExtension } from "../a2a/extension-signs.ts";
 import { parseLastEventId } from "../a2a/last-event-id.ts";
@@ -182,20 +179,6 @@ function enterTenant(
   values.set(callKeys.agent, agent);
   values.set(callKeys.tenant, rest.join("/"));
   return agent;
-}
-
-/**
- * Returns the view in which a call sees a task or an event.
- *
- * If it is that of the extension, the response names the extension.
- */
-export function enterView(
-  call: Pick<A2aV1Call, "view" | "nameExtension">,
-  shown: Active,
-): StreamView {
-  const view = viewOf(call.view, shown);
-  if (view === "extension") call.nameExtension();
-  return view;
 }
 
 /**

@@ -3,10 +3,11 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { isTerminal } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { enterView } from "../a2a/activation.ts";
 import type { Answer } from "../a2a/answer.ts";
 import { commandFrames, listCommands, startCommand } from "../a2a/commands.ts";
 import type { Frame } from "../http/answer.ts";
-import { type A2aV1Call, enterView, openCall } from "./call.ts";
+import { type A2aV1Call, openCall } from "./call.ts";
 import { frameFrom, streamResponseFor } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 

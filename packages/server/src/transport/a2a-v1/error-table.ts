@@ -139,26 +139,6 @@ export const RPC_CODES: ReadonlyMap<Code, number> = new Map([
   [Code.ResourceExhausted, JsonRpcCode.UNSUPPORTED_OPERATION],
 ]);
 
-/** The names of codes in `google.rpc`. */
-export const STATUS_NAMES: Readonly<Record<Code, string>> = {
-  [Code.Canceled]: "CANCELLED",
-  [Code.Unknown]: "UNKNOWN",
-  [Code.InvalidArgument]: "INVALID_ARGUMENT",
-  [Code.DeadlineExceeded]: "DEADLINE_EXCEEDED",
-  [Code.NotFound]: "NOT_FOUND",
-  [Code.AlreadyExists]: "ALREADY_EXISTS",
-  [Code.PermissionDenied]: "PERMISSION_DENIED",
-  [Code.ResourceExhausted]: "RESOURCE_EXHAUSTED",
-  [Code.FailedPrecondition]: "FAILED_PRECONDITION",
-  [Code.Aborted]: "ABORTED",
-  [Code.OutOfRange]: "OUT_OF_RANGE",
-  [Code.Unimplemented]: "UNIMPLEMENTED",
-  [Code.Internal]: "INTERNAL",
-  [Code.Unavailable]: "UNAVAILABLE",
-  [Code.DataLoss]: "DATA_LOSS",
-  [Code.Unauthenticated]: "UNAUTHENTICATED",
-};
-
 /** The HTTP statuses of errors that are not one of the named failures. */
 export const HTTP_STATUS: Readonly<Record<Code, number>> = {
   [Code.Canceled]: 499,

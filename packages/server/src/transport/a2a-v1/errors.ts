@@ -15,7 +15,7 @@ import {
   type FieldViolation,
 } from "@devtool/schema/a2a-v1";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { Code, DevtoolError } from "../../errors.ts";
+import { Code, codeName, DevtoolError } from "../../errors.ts";
 import { a2aErrorText, a2aFieldName } from "../a2a/field-name.ts";
 import {
   type ErrorTable,
@@ -24,7 +24,6 @@ import {
   OWN_REASONS,
   type Reason,
   RPC_CODES,
-  STATUS_NAMES,
 } from "./error-table.ts";
 
 const DOMAIN = "a2a-protocol.org";
@@ -204,12 +203,17 @@ export function httpErrorFrom(
     body: {
       error: {
         code,
-        status: STATUS_NAMES[error.code],
+        status: statusName(error.code),
         message: error.rawMessage,
         details,
       },
     },
   };
+}
+
+/** Returns the name of a code in `google.rpc`. */
+function statusName(code: Code): string {
+  return code === Code.Canceled ? "CANCELLED" : codeName(code).toUpperCase();
 }
 
 /** Returns the codes of a named failure; undefined for any other error. */

@@ -28,9 +28,10 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
+import { enterView } from "../a2a/activation.ts";
 import { firstEventOf } from "../a2a/subscription.ts";
 import { answeredEnd, exchangeTask } from "../a2a/turn-answer.ts";
-import { type A2aV1Call, enterView } from "./call.ts";
+import type { A2aV1Call } from "./call.ts";
 import type { SequencedResponse } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { endedError, readSending, type Sending } from "./sending.ts";

@@ -103,3 +103,17 @@ export function viewOf(
   if (asked !== "inherited") return asked;
   return extensionActive ? "extension" : "plain";
 }
+
+/**
+ * Returns the view in which a call sees a task or an event.
+ *
+ * The response names the extension when that is its view.
+ */
+export function enterView(
+  call: { readonly view: AskedView; readonly nameExtension: () => void },
+  shown: Active,
+): StreamView {
+  const view = viewOf(call.view, shown);
+  if (view === "extension") call.nameExtension();
+  return view;
+}

@@ -1,5 +1,5 @@
+import { KeyedQueue } from "../../stream/keyed-queue.ts";
 import { type Dialect, forEachAgent, route } from "../dialect.ts";
-import { ThreadTurns } from "./thread-turns.ts";
 
 /**
  * AG-UI: `POST /ag-ui` starts a run, and answers with its events as server-sent
@@ -7,7 +7,7 @@ import { ThreadTurns } from "./thread-turns.ts";
  */
 export function agUi(): Dialect {
   return (services) => {
-    const turns = new ThreadTurns();
+    const turns = new KeyedQueue();
     return forEachAgent(services, (own) => [
       route(own, "POST", "/ag-ui", async (call) => {
         const { answerRun } = await import("./answer-run.ts");

@@ -1,5 +1,6 @@
 import { decodeRunInput } from "@devtool/schema/ag-ui";
 import { quoted } from "../../errors.ts";
+import type { KeyedQueue } from "../../stream/keyed-queue.ts";
 import type { DialectServices } from "../dialect.ts";
 import { streamFrames } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
@@ -7,13 +8,12 @@ import { HttpFailure } from "../http/failure.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { errorEvent } from "./errors.ts";
 import { runFrames } from "./run.ts";
-import type { ThreadTurns } from "./thread-turns.ts";
 
 /** Starts a run, and answers with its events as server-sent events. */
 export async function answerRun(
   { request, response, context }: RoutedCall,
   services: DialectServices,
-  turns: ThreadTurns,
+  turns: KeyedQueue,
 ): Promise<void> {
   assertJson(request);
   const accept = request.headers.accept ?? "";

@@ -1,8 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { Code as ConnectCode } from "@connectrpc/connect";
 import { WireError } from "@devtool/schema";
 import { encodeRunError } from "@devtool/schema/ag-ui";
-import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+import { Code, codeName, DevtoolError, withFieldNames } from "../../errors.ts";
 
 const DEVTOOL = "forwardedProps.devtool";
 
@@ -55,9 +54,5 @@ export function errorEvent(
     withFieldNames(reason, { ...FIELDS, ...below }),
   );
   if (code === Code.Internal) onError(reason);
-  // As Connect writes codes: `invalid_argument`.
-  return encodeRunError(
-    message,
-    ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase(),
-  );
+  return encodeRunError(message, codeName(code));
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import { abortable } from "@devtool/internal/abortable";
 import {
   emptyTask,
   endsExchange,
@@ -20,18 +21,18 @@ import {
 } from "@devtool/schema/ag-ui";
 import { invalid } from "../../errors.ts";
 import { callKeys, principalOf } from "../../handler/caller.ts";
+import type { KeyedQueue } from "../../stream/keyed-queue.ts";
 import type { DialectServices } from "../dialect.ts";
 import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";
 import { readSaying, type Saying } from "./saying.ts";
 import { earlierTasks, findThread, firstTaskId } from "./thread.ts";
-import type { ThreadTurns } from "./thread-turns.ts";
 
 /** A run, and what carries it out. */
 export interface RequestedRun
   extends Pick<DialectServices, "handler" | "onError"> {
-  /** The turns in all threads of the server. */
-  readonly turns: ThreadTurns;
+  /** The runs that say something, by their thread. */
+  readonly turns: KeyedQueue;
 
   readonly input: RunAgentInput;
 
@@ -54,7 +55,11 @@ export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
   yield frameOf(encodeRunStarted(input));
   try {
     using _stream = run.handler.streams.enter(context);
-    const { before, saying, taskId } = await say(run);
+    // Two runs that find no task in a thread at the same moment would each begin
+    // the same one, and a server opens a task once.
+    const thread = JSON.stringify([principalOf(context), input.threadId]);
+    const said = run.turns.run(thread, () => say(run));
+    const { before, saying, taskId } = await abortable(said, context.signal);
     yield* showThread(run, before, saying);
     yield* follow(
       run,
@@ -85,9 +90,9 @@ interface Said {
  * moment, one begins its task, and the others go on with that one.
  */
 async function say(run: RequestedRun): Promise<Said> {
-  const { input, handler, context, turns } = run;
+  const { input, handler, context } = run;
+  context.signal.throwIfAborted();
   const principal = principalOf(context);
-  using _turn = await turns.acquire(principal, input.threadId, context.signal);
   const before = await findThread(handler, input.threadId, context);
   if (before.id !== "") return sayAfter(run, before);
   context.values.set(

@@ -11,17 +11,31 @@ import {
   settingsFromGeminiCli,
 } from "@devtool/schema/gemini-cli";
 import { principalOf } from "../../handler/caller.ts";
-import { findTask } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import type { Frame } from "../http/answer.ts";
 import { eventFrame } from "./frames.ts";
 import type { GeminiCliTasks, PromisedTask } from "./gemini-cli-tasks.ts";
-import type { GeminiCliServiceOptions } from "./options.ts";
 import { withOfferedOutcomes } from "./outcomes.ts";
 
 type StreamResponse = MessageShape<
   typeof TaskService.method.streamMessage.output
 >;
+
+/** Dependencies of `GeminiCliService`. */
+export interface GeminiCliServiceOptions {
+  readonly handler: RequestHandler;
+
+  readonly tasks: GeminiCliTasks;
+
+  /**
+   * The media types of the agent's answers. Default: text, Markdown and JSON.
+   */
+  readonly outputModes?: readonly string[] | undefined;
+}
 
 /** A message that may be sent, in terms of our own services. */
 export interface Sending {

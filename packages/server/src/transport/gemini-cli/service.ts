@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
-import type { Task } from "@devtool/schema";
+import { emptyTask, type Task } from "@devtool/schema";
 import { decodeTaskId, decodeTaskQuery } from "@devtool/schema/a2a-v03";
 import {
   encodeGeminiCliTask,
@@ -17,8 +17,12 @@ import {
 } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import { eventFrame, withClientId } from "./frames.ts";
-import { beginPromised, exchangeFrames, readSending } from "./messages.ts";
-import type { GeminiCliServiceOptions } from "./options.ts";
+import {
+  beginPromised,
+  exchangeFrames,
+  type GeminiCliServiceOptions,
+  readSending,
+} from "./messages.ts";
 
 /**
  * The methods of A2A 0.3 in the dialect of Gemini CLI's own server.

@@ -1,3 +1,4 @@
+import { shorten } from "@devtool/internal/cut-text";
 import { isDisconnection } from "./client-gone.ts";
 import { answerPreflight, isPreflight, shareWithOrigin } from "./cors.ts";
 import {
@@ -10,10 +11,10 @@ import { refuse } from "./refusal.ts";
 import {
   type HttpRequest,
   type HttpResponse,
-  nothingServed,
+  pathOf,
   type Route,
   routeOf,
-  send,
+  sendError,
 } from "./route.ts";
 
 /** Dependencies of `answerRequest`. */
@@ -61,16 +62,17 @@ export async function answerRequest(
     const refusal = await requestRefusal(request, access, guard);
     if (refusal) return refuse(request, response, refusal);
     if (access === "token") admit(request);
-    if (!route) return nothingServed(request, response);
+    if (!route) {
+      const problem = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
+      return sendError(response, 404, problem);
+    }
     await route.handle(request, response);
   } catch (reason) {
     if (isDisconnection(request, reason)) return;
     if (response.headersSent) {
       response.destroy();
     } else {
-      send(response, 500, {
-        body: JSON.stringify({ error: "internal error" }),
-      });
+      sendError(response, 500, "internal error");
     }
     onError(reason);
   }

@@ -1,7 +1,7 @@
 import { WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
 import { BodyTooLarge, UnsupportedMediaType } from "./body.ts";
-import { type HttpResponse, send } from "./route.ts";
+import { type HttpResponse, sendError } from "./route.ts";
 
 /** The HTTP statuses of errors other than 500. */
 const STATUSES: Readonly<Partial<Record<Code, number>>> = {
@@ -50,9 +50,9 @@ export function sendFailure(
   onError: (reason: unknown) => void,
 ): void {
   if (response.destroyed || response.headersSent) return;
-  const { status, message: error } = HttpFailure.from(reason);
+  const { status, message } = HttpFailure.from(reason);
   if (status >= 500) onError(reason);
-  send(response, status, { body: JSON.stringify({ error }) });
+  sendError(response, status, message);
 }
 
 function statusOf(reason: unknown): number {

@@ -5,7 +5,13 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { ReadinessRequestSchema, ReadinessSchema } from "@devtool/schema";
-import { documentRoute, type HttpResponse, type Route, send } from "./route.ts";
+import {
+  documentRoute,
+  type HttpResponse,
+  type Route,
+  send,
+  sendError,
+} from "./route.ts";
 import { PROOF_BYTES } from "./server-proof.ts";
 
 /** Dependencies of the health probes. */
@@ -44,8 +50,8 @@ export function healthRoutes({
         others.length > 0 ||
         (text !== undefined && !/^[\w-]{43}$/.test(text))
       ) {
-        const error = `challenge cannot be read: send ${PROOF_BYTES} bytes, once, in base64url`;
-        return send(response, 400, { body: JSON.stringify({ error }) });
+        const problem = `challenge cannot be read: send ${PROOF_BYTES} bytes, once, in base64url`;
+        return sendError(response, 400, problem);
       }
       const { challenge } = fromJson(
         ReadinessRequestSchema,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch, STOPPING_REFUSAL } from "./dispatch.ts";
 import { refuse } from "./refusal.ts";
-import { pathOf, type Route, send, withoutPrefix } from "./route.ts";
+import { pathOf, type Route, sendError, withoutPrefix } from "./route.ts";
 
 /** Options of a `Mount`. */
 export interface MountOptions {
@@ -95,9 +95,7 @@ export class Mount {
     if (this.#isStopping) {
       void refuse(request, response, STOPPING_REFUSAL);
     } else if (request.readableDidRead || request.readableEnded) {
-      send(response, 500, {
-        body: JSON.stringify({ error: "internal error" }),
-      });
+      sendError(response, 500, "internal error");
       const problem =
         "the body of a request was read already: mount the handler before body parsers";
       this.#dispatch.onError(new Error(problem));

@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { create } from "@bufbuild/protobuf";
 import type { JsonRpcError } from "@devtool/schema/a2a-v03";
-import { Code } from "../../errors.ts";
+import { Code, codeName } from "../../errors.ts";
 import { GOODBYE_MS } from "./connections.ts";
 import type { Refusal } from "./guard.ts";
 import {
@@ -29,27 +29,11 @@ const GEMINI_CLI_PATH =
 /** The flag of the envelope that ends a stream of Connect. */
 const END_OF_STREAM = 2;
 
-/**
- * The gRPC code for each HTTP status of a refusal, and its names in
- * `google.rpc` and in Connect.
- */
-const CODES: Readonly<
-  Record<
-    Refusal["status"],
-    { readonly code: Code; readonly name: string; readonly connect: string }
-  >
-> = {
-  401: {
-    code: Code.Unauthenticated,
-    name: "UNAUTHENTICATED",
-    connect: "unauthenticated",
-  },
-  403: {
-    code: Code.PermissionDenied,
-    name: "PERMISSION_DENIED",
-    connect: "permission_denied",
-  },
-  503: { code: Code.Unavailable, name: "UNAVAILABLE", connect: "unavailable" },
+/** The code for each HTTP status of a refusal. */
+const CODES: Readonly<Record<Refusal["status"], Code>> = {
+  401: Code.Unauthenticated,
+  403: Code.PermissionDenied,
+  503: Code.Unavailable,
 };
 
 /** A refusal in the form of a protocol. */
@@ -126,7 +110,7 @@ async function formOf(
     // Trailers only: HTTP status 200, the gRPC status in a header, and no body.
     const headers = {
       "content-type": type,
-      "grpc-status": String(CODES[status].code),
+      "grpc-status": String(CODES[status]),
       // Encodes no more than must be: grpc-js shows a needless `%3A` in the
       // message as it is.
       "grpc-message": message
@@ -136,7 +120,7 @@ async function formOf(
     return { status: 200, headers, body: "" };
   }
   if (RPC_PATH.test(path)) {
-    const error = { code: CODES[status].connect, message };
+    const error = { code: codeName(CODES[status]), message };
     if (!type.startsWith("application/connect+")) {
       return { body: JSON.stringify(error) };
     }
@@ -172,7 +156,12 @@ async function formOf(
   // claims.
   return {
     body: JSON.stringify({
-      error: { code: status, status: CODES[status].name, message, details: [] },
+      error: {
+        code: status,
+        status: codeName(CODES[status]).toUpperCase(),
+        message,
+        details: [],
+      },
     }),
   };
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
-import { shorten } from "@devtool/internal/cut-text";
 import { replaceLoneSurrogates } from "@devtool/internal/exact-json";
 import { failpoint } from "@devtool/internal/failpoint";
 
@@ -146,13 +145,13 @@ export function send(
   finish(response, isKnown ? "" : text);
 }
 
-/** Answers a request that no route matches. */
-export function nothingServed(
-  request: HttpRequest,
+/** Answers a request with an error, in the form of no protocol. */
+export function sendError(
   response: HttpResponse,
+  status: number,
+  error: string,
 ): void {
-  const error = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
-  send(response, 404, { body: JSON.stringify({ error }) });
+  send(response, status, { body: JSON.stringify({ error }) });
 }
 
 /** Ends a response with the rest of its body. */
