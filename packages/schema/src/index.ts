@@ -121,9 +121,6 @@ export {
   RuleDecision,
 } from "./gen/devtool/v1alpha/policy_file_pb.ts";
 export {
-  DeletePushConfigRequestSchema,
-  GetPushConfigRequestSchema,
-  ListPushConfigsRequestSchema,
   type PushAuthentication,
   type PushConfig,
   PushConfigSchema,
@@ -133,7 +130,6 @@ export {
   PushService,
   type PushSubscription,
   PushSubscriptionSchema,
-  SetPushConfigRequestSchema,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
 export {
   ApprovalMode,
@@ -148,8 +144,6 @@ export {
 } from "./gen/devtool/v1alpha/signing_key_pb.ts";
 export {
   type RunSlashCommandRequest,
-  RunSlashCommandRequestSchema,
-  RunSlashCommandResponseSchema,
   SlashCommandService,
 } from "./gen/devtool/v1alpha/slash_command_service_pb.ts";
 export {
@@ -207,9 +201,7 @@ export {
 } from "./gen/devtool/v1alpha/task_pb.ts";
 export {
   CancelTaskRequestSchema,
-  GetTaskRequestSchema,
   type ListTasksRequest,
-  ListTasksRequestSchema,
   type ListTasksResponse,
   ListTasksResponseSchema,
   RenameTaskRequestSchema,

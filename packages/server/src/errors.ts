@@ -124,11 +124,6 @@ export function devtoolErrorOf(value: unknown): DevtoolError | undefined {
     : undefined;
 }
 
-/** Returns the name of a code as Connect writes it: `invalid_argument`. */
-export function codeName(code: Code): string {
-  return Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
-}
-
 /** Whether a caught value is a `DevtoolError` with a code. */
 export function hasCode(reason: unknown, code: Code): boolean {
   return reason instanceof DevtoolError && reason.code === code;

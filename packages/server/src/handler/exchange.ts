@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { shorten } from "@devtool/internal/cut-text";
 import { defined } from "@devtool/internal/json";
+import { KeyedQueue } from "@devtool/internal/keyed-queue";
 import {
   confirmationsOf,
   type ExecuteSlashCommandRequest,
@@ -21,7 +22,6 @@ import { beginInWorkspace } from "../files/workspace-roots.ts";
 import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { KeyedQueue } from "../stream/keyed-queue.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";

@@ -1,9 +1,9 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { shorten } from "@devtool/internal/cut-text";
+import { KeyedQueue } from "@devtool/internal/keyed-queue";
 import type { TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
-import { KeyedQueue } from "../stream/keyed-queue.ts";
 
 /** Dependencies of `RecordedMessages`. */
 export interface RecordedMessagesOptions {

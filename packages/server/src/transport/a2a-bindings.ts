@@ -7,7 +7,10 @@ import { extendedCardOf } from "./a2a-v1/extended-card.ts";
 import { PublishedCard } from "./a2a-v1/published-card.ts";
 import { createA2aV03 } from "./a2a-v03/bindings.ts";
 import { agentCard } from "./a2a-v03/card.ts";
-import type { DialectServices, RouteHandler } from "./dialect.ts";
+import type { DialectServices } from "./dialect.ts";
+import type { RoutedCall } from "./http/routed-call.ts";
+
+type RouteHandler = (call: RoutedCall) => Promise<void>;
 
 /** A2A 0.3 and 1.0 in all their bindings. */
 export interface A2a {

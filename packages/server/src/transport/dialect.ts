@@ -116,7 +116,7 @@ export interface DialectServices extends StreamEndpoint {
 }
 
 /** Answers a request to a route. */
-export type RouteHandler = (call: RoutedCall) => Promise<void>;
+type RouteHandler = (call: RoutedCall) => Promise<void>;
 
 /**
  * Makes a route for authenticated callers.

@@ -15,7 +15,7 @@ import {
   type FieldViolation,
 } from "@devtool/schema/a2a-v1";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { Code, codeName, DevtoolError } from "../../errors.ts";
+import { Code, DevtoolError } from "../../errors.ts";
 import { a2aErrorText, a2aFieldName } from "../a2a/field-name.ts";
 import {
   type ErrorTable,
@@ -213,7 +213,8 @@ export function httpErrorFrom(
 
 /** Returns the name of a code in `google.rpc`. */
 function statusName(code: Code): string {
-  return code === Code.Canceled ? "CANCELLED" : codeName(code).toUpperCase();
+  if (code === Code.Canceled) return "CANCELLED";
+  return Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
 /** Returns the codes of a named failure; undefined for any other error. */

@@ -20,7 +20,7 @@ import {
   type A2aTask,
   MessageQueueService,
 } from "@devtool/schema/a2a-v1";
-import { Code, DevtoolError, hasCode, withFieldNames } from "../../errors.ts";
+import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 import {
   findTask,
   type RequestHandler,
@@ -268,8 +268,8 @@ async function cancelTask(
     );
     return taskFor(call, task);
   } catch (reason) {
-    if (!hasCode(reason, Code.FailedPrecondition)) throw reason;
-    const { message } = DevtoolError.from(reason);
+    const { code, message } = DevtoolError.from(reason);
+    if (code !== Code.FailedPrecondition) throw reason;
     throw new A2aFailure(message, "TASK_NOT_CANCELABLE", { taskId });
   }
 }

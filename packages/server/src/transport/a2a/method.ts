@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { emptyTask, type Task, type TaskEvent } from "@devtool/schema";
 import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
-import { Code, DevtoolError, hasCode } from "../../errors.ts";
+import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { AskedView } from "./activation.ts";
 import type { Answer } from "./answer.ts";
@@ -86,8 +86,8 @@ export async function cancelTask(
     const { task = emptyTask() } = await tasks.cancelTask({ taskId }, context);
     return task;
   } catch (reason) {
-    if (!hasCode(reason, Code.FailedPrecondition)) throw reason;
-    const { message } = DevtoolError.from(reason);
+    const { code, message } = DevtoolError.from(reason);
+    if (code !== Code.FailedPrecondition) throw reason;
     throw new JsonRpcFailure(message, JsonRpcCode.TASK_NOT_CANCELABLE);
   }
 }

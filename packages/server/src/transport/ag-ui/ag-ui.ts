@@ -1,4 +1,4 @@
-import { KeyedQueue } from "../../stream/keyed-queue.ts";
+import { KeyedQueue } from "@devtool/internal/keyed-queue";
 import { type Dialect, forEachAgent, route } from "../dialect.ts";
 
 /**

@@ -1,6 +1,6 @@
+import type { KeyedQueue } from "@devtool/internal/keyed-queue";
 import { decodeRunInput } from "@devtool/schema/ag-ui";
 import { quoted } from "../../errors.ts";
-import type { KeyedQueue } from "../../stream/keyed-queue.ts";
 import type { DialectServices } from "../dialect.ts";
 import { streamFrames } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";

@@ -1,7 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { Code as ConnectCode } from "@connectrpc/connect";
 import { WireError } from "@devtool/schema";
 import { encodeRunError } from "@devtool/schema/ag-ui";
-import { Code, codeName, DevtoolError, withFieldNames } from "../../errors.ts";
+import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 
 const DEVTOOL = "forwardedProps.devtool";
 
@@ -54,5 +55,9 @@ export function errorEvent(
     withFieldNames(reason, { ...FIELDS, ...below }),
   );
   if (code === Code.Internal) onError(reason);
-  return encodeRunError(message, codeName(code));
+  // As Connect writes codes: `invalid_argument`.
+  return encodeRunError(
+    message,
+    ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase(),
+  );
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { abortable } from "@devtool/internal/abortable";
+import type { KeyedQueue } from "@devtool/internal/keyed-queue";
 import {
   emptyTask,
   endsExchange,
@@ -21,7 +22,6 @@ import {
 } from "@devtool/schema/ag-ui";
 import { invalid } from "../../errors.ts";
 import { callKeys, principalOf } from "../../handler/caller.ts";
-import type { KeyedQueue } from "../../stream/keyed-queue.ts";
 import type { DialectServices } from "../dialect.ts";
 import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";

@@ -1,10 +1,14 @@
 import { principalOf } from "../../handler/caller.ts";
-import type { DialectServices, RouteHandler } from "../dialect.ts";
+import type { DialectServices } from "../dialect.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
 import { executeCommand, listCommands } from "./commands.ts";
 import { GeminiCliTasks } from "./gemini-cli-tasks.ts";
 import { GeminiCliService } from "./service.ts";
 import { createTask, getTask, listTasks } from "./tasks.ts";
 import type { Visit } from "./visit.ts";
+
+/** Answers a request to one route of the dialect. */
+type RouteHandler = (call: RoutedCall) => Promise<void>;
 
 /** What answers the calls of the dialect, which share its tasks. */
 export class Answers {

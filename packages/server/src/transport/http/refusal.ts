@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { create } from "@bufbuild/protobuf";
 import type { JsonRpcError } from "@devtool/schema/a2a-v03";
-import { Code, codeName } from "../../errors.ts";
+import { Code } from "../../errors.ts";
 import { GOODBYE_MS } from "./connections.ts";
 import type { Refusal } from "./guard.ts";
 import {
@@ -29,11 +29,11 @@ const GEMINI_CLI_PATH =
 /** The flag of the envelope that ends a stream of Connect. */
 const END_OF_STREAM = 2;
 
-/** The code for each HTTP status of a refusal. */
-const CODES: Readonly<Record<Refusal["status"], Code>> = {
-  401: Code.Unauthenticated,
-  403: Code.PermissionDenied,
-  503: Code.Unavailable,
+/** The gRPC code for each HTTP status of a refusal, and its name in Connect. */
+const CODES: Readonly<Record<Refusal["status"], readonly [Code, string]>> = {
+  401: [Code.Unauthenticated, "unauthenticated"],
+  403: [Code.PermissionDenied, "permission_denied"],
+  503: [Code.Unavailable, "unavailable"],
 };
 
 /** A refusal in the form of a protocol. */
@@ -106,11 +106,12 @@ async function formOf(
   const type = headerOf(request, "content-type").toLowerCase();
   const path = pathOf(request);
   const { status, message } = refusal;
+  const [code, name] = CODES[status];
   if (type.startsWith("application/grpc")) {
     // Trailers only: HTTP status 200, the gRPC status in a header, and no body.
     const headers = {
       "content-type": type,
-      "grpc-status": String(CODES[status]),
+      "grpc-status": String(code),
       // Encodes no more than must be: grpc-js shows a needless `%3A` in the
       // message as it is.
       "grpc-message": message
@@ -120,7 +121,7 @@ async function formOf(
     return { status: 200, headers, body: "" };
   }
   if (RPC_PATH.test(path)) {
-    const error = { code: codeName(CODES[status]), message };
+    const error = { code: name, message };
     if (!type.startsWith("application/connect+")) {
       return { body: JSON.stringify(error) };
     }
@@ -136,14 +137,9 @@ async function formOf(
     };
   }
   if (request.method === "POST" && JSON_RPC_PATH.test(path)) {
-    const { code } = await jsonRpcError(refusal);
-    return {
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: null,
-        error: { code, message },
-      }),
-    };
+    const { code: rpcCode } = await jsonRpcError(refusal);
+    const error = { code: rpcCode, message };
+    return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error }) };
   }
   if (path.startsWith("/v1/")) {
     const { errorToRest } = await import("@devtool/schema/a2a-v03");
@@ -156,12 +152,7 @@ async function formOf(
   // claims.
   return {
     body: JSON.stringify({
-      error: {
-        code: status,
-        status: codeName(CODES[status]).toUpperCase(),
-        message,
-        details: [],
-      },
+      error: { code: status, status: name.toUpperCase(), message, details: [] },
     }),
   };
 }
