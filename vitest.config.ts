@@ -55,6 +55,7 @@ export default defineConfig({
     globalSetup: "test/temporary-directory.ts",
     // An error says what was found, not only how many elements it has.
     chaiConfig: { truncateThreshold: 2_000 },
+    setupFiles: "test/after-each-file.ts",
     ...(report !== undefined && {
       reporters: ["default", "json"],
       outputFile: { json: report },

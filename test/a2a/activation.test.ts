@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
@@ -9,6 +6,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2AService,
@@ -522,12 +520,12 @@ async function serve(
   client: LiteralClient,
   options: CodingServerOptions = {},
 ): Promise<Ground> {
-  const workspace = await mkdtemp(join(tmpdir(), "devtool-activation-"));
+  const workspace = temporaryDirectory();
   // An unused connection of the client would otherwise delay the stop of the
   // server.
   const all = {
     workspace,
-    dataDirectory: `${workspace}-data`,
+    dataDirectory: temporaryDirectory(),
     drainMs: 0,
     ...options,
   };
@@ -552,8 +550,6 @@ async function serve(
     },
     async [Symbol.asyncDispose]() {
       await server.close();
-      await rm(workspace, { recursive: true });
-      await rm(`${workspace}-data`, { recursive: true });
     },
   };
 }

@@ -1,13 +1,11 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AgentListService,
   AuditService,
@@ -45,13 +43,10 @@ describe("Connect", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-connect-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   it("changes nothing by GET, which a page or a mail can make a browser send (S5)", async () => {
     expect(CHANGING.length).toBeGreaterThan(8);

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createTckAgent } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -19,13 +17,10 @@ describe("errors (ERR-1)", () => {
   let server: DevtoolServer;
   let workspace: string;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-errors-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   it.each<{
     method: string;

@@ -1,7 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   create,
   fromJson,
@@ -15,6 +12,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { createDevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   EXTENSION_URI,
   SESSION_SETTINGS_URI,
@@ -114,13 +112,10 @@ let server: DevtoolServer;
 let workspace: string;
 
 beforeAll(async () => {
-  workspace = await mkdtemp(join(tmpdir(), "devtool-parts-"));
+  workspace = temporaryDirectory();
   server = await serveCodingAgent({ workspace });
 });
-afterAll(async () => {
-  await server.close();
-  await rm(workspace, { recursive: true, force: true });
-});
+afterAll(() => server.close());
 
 describe.each(["extension", "plain"] as const)(
   "what a client sent comes back, with the view %s",

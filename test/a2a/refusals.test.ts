@@ -19,9 +19,7 @@ describe("a request without credentials", () => {
   beforeAll(async () => {
     server = await serveCodingAgent();
   });
-  afterAll(async () => {
-    await server.close();
-  });
+  afterAll(() => server.close());
 
   const words = expect.stringContaining("the bearer token is missing or wrong");
 

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { EventSourceParserStream } from "eventsource-parser/stream";
@@ -14,16 +12,11 @@ describe("the RFC to the letter, for a client of A2A 0.3", () => {
   let server: DevtoolServer;
   const start = () => serveCodingAgent({ workspace, dataDirectory });
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-letters-"));
-    dataDirectory = await mkdtemp(join(tmpdir(), "devtool-letters-data-"));
+    workspace = temporaryDirectory();
+    dataDirectory = temporaryDirectory();
     server = await start();
   });
-  afterAll(async () => {
-    await server.close();
-    await Promise.all(
-      [workspace, dataDirectory].map((path) => rm(path, { recursive: true })),
-    );
-  });
+  afterAll(() => server.close());
 
   it.each([
     { command_path: ["help"] },

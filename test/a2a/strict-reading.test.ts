@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI, SESSION_SETTINGS_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -57,13 +57,10 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
   let server: DevtoolServer;
   let workspace: string;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-strict-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
   beforeEach(() => writeFile(join(workspace, "a.txt"), OLD));
 
   it.each([

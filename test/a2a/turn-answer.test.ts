@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AgentThoughtSchema,
   ArtifactUpdateSchema,
@@ -179,8 +179,8 @@ describe("I2: the answer of a turn, for a client without the extension", () => {
 
 describe("I2: the answer of the coding agent", () => {
   it("is whole after an approval, after a restart, and at a webhook", async () => {
-    const workspace = await mkdtemp(join(tmpdir(), "devtool-answer-"));
-    const dataDirectory = await mkdtemp(join(tmpdir(), "devtool-answer-data-"));
+    const workspace = temporaryDirectory();
+    const dataDirectory = temporaryDirectory();
     await writeFile(join(workspace, "b.txt"), "b");
     await using receiver = await receive();
     const start = () =>
@@ -217,9 +217,6 @@ describe("I2: the answer of the coding agent", () => {
     }
     await using again = await start();
     expect(resultOf(await overV03(again).get(id)).artifacts).toEqual([answer]);
-    await Promise.all(
-      [workspace, dataDirectory].map((path) => rm(path, { recursive: true })),
-    );
   });
 });
 

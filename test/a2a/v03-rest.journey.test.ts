@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import type { DevtoolServer } from "@devtool/server";
@@ -13,16 +13,13 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   let server: DevtoolServer;
   let workspace: string;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-rest-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({
       workspace,
       limits: { maxRequestBytes: 5000 },
     });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   it("reads and writes ProtoJSON: variants by their fields, states and roles by the names of enums", async () => {
     const sent = await post("message:send", {

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type StreamResponse, TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,14 +25,11 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   let server: DevtoolServer;
   let client: Client;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "a2a-v1-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
     client = await officialClient(server, binding);
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("chooses the binding of version 1.0 from the card", () => {
     expect([client.transport.protocolName, client.protocolVersion]).toEqual([

@@ -1,7 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   ConnectError,
   createClient,
@@ -18,6 +15,7 @@ import {
   type ModelRequest,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2AService,
@@ -398,42 +396,38 @@ describe("a message to a task that has ended (STREAM-5)", () => {
       ) ?? [];
 
   it("begins a task that refers to it, whose agent knows the earlier conversation, also after a restart", async () => {
-    const dataDirectory = await mkdtemp(join(tmpdir(), "devtool-continued-"));
+    const dataDirectory = temporaryDirectory();
     const start = () =>
       serveCodingAgent({ workspace: process.cwd(), dataDirectory, model });
-    try {
-      let listening = await start();
-      const send = async (text: string, more: object = {}) =>
-        (
-          await rpcAt(listening, "SendMessage", {
-            message: { ...message(text), ...more },
-          })
-        ).result.task;
-      const first = await send("one");
-      const second = await send("two", { taskId: first.id });
-      expect([second.id === first.id, second.contextId]).toEqual([
-        false,
-        first.contextId,
-      ]);
-      expect(second.history[0].referenceTaskIds).toEqual([first.id]);
-      expect(told()).toEqual(["one", "answer 1", "two"]);
-      await listening.close();
-      listening = await start();
-      await send("three", { taskId: second.id });
-      expect(told()).toEqual(["one", "answer 1", "two", "answer 2", "three"]);
-      await send("four", {
-        contextId: first.contextId,
-        referenceTaskIds: [first.id],
-      });
-      expect(told()).toEqual(["one", "answer 1", "four"]);
-      await send("five", { contextId: first.contextId });
-      expect(told()).toEqual(["five"]);
-      await send("six", { referenceTaskIds: [first.id] });
-      expect(told()).toEqual(["six"]);
-      await listening.close();
-    } finally {
-      await rm(dataDirectory, { recursive: true });
-    }
+    let listening = await start();
+    const send = async (text: string, more: object = {}) =>
+      (
+        await rpcAt(listening, "SendMessage", {
+          message: { ...message(text), ...more },
+        })
+      ).result.task;
+    const first = await send("one");
+    const second = await send("two", { taskId: first.id });
+    expect([second.id === first.id, second.contextId]).toEqual([
+      false,
+      first.contextId,
+    ]);
+    expect(second.history[0].referenceTaskIds).toEqual([first.id]);
+    expect(told()).toEqual(["one", "answer 1", "two"]);
+    await listening.close();
+    listening = await start();
+    await send("three", { taskId: second.id });
+    expect(told()).toEqual(["one", "answer 1", "two", "answer 2", "three"]);
+    await send("four", {
+      contextId: first.contextId,
+      referenceTaskIds: [first.id],
+    });
+    expect(told()).toEqual(["one", "answer 1", "four"]);
+    await send("five", { contextId: first.contextId });
+    expect(told()).toEqual(["five"]);
+    await send("six", { referenceTaskIds: [first.id] });
+    expect(told()).toEqual(["six"]);
+    await listening.close();
   });
 });
 

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
@@ -16,6 +13,7 @@ import {
   pendingToolCalls,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type PartSchema, Role, TaskState } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import type { DevtoolServer } from "@devtool/server";
@@ -56,13 +54,10 @@ describe("a value that JSON cannot hold, in a binary message", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-no-json-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   const transports: Readonly<Record<string, () => Transport>> = {
     Connect: () => createConnectTransport({ ...options(), httpVersion: "1.1" }),

@@ -1,6 +1,3 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
@@ -11,6 +8,7 @@ import {
   type DevtoolClient,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -50,7 +48,7 @@ let alice: DevtoolClient;
 let bob: DevtoolClient;
 
 beforeEach(async () => {
-  workspace = realpathSync(mkdtempSync(join(tmpdir(), "acp-callers-")));
+  workspace = temporaryDirectory();
   const issuer = await createIssuer();
   const fake = acpAgent({ name: "fake", command: fakeAgentCommand() });
   server = await createServer({
@@ -65,10 +63,7 @@ beforeEach(async () => {
   bob = clientWith(his);
 });
 
-afterEach(async () => {
-  await server.close();
-  rmSync(workspace, { recursive: true, force: true });
-});
+afterEach(() => server.close());
 
 describe("an ACP agent with several callers", () => {
   it("judges the options of a first message by a new session, and names those of no other", async () => {

@@ -1,15 +1,8 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fakeAgentCommand } from "@devtool/acp/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AuditAction } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readStore } from "../audit/kills.ts";
@@ -35,15 +28,12 @@ describe.skipIf(LEFT_TO_CI !== "")(
     let workspace: string;
     let server: ServerProcess;
     beforeEach(async () => {
-      base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-kill-")));
+      base = temporaryDirectory();
       workspace = join(base, "workspace");
       for (const name of ["workspace", "sessions"]) mkdirSync(join(base, name));
       server = await serve();
     });
-    afterEach(async () => {
-      await server.kill();
-      rmSync(base, { recursive: true });
-    });
+    afterEach(() => server.kill());
 
     const kinds: readonly (readonly [
       what: string,

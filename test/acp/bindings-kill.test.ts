@@ -1,13 +1,7 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fakeAgentCommand } from "@devtool/acp/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
@@ -32,14 +26,11 @@ describe.skipIf(LEFT_TO_CI !== "")(
     let base: string;
     let server: ServerProcess;
     beforeEach(async () => {
-      base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-bindings-")));
+      base = temporaryDirectory();
       for (const name of ["workspace", "sessions"]) mkdirSync(join(base, name));
       server = await serve();
     });
-    afterEach(async () => {
-      await server.kill();
-      rmSync(base, { recursive: true });
-    });
+    afterEach(() => server.kill());
 
     const bindings = Object.entries(BINDINGS);
     it.each(variantsOf("bindings", bindings, 1))(

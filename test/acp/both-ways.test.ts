@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pendingToolCalls } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findToolCall,
   type Task,
@@ -41,7 +41,7 @@ describe("devtool as an ACP agent behind devtool", () => {
   let outer: AcpWorld;
 
   async function startBoth(): Promise<void> {
-    directory = await mkdtemp(join(tmpdir(), "devtool-both-ways-"));
+    directory = temporaryDirectory();
     const data = join(directory, "data");
     const environment = {
       ...COMPILE_CACHE,
@@ -60,7 +60,6 @@ describe("devtool as an ACP agent behind devtool", () => {
   async function endBoth(): Promise<void> {
     await outer[Symbol.asyncDispose]();
     await inner.kill();
-    await rm(directory, { recursive: true });
   }
 
   describe("while both run", () => {

@@ -1,6 +1,3 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
@@ -10,6 +7,7 @@ import {
   type DevtoolClient,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -79,15 +77,12 @@ describe.skipIf(LEFT_TO_CI !== "")(
     let server: DevtoolServer;
     let client: DevtoolClient;
     let before: readonly number[];
-    beforeEach(async () => {
+    beforeEach(() => {
       before = childrenOf(process.pid);
-      base = await realpath(
-        await mkdtemp(join(tmpdir(), "devtool-acp-chaos-")),
-      );
+      base = temporaryDirectory();
     });
     afterEach(async () => {
       await server.close();
-      await rm(base, { recursive: true });
       expect(
         childrenOf(process.pid).filter((pid) => !before.includes(pid)),
       ).toEqual([]);

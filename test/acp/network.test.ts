@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer as createHttpServer, type Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   client as acpClient,
@@ -16,6 +15,7 @@ import { exactFetch, streamPipe } from "@devtool/acp";
 import { serveAcp } from "@devtool/acp/port";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -34,9 +34,7 @@ describe("ACP over Streamable HTTP", () => {
   let url: string;
 
   beforeAll(async () => {
-    workspace = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-acp-network-")),
-    );
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     const interceptors = [bearerInterceptor(server.token)];
     const client = createDevtoolClient(
@@ -72,7 +70,6 @@ describe("ACP over Streamable HTTP", () => {
     http.closeAllConnections();
     http.close();
     await server.close();
-    await rm(workspace, { recursive: true });
   });
 
   it("asks an editor that reaches the port over the network, and runs what it allows", async () => {

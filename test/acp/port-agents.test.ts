@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import type { McpServer, SessionConfigOption } from "@agentclientprotocol/sdk";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -16,6 +13,7 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import { fetchAgentCard } from "@devtool/client/a2a";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Role, type Task, TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -30,7 +28,7 @@ describe("the agent as an option of a session", () => {
   let release: () => void;
 
   beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-acp-agents-"));
+    workspace = temporaryDirectory();
     const gate = Promise.withResolvers<void>();
     release = gate.resolve;
     server = await createServer({
@@ -54,7 +52,6 @@ describe("the agent as an option of a session", () => {
     const { problems } = editor;
     await editor[Symbol.asyncDispose]();
     await server.close();
-    await rm(workspace, { recursive: true });
     expect(problems).toEqual([]);
   });
 

@@ -1,19 +1,12 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  mkdir,
-  mkdtemp,
-  readFile,
-  realpath,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 import {
@@ -35,9 +28,7 @@ describe("devtool acp", () => {
   const servers: ServerProcess[] = [];
 
   beforeEach(async () => {
-    base = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-acp-command-")),
-    );
+    base = temporaryDirectory();
     work = join(base, "work");
     await mkdir(work);
   });
@@ -45,7 +36,6 @@ describe("devtool acp", () => {
     const problems = editors.splice(0).flatMap((editor) => editor.problems);
     for (const child of children.splice(0)) await end(child);
     for (const server of servers.splice(0)) await server.kill();
-    await rm(base, { recursive: true });
     expect(problems).toEqual([]);
   });
 

@@ -1,8 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -10,6 +9,7 @@ import type {
   McpServer,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type ServerProcess,
@@ -51,7 +51,7 @@ describe("the sessions of devtool acp", () => {
   const servers: ServerProcess[] = [];
 
   beforeEach(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "acp-sessions-")));
+    base = temporaryDirectory();
     work = join(base, "work");
     mark = join(base, "mark");
     await mkdir(work);
@@ -70,7 +70,6 @@ describe("the sessions of devtool acp", () => {
     const problems = editors.splice(0).flatMap((editor) => editor.problems);
     for (const child of children.splice(0)) await end(child);
     for (const server of servers.splice(0)) await server.kill();
-    await rm(base, { recursive: true });
     expect(problems).toEqual([]);
   });
 

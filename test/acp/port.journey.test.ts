@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { pathToFileURL } from "node:url";
@@ -16,6 +15,7 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ describe("the port as an ACP agent", () => {
   const editors: Editor[] = [];
 
   beforeAll(async () => {
-    workspace = await realpath(await mkdtemp(join(tmpdir(), "devtool-acp-")));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     const { url: baseUrl, token } = server;
     const interceptors = [bearerInterceptor(token)];
@@ -41,10 +41,7 @@ describe("the port as an ACP agent", () => {
     for (const editor of editors.splice(0)) await editor[Symbol.asyncDispose]();
     expect(problems).toEqual([]);
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("says what it can", async () => {
     const editor = start();

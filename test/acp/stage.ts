@@ -1,8 +1,7 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Transport } from "@connectrpc/connect";
 import { startCuttingProxy } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type ServerProcess,
   startServing,
@@ -35,8 +34,8 @@ const GROWTH = 1.5;
  * its configuration in HOME.
  */
 export async function stageOf(agent: RealAgent): Promise<AgentStage> {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-home-")));
-  const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-")));
+  const home = temporaryDirectory();
+  const workspace = temporaryDirectory();
   const model = await agent.startModel();
   const PATH = pathWith(agent, join(home, "bin"));
   const environment = { PATH, HOME: home, ...agent.configure(home, model.url) };
@@ -91,9 +90,6 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
     async [Symbol.asyncDispose]() {
       await server.stop();
       await model[Symbol.asyncDispose]();
-      for (const directory of [home, workspace]) {
-        rmSync(directory, { recursive: true, force: true });
-      }
     },
   };
 }

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EventType } from "@ag-ui/client";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -11,6 +10,7 @@ import {
   pendingToolCalls,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -28,13 +28,12 @@ describe("a front end with the official client of AG-UI", {
   const warnings = vi.spyOn(console, "warn");
   beforeEach(async () => {
     warnings.mockClear();
-    base = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
+    base = temporaryDirectory();
     workspace = await mkdtemp(join(base, "workspace-"));
     await serve();
   });
   afterEach(async () => {
     await server.close();
-    await rm(base, { recursive: true });
     // The client says so when it strips what AG-UI does not know.
     expect(warnings.mock.calls).toEqual([]);
   });

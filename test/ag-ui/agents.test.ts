@@ -119,9 +119,7 @@ describe("own agents, in AG-UI", { timeout: LIMIT_MS }, () => {
       workspace: process.cwd(),
     });
   });
-  afterAll(async () => {
-    await server.close();
-  });
+  afterAll(() => server.close());
 
   it("has an event for everything", async () => {
     const page = new FrontEnd(server);

@@ -1,11 +1,4 @@
-import {
-  mkdtemp,
-  mkdtempDisposable,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Chat } from "@ai-sdk/react";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -22,6 +15,7 @@ import {
   createChatTransport,
 } from "@devtool/client/ai-sdk";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import {
@@ -38,7 +32,7 @@ describe("a chat of the AI SDK with an agent", () => {
   const errors: Error[] = [];
   beforeEach(async () => {
     errors.length = 0;
-    workspace = await mkdtemp(join(tmpdir(), "devtool-ai-sdk-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
     const interceptors = [bearerInterceptor(server.token)];
     client = createDevtoolClient(
@@ -49,10 +43,7 @@ describe("a chat of the AI SDK with an agent", () => {
       }),
     );
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   function openChat(
     options: Parameters<typeof createChatTransport>[1] = {},
@@ -391,11 +382,9 @@ describe.skipIf(CHROMIUM === undefined)(
           text: await bundle("../../examples/ai-sdk/page.tsx"),
         },
       });
-      await using scratch = await mkdtempDisposable(
-        join(tmpdir(), "devtool-ai-sdk-page-"),
-      );
+      const scratch = temporaryDirectory();
       await using server = await serveCodingAgent({
-        workspace: scratch.path,
+        workspace: scratch,
         allowedOrigins: [site.origin],
       });
       await using browser = await launch();
@@ -410,7 +399,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.click("text=Allow once");
       await page.waitForSelector("p.assistant:has-text('Written.')");
       expect(await page.locator("section.call").count()).toBe(1);
-      expect(await readFile(join(scratch.path, "chat.txt"), "utf8")).toBe(
+      expect(await readFile(join(scratch, "chat.txt"), "utf8")).toBe(
         "From a chat",
       );
     });

@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { codingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
@@ -30,7 +29,7 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
   let mallory: Address;
   let files = 0;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
+    workspace = temporaryDirectory();
     issuer = await createIssuer();
     server = await createServer({
       agents: {
@@ -48,10 +47,7 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
     alice = await caller("alice");
     mallory = await caller("mallory");
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   /**
    * A thread of a caller that asks whether a file of its own may be written.

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -9,6 +8,7 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import { codingAgent, serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
   let server: DevtoolServer;
   let client: DevtoolClient;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({
       workspace,
       sandbox: "none",
@@ -39,10 +39,7 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       }),
     );
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   const says = (
     text: string,
@@ -562,7 +559,7 @@ describe("runs of AG-UI of several callers, with several agents", {
   let issuer: Issuer;
   let server: DevtoolServer;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
+    workspace = temporaryDirectory();
     issuer = await createIssuer();
     server = await createServer({
       agents: {
@@ -574,10 +571,7 @@ describe("runs of AG-UI of several callers, with several agents", {
       authentication: { jwt: { ...issuer.options, approveScope: "approve" } },
     });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   const frontEnd = async (
     who: string,

@@ -1,7 +1,7 @@
-import { mkdtempDisposable, readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { bundle, CHROMIUM, launch, serveFiles } from "../outer/browser.ts";
@@ -23,11 +23,9 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
           text: await bundle("../../examples/ag-ui/page.tsx"),
         },
       });
-      await using workspace = await mkdtempDisposable(
-        join(tmpdir(), "devtool-ag-ui-page-"),
-      );
+      const workspace = temporaryDirectory();
       await using server = await serveCodingAgent({
-        workspace: workspace.path,
+        workspace,
         allowedOrigins: [site.origin],
       });
       await using browser = await launch();
@@ -46,7 +44,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       await page.waitForSelector("p.reasoning");
       await page.click("button:has-text('Allow once')");
       await page.waitForSelector("p.assistant:has-text('Written.')");
-      expect(await readFile(join(workspace.path, "page.txt"), "utf8")).toBe(
+      expect(await readFile(join(workspace, "page.txt"), "utf8")).toBe(
         "From a page",
       );
     });

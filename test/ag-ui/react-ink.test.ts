@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createRouterTransport } from "@connectrpc/connect";
@@ -13,6 +12,7 @@ import {
   type TaskItem,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   describeToolCall,
   MessageList,
@@ -33,13 +33,10 @@ describe("React in a terminal, with Ink", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-ink-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("shows a task, approves with a change, and lists the session", async () => {
     const client = clientOf(server);

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      base = await mkdtemp(join(tmpdir(), "devtool-react-"));
+      base = temporaryDirectory();
       const html = await readFile(join(EXAMPLE, "index.html"), "utf8");
       example = await siteOf(html, "../../examples/react/page.tsx");
       readme = await siteOf(
@@ -47,7 +47,6 @@ describe.skipIf(CHROMIUM === undefined)(
       await server?.close();
       await example?.[Symbol.asyncDispose]();
       await readme?.[Symbol.asyncDispose]();
-      await rm(base, { recursive: true, force: true });
     });
 
     it.skipIf(LEFT_TO_CI !== "")(

@@ -1,16 +1,16 @@
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PostgresStore } from "@devtool/postgres";
 import {
   findPostgres,
   startPostgres,
   withoutPostgres,
 } from "@devtool/postgres/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import {
   type ServerProcess,
@@ -28,11 +28,10 @@ describe("a thread of AG-UI and the servers that have it", {
   let root: string;
   let workspace: string;
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
+    root = temporaryDirectory();
     workspace = join(root, "work");
     await mkdir(workspace);
   });
-  afterEach(() => rm(root, { recursive: true }));
 
   it("goes on with its open interrupt after its server was killed", async () => {
     const serve = (port: string): Promise<ServerProcess> =>

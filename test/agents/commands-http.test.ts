@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SlashCommandService } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,17 +17,13 @@ describe.each([
     let server: DevtoolServer;
     let workspace: string;
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-commands-"));
+      workspace = temporaryDirectory();
       server = await serveCodingAgent({
         workspace,
-        dataDirectory: `${workspace}-data`,
+        dataDirectory: temporaryDirectory(),
       });
     });
-    afterAll(async () => {
-      await server.close();
-      await rm(workspace, { recursive: true, force: true });
-      await rm(`${workspace}-data`, { recursive: true, force: true });
-    });
+    afterAll(() => server.close());
 
     it("are listed, each group with a description", async () => {
       const { commands } = await json(

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
@@ -18,6 +17,7 @@ import {
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { codingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type SendMessageRequestSchema, TaskState } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import { A2aRole } from "@devtool/schema/testing";
@@ -66,7 +66,7 @@ const CASES = Object.entries(REFUSED).flatMap(([agent, fields]) =>
 );
 
 describe("N1, N12: a setting that the agent does not follow", () => {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), "followed-")));
+  const base = temporaryDirectory();
   const workspace = join(base, "work");
   const home = join(base, "codex");
   let server: DevtoolServer;
@@ -96,10 +96,7 @@ describe("N1, N12: a setting that the agent does not follow", () => {
       }),
     );
   });
-  afterAll(async () => {
-    await server.close();
-    rmSync(base, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   describe.each([...CASES])("agent %s, %s", (agent, field) => {
     const settings = VALUES[field] ?? {};

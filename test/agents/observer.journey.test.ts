@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create, isMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -13,6 +10,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   SendMessageRequestSchema,
@@ -27,7 +25,7 @@ import {
   type Operation,
 } from "@devtool/server";
 import type { OperationEnd } from "@devtool/server/agent";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
 
 /** What an observer has heard. */
@@ -83,7 +81,7 @@ describe("an observer", () => {
   it("hears of a turn, its steps, calls and questions below its request", async () => {
     const heard = new Heard();
     await using server = await serveCodingAgent({
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       observer: heard.observer,
     });
     const { tasks } = createDevtoolClient(await server.transport());
@@ -133,7 +131,7 @@ describe("an observer", () => {
     const errors: unknown[] = [];
     await using server = await createServer({
       agents: { own: agent },
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       observer: heard.observer,
       onError: (reason) => errors.push(reason),
     });
@@ -179,7 +177,7 @@ describe("an observer", () => {
     await using hook = await webhook([500, 200]);
     await using server = await createServer({
       agents: { own: agent },
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       pushTargets: ["127.0.0.1:*"],
       observer: heard.observer,
     });
@@ -201,7 +199,7 @@ describe("an observer", () => {
     const errors: unknown[] = [];
     await using server = await createServer({
       agents: { own: agent },
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       observer: ({ kind }) => {
         if (kind === "turn") throw new Error("at the begin");
         return () => {
@@ -239,7 +237,7 @@ describe("interceptors", () => {
     };
     await using server = await createServer({
       agents: { own: agent },
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       interceptors: [refuse],
     });
     const authorization = `Bearer ${server.token}`;
@@ -277,7 +275,7 @@ describe("interceptors", () => {
       };
     await using server = await createServer({
       agents: { own: agent },
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       interceptors: [named("1"), named("2")],
     });
     const client = createDevtoolClient(await server.transport());
@@ -309,7 +307,7 @@ describe("interceptors", () => {
     await using server = await createServer({
       agents: { own: { ...agent, servesAnonymous: true } },
       anonymous: "admit",
-      workspace: await scratch(),
+      workspace: temporaryDirectory(),
       interceptors: [forge],
     });
     const client = createDevtoolClient(
@@ -347,10 +345,4 @@ async function webhook(statuses: readonly number[]) {
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-async function scratch(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "observer-"));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  return directory;
 }

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -9,6 +6,7 @@ import {
   createDevtoolClient,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ConfirmationRequestSchema,
   OPTION_CANCEL,
@@ -38,14 +36,11 @@ describe("a turn of an agent that makes its own calls", () => {
   let dataDirectory: string;
   let server: DevtoolServer;
   const errors: unknown[] = [];
-  beforeEach(async () => {
+  beforeEach(() => {
     errors.length = 0;
-    dataDirectory = await mkdtemp(join(tmpdir(), "devtool-own-"));
+    dataDirectory = temporaryDirectory();
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(dataDirectory, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it.each([
     [

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -24,6 +23,7 @@ import {
   Workspace,
   writeFileTool,
 } from "@devtool/coding-agent/tools";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createPolicyEngine } from "@devtool/policy";
 import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
@@ -89,14 +89,11 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
   let base: string;
   let server: DevtoolServer;
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-own-tools-"));
+    base = temporaryDirectory();
     await start();
     await writeFile(join(base, "work", "a.txt"), "original");
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it("need approval under the policy, run after a restart, and are only those that the agent selected", async () => {
     const { task: asked } = await tasks().sendMessage({

@@ -1,8 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer as createWeb, type RequestListener } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -15,6 +12,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,7 +24,7 @@ const EXT =
 const TASK = "https://devtool.dev/a2a/task/v1alpha";
 
 describe("what a session can use (SESSION-3)", () => {
-  const workspace = mkdtempSync(join(tmpdir(), "session-tools-"));
+  const workspace = temporaryDirectory();
   let editor: Web;
   let server: DevtoolServer;
   beforeAll(async () => {
@@ -36,7 +34,6 @@ describe("what a session can use (SESSION-3)", () => {
   afterAll(async () => {
     await server.close();
     await editor[Symbol.asyncDispose]();
-    rmSync(workspace, { recursive: true });
   });
 
   it("N1: is shown by the task, where its client limits the tools", async () => {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
@@ -13,6 +10,7 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   OPTION_PROCEED_ONCE,
@@ -32,7 +30,7 @@ describe("two agents of one server that ask under the same id of a call", () => 
   let ofOne: Task;
   let ofTwo: Task;
   beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-approvals-"));
+    workspace = temporaryDirectory();
     const [one, two] = ["one", "two"].map((name) =>
       acpAgent({ name, command: fakeAgentCommand() }),
     );
@@ -46,10 +44,7 @@ describe("two agents of one server that ask under the same id of a call", () => 
         .map(({ toolCallId }) => toolCallId),
     ).toEqual(["call-1", "call-1"]);
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it("get the answers of their own tasks only", async () => {
     expect((await answer(ofOne)).state).toBe(TaskState.COMPLETED);

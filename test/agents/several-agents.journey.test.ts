@@ -1,7 +1,5 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { runCommand } from "@devtool/cli/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namedAgent } from "../scenarios/named-agent.ts";
@@ -13,10 +11,8 @@ describe("a server with several agents", () => {
   let flags: readonly string[];
 
   beforeAll(async () => {
-    [workspace = "", elsewhere = ""] = await Promise.all([
-      directory(),
-      directory(),
-    ]);
+    workspace = temporaryDirectory();
+    elsewhere = temporaryDirectory();
     const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob") };
     server = await createServer({
       agents,
@@ -25,12 +21,7 @@ describe("a server with several agents", () => {
     });
     flags = ["--url", server.url, "--token", server.token];
   });
-  afterAll(async () => {
-    await server.close();
-    for (const one of [workspace, elsewhere]) {
-      await rm(one, { recursive: true });
-    }
-  });
+  afterAll(() => server.close());
 
   it("runs a job by the first one, or by the one of --agent", async () => {
     expect((await runCommand(["run", ...flags, "hello"])).out).toContain(
@@ -96,7 +87,3 @@ describe("a server with several agents", () => {
     ]);
   });
 });
-
-async function directory(): Promise<string> {
-  return realpath(await mkdtemp(join(tmpdir(), "devtool-agents-")));
-}

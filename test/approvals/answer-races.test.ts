@@ -1,6 +1,4 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
@@ -10,6 +8,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   AuditAction,
@@ -34,13 +33,10 @@ describe("answers, edits, cancellations and queued messages at the same moment",
   let seed = seedOf();
 
   beforeAll(async () => {
-    workspace = await realpath(await mkdtemp(join(tmpdir(), "devtool-races-")));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it(`run what was approved and nothing else, in ${ROUNDS} rounds`, {
     timeout: 60_000 + ROUNDS * 5_000,

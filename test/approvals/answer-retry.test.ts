@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
@@ -22,16 +20,13 @@ describe("messages of callers that know only A2A", () => {
   let workspace: string;
   let server: DevtoolServer;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-retry-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({
       workspace,
       a2a: { contextAlone: "continue" },
     });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   describe.each(["0.3", "1.0"])("of version %s", (version) => {
     const send: Send = (text, place) =>

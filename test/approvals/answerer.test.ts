@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -13,6 +11,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AuditAction, type ToolCallDetail } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,18 +24,14 @@ describe("who answered a question", () => {
   let direct: DevtoolClient;
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-answerer-"));
+    base = temporaryDirectory();
     server = await serveCodingAgent({
       workspace: join(base),
-      dataDirectory: `${base}-data`,
+      dataDirectory: temporaryDirectory(),
     });
     direct = connect();
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-    await rm(`${base}-data`, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   const clients: Record<string, () => DevtoolClient> = {
     Connect: () => connect(),

@@ -1,6 +1,4 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import {
@@ -20,6 +18,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   AuditAction,
@@ -42,16 +41,11 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   let dataDirectory: string;
   let server: DevtoolServer;
 
-  beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-mode-"));
-    dataDirectory = await mkdtemp(join(tmpdir(), "devtool-mode-data-"));
+  beforeEach(() => {
+    workspace = temporaryDirectory();
+    dataDirectory = temporaryDirectory();
   });
-  afterEach(async () => {
-    await server.close();
-    for (const directory of [workspace, dataDirectory]) {
-      await rm(directory, { recursive: true });
-    }
-  });
+  afterEach(() => server.close());
 
   const dialects: Readonly<Record<string, () => DevtoolClient>> = {
     "A2A 0.3": () => a2a("0.3"),

@@ -1,12 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
@@ -19,6 +11,7 @@ import {
   pendingToolCalls,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SHOWN_DIGEST_URI, type Task } from "@devtool/schema";
 import {
   ReviewDecision,
@@ -67,7 +60,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
   let workspace: string;
   let server: ServerProcess;
   beforeAll(async () => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-changed-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     mkdirSync(workspace);
     server = await serve();
@@ -83,10 +76,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
     }
     server = await serve();
   });
-  afterAll(async () => {
-    await server.kill();
-    rmSync(base, { recursive: true });
-  });
+  afterAll(() => server.kill());
 
   it("is refused after kill -9 and a change of the file: nothing runs, and the question stays", async () => {
     const { shown, asked, content } = await askTwice();

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createTaskView, type TaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   MODIFIED_ARGUMENTS_URI,
@@ -94,9 +94,7 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
     let issuer: Issuer;
 
     beforeAll(async () => {
-      workspace = await realpath(
-        await mkdtemp(join(tmpdir(), "devtool-hostile-edits-")),
-      );
+      workspace = temporaryDirectory();
       issuer = await createIssuer();
       const jwt = { ...issuer.options, approveScope: "devtool.approve" };
       server = await serveCodingAgent({
@@ -105,10 +103,7 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
         authentication: { jwt },
       });
     });
-    afterAll(async () => {
-      await server.close();
-      await rm(workspace, { recursive: true });
-    });
+    afterAll(() => server.close());
 
     it("are refused in each of these forms; the question stays, and nothing runs", async () => {
       const view = await ask();

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -20,6 +19,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AuditAction,
   emptyTask,
@@ -43,7 +43,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
   let direct: DevtoolClient;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-edits-"));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     await mkdir(workspace);
     await writeFile(join(base, "rules.toml"), RULES);
@@ -55,10 +55,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
     });
     direct = connect();
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   const clients: Record<string, () => DevtoolClient> = {
     Connect: () => connect(),

@@ -1,9 +1,10 @@
 import { realpathSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -22,14 +23,11 @@ describe("a question says what a yes does, to clients without the extension (TOO
   let server: DevtoolServer;
 
   beforeEach(async () => {
-    base = realpathSync(await mkdtemp(join(tmpdir(), "devtool-questions-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     await mkdir(join(workspace, "evil"), { recursive: true });
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it.skipIf(!found.confines)(
     `distinguishes a run without the sandbox from a run in it${why}`,

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pendingToolCalls } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox } from "@devtool/sandbox";
 import { toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -23,7 +23,7 @@ describe.skipIf(!found.confines)(
     let issuer: Issuer;
     let file: string;
     beforeAll(async () => {
-      directory = await mkdtemp(join(tmpdir(), "devtool-saved-"));
+      directory = temporaryDirectory();
       issuer = await createIssuer();
       const workspace = await mkdtemp(join(directory, "workspace-"));
       const dataDirectory = await mkdtemp(join(directory, "data-"));
@@ -37,10 +37,7 @@ describe.skipIf(!found.confines)(
       await operator.answer(await operator.start("run touch made"), SAVE);
       await operator.answer(await operator.start("write saved.txt text"), SAVE);
     });
-    afterAll(async () => {
-      await server.close();
-      await rm(directory, { recursive: true });
-    });
+    afterAll(() => server.close());
 
     it("covers the operator's same call in another conversation", async () => {
       const operator = new Conversation(server, signal);

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { pendingToolCalls } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   AuditAction,
@@ -14,7 +14,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { roundsOf } from "../depth.ts";
 import { byteFlips, changedBy } from "./changes.ts";
 import { Conversation } from "./conversation.ts";
@@ -30,13 +30,12 @@ describe("the audit log of a busy server (S13)", () => {
   const tasks: Record<string, Task> = {};
 
   beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-audit-"));
+    root = temporaryDirectory();
     await mkdir(join(root, "workspace"));
     await beforeRestart();
     await afterRestart();
     ({ events, records } = await readStore(join(root, "data/tasks.db")));
   }, 60_000);
-  afterAll(() => rm(root, { recursive: true, force: true }));
 
   async function beforeRestart(): Promise<void> {
     await using server = await start();
@@ -255,7 +254,7 @@ describe("the audit log of a server that is killed (S13)", () => {
   it(`has a record for each event and an event for each record after ${cycles} kills`, {
     timeout: 10 * 60_000 + cycles * 5_000,
   }, async () => {
-    const root = await mkdtemp(join(tmpdir(), "devtool-audit-kill-"));
+    const root = temporaryDirectory();
     let count = 0;
     // A busy machine writes less in each life, so there are as many lives as it
     // takes.
@@ -280,7 +279,6 @@ describe("the audit log of a server that is killed (S13)", () => {
     console.info(
       `S13: ${count} records and ${files.length} effects over ${cycles} kills`,
     );
-    await rm(root, { recursive: true });
   });
 });
 
@@ -293,7 +291,7 @@ describe("an audit log on disk (S13)", () => {
   let length: number;
 
   beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-audit-flip-"));
+    root = temporaryDirectory();
     path = join(root, "data/tasks.db");
     await mkdir(join(root, "workspace"));
     await using server = await serveCodingAgent({
@@ -314,7 +312,6 @@ describe("an audit log on disk (S13)", () => {
     length = (await readStore(path)).records.length;
     expect(length).toBe(8);
   });
-  afterAll(() => rm(root, { recursive: true, force: true }));
 
   it(`shows each byte that was changed in a record, whatever it became (one in ${ONE_IN} is)`, {
     timeout: 600_000,

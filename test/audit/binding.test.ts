@@ -1,16 +1,9 @@
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { observeTask } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AuditAction,
   structFromJson,
@@ -19,7 +12,7 @@ import {
   type ToolCall,
   toolCallsOf,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./conversation.ts";
 import { readStore } from "./kills.ts";
 import { approveInFile, rewriteEvents } from "./tamper.ts";
@@ -89,12 +82,11 @@ describe("an approval over the wire (S13)", () => {
   let data: string;
   let workspace: string;
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-binding-"));
+    root = temporaryDirectory();
     data = join(root, "data/tasks.db");
     workspace = join(root, "workspace");
     await mkdir(join(workspace, "sub"), { recursive: true });
   });
-  afterEach(() => rm(root, { recursive: true, force: true }));
 
   it("runs after a restart when nothing was changed (the control of these)", async () => {
     expect(await afterChange(WRITE, (event) => event)).toMatchObject({

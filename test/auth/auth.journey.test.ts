@@ -1,12 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, pendingToolCalls } from "@devtool/client";
 import { codexQueues } from "@devtool/codex/queues";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AuditAction,
   type AuditRecord,
@@ -31,7 +30,7 @@ describe("callers with a token of an issuer", () => {
   let server: DevtoolServer;
 
   beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-auth-"));
+    workspace = temporaryDirectory();
     issuer = await createIssuer();
     const jwt = {
       ...issuer.options,
@@ -44,10 +43,7 @@ describe("callers with a token of an issuer", () => {
       dialects: [codexQueues(), ...defaultDialects()],
     });
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterEach(() => server.close());
 
   it("are admitted besides the holder of the operator's token, each as a principal of their own", async () => {
     const task = await (await as("alice")).start("text hello");

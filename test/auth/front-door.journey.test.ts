@@ -1,15 +1,15 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { request } from "node:http";
 import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
@@ -209,7 +209,7 @@ describe("the front door (S5)", () => {
   it("reads the rest of a request that it refuses, so that the client learns why", async () => {
     // In another process, since a server in this one sees headers and body at
     // the same moment.
-    const base = await mkdtemp(join(tmpdir(), "devtool-front-door-"));
+    const base = temporaryDirectory();
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => rm(base, { recursive: true }));
     const other = await startServing([

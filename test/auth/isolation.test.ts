@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   type DescMethod,
   type DescMethodServerStreaming,
@@ -16,6 +13,7 @@ import {
 } from "@connectrpc/connect-node";
 import { bearerInterceptor, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AgentListService,
   AuditService,
@@ -67,7 +65,7 @@ describe("two principals (S12)", () => {
   let tasks: readonly Task[];
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-isolation-"));
+    workspace = temporaryDirectory();
     issuer = await createIssuer();
     server = await serveCodingAgent({
       workspace,
@@ -90,10 +88,7 @@ describe("two principals (S12)", () => {
       ...(ofCommand.task ? [ofCommand.task] : []),
     ];
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   it("have tasks in every state that matters", () => {
     expect(tasks.map(({ state }) => state)).toEqual([

@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
 import { subscribeTask } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   isAtRest,
@@ -59,7 +59,7 @@ describe("data of the operator (S12)", () => {
   let bob: Conversation;
   let trust: TrustStore;
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-own-"));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     const dataDirectory = join(base, "data");
     await mkdir(workspace);
@@ -91,10 +91,7 @@ describe("data of the operator (S12)", () => {
       signal,
     );
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it("trust does not follow changes of memory files that another principal approves", async () => {
     const before = await readFile(join(base, "data/trust.json"), "utf8");

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
@@ -17,6 +16,7 @@ import {
 } from "@devtool/client";
 import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
 import { codingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type AgentExecutor,
   createServer,
@@ -66,17 +66,14 @@ describe.skipIf(why !== "")(
     let directory: string;
     const trusted = getCACertificates();
     beforeAll(async () => {
-      directory = await mkdtemp(join(tmpdir(), "devtool-proxy-"));
+      directory = temporaryDirectory();
       const authority = await Authority.create(directory, "ours");
       const { certificate, key } = await authority.issue("/CN=agent");
       await writeFile(join(directory, "agent.pem"), certificate);
       await writeFile(join(directory, "agent.key"), key);
       setDefaultCACertificates([...trusted, await authority.certificate()]);
     });
-    afterAll(async () => {
-      setDefaultCACertificates(trusted);
-      await rm(directory, { recursive: true, force: true });
-    });
+    afterAll(() => setDefaultCACertificates(trusted));
 
     describe("at the root of a host", () => {
       let site: Site;

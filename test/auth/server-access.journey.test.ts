@@ -1,8 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { get } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
@@ -17,6 +14,7 @@ import {
   codingAgent,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ServerConfigSchema } from "@devtool/schema/operator";
 import {
   createServer,
@@ -258,7 +256,7 @@ describe("devtool serve", () => {
     [["--allow-origin", "*"], ["allowed_origins"]],
     [["--push-target", "http://localhost:3000"], ["localhost:3000"]],
   ])("does not start with %j, and says what to do", async (flags, words) => {
-    const data = await mkdtemp(join(tmpdir(), "devtool-access-"));
+    const data = temporaryDirectory();
     const stderr = new PassThrough();
     const io: Io = {
       ...{
@@ -289,7 +287,6 @@ describe("devtool serve", () => {
     const said = await text(stderr);
     for (const word of words) expect(said).toContain(word);
     expect(existsSync(`${data}-work`)).toBe(false);
-    await rm(data, { recursive: true });
   });
 });
 

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
@@ -15,6 +14,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   type SessionSettingsSchema,
@@ -36,7 +36,7 @@ describe("the settings of a session that can do what an approval does", () => {
   let issuer: Issuer;
   let server: DevtoolServer;
   beforeAll(async () => {
-    workspace = realpathSync(mkdtempSync(join(tmpdir(), "session-rights-")));
+    workspace = temporaryDirectory();
     issuer = await createIssuer();
     server = await createServer({
       agents: {
@@ -51,10 +51,7 @@ describe("the settings of a session that can do what an approval does", () => {
       authentication: { jwt: { ...issuer.options, approveScope: "approve" } },
     });
   });
-  afterAll(async () => {
-    await server.close();
-    rmSync(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   const a2a = (
     token: string,

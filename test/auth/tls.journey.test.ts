@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { get as getOpenly } from "node:http";
 import { get } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json, text } from "node:stream/consumers";
 import { connect } from "node:tls";
@@ -19,6 +18,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authority, type Certificate, hasOpenssl } from "./certificates.ts";
@@ -33,7 +33,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
   let ca: string;
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-tls-"));
+    directory = temporaryDirectory();
     [authority, stranger] = [
       await Authority.create(directory, "ours"),
       await Authority.create(directory, "theirs"),
@@ -49,10 +49,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
       authentication: { certificateRights: [] },
     });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(directory, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   it("has an https URL, and speaks nothing else", async () => {
     expect(server.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);

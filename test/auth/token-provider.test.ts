@@ -1,8 +1,7 @@
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, type Transport } from "@connectrpc/connect";
 import {
@@ -24,6 +23,7 @@ import {
 } from "@devtool/client/a2a";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { isInterrupted, type TaskEvent } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -84,14 +84,11 @@ describe("a client whose token is a function", () => {
   const signal = AbortSignal.timeout(120_000);
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-provider-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     server = await start("first", await freePort());
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it.each(Object.entries(TRANSPORTS))(
     "goes on over %s at a server that restarted with another token, at a call and at a stream",

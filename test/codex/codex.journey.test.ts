@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs";
 import {
   mkdir,
-  mkdtemp,
   readFile,
-  realpath,
   rename,
   rm,
   symlink,
@@ -22,6 +20,7 @@ import {
 } from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   AuditAction,
@@ -58,7 +57,7 @@ describe("Codex behind the port", () => {
 
   beforeEach(async () => {
     errors.length = 0;
-    directory = await realpath(await mkdtemp(join(tmpdir(), "devtool-codex-")));
+    directory = temporaryDirectory();
     workspace = join(directory, "workspace");
     home = join(directory, "home");
     await mkdir(workspace);
@@ -69,7 +68,6 @@ describe("Codex behind the port", () => {
 
   afterEach(async () => {
     await server.close();
-    await rm(directory, { recursive: true });
     expect(errors).toEqual([]);
   });
 

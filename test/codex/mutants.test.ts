@@ -1,5 +1,4 @@
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
@@ -14,6 +13,7 @@ import {
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   awaitedToolCalls,
   emptyTask,
@@ -184,9 +184,7 @@ class Player implements AsyncDisposable {
 
   /** Starts a server. With a policy, that allows all that it may. */
   static async start(hasPolicy: boolean): Promise<Player> {
-    const directory = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-codex-")),
-    );
+    const directory = temporaryDirectory();
     const player = new Player(directory, hasPolicy);
     const allow: PermissionPolicy = async (request) => {
       player.#decided.push(JSON.stringify(request));

@@ -36,10 +36,7 @@ beforeEach(async () => {
   });
 });
 
-afterEach(async () => {
-  await server.close();
-  world[Symbol.dispose]();
-});
+afterEach(() => server.close());
 
 describe("a session within the process of its server", () => {
   it("asks, is answered, and is the operator's task for every client", async () => {

@@ -67,10 +67,7 @@ beforeEach(async () => {
   server = await start();
 });
 
-afterEach(async () => {
-  await server.close();
-  world[Symbol.dispose]();
-});
+afterEach(() => server.close());
 
 describe("a turn with settings of its own", () => {
   it("has its directory, its policies and its model, and the next turn has those of the session", async () => {

@@ -1,12 +1,4 @@
-import {
-  mkdir,
-  mkdtemp,
-  readFile,
-  realpath,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   Code,
@@ -22,6 +14,7 @@ import { bearerInterceptor } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { codexQueues } from "@devtool/codex/queues";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskService } from "@devtool/schema";
 import {
   ReviewDecision,
@@ -53,7 +46,7 @@ describe("a session in the shape of Codex's queues", () => {
   let server: DevtoolServer;
 
   beforeEach(async () => {
-    directory = await realpath(await mkdtemp(join(tmpdir(), "devtool-sq-eq-")));
+    directory = temporaryDirectory();
     workspace = join(directory, "workspace");
     home = join(directory, "home");
     await mkdir(workspace);
@@ -62,10 +55,7 @@ describe("a session in the shape of Codex's queues", () => {
     await start();
   });
 
-  afterEach(async () => {
-    await server.close();
-    await rm(directory, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it.each(["connect", "grpc"] as const)(
     "streams what the agent does, over %s, and ends when it rests",

@@ -1,15 +1,9 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/src/main.ts", import.meta.url),
@@ -26,12 +20,11 @@ describe("what Node compiled of the command (H1)", () => {
   let base: string;
   let home: string;
   beforeEach(() => {
-    base = mkdtempSync(join(tmpdir(), "devtool-compiled-"));
+    base = temporaryDirectory();
     home = join(base, "home");
     mkdirSync(home);
     mkdirSync(join(base, "common"), { mode: 0o777 });
   });
-  afterEach(() => rmSync(base, { recursive: true }));
 
   it("is kept in the user's own caches, not in the common temporary directory", () => {
     run();

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -12,6 +11,7 @@ import {
   Outcome,
   ReportSchema,
 } from "@devtool/conformance/protos";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freeAddress } from "../push/free-address.ts";
@@ -27,17 +27,14 @@ describe("devtool conformance", () => {
   let server: DevtoolServer;
   let receiver: string;
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-conformance-cli-"));
+    directory = temporaryDirectory();
     receiver = await freeAddress();
     server = await serveCodingAgent({
       workspace: directory,
       pushTargets: [receiver],
     });
   });
-  afterAll(async () => {
-    await server.close();
-    rmSync(directory, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   async function run(...args: readonly string[]): Promise<Played> {
     const stdout = new PassThrough();

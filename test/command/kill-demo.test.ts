@@ -1,13 +1,7 @@
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import {
@@ -29,7 +23,7 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       });
 
     beforeEach(async () => {
-      home = mkdtempSync(join(tmpdir(), "devtool-kill-"));
+      home = temporaryDirectory();
       server = await serve();
       const main = fileURLToPath(
         new URL("../../packages/cli/dist/main.js", import.meta.url),
@@ -55,7 +49,6 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
     afterEach(async () => {
       await terminal[Symbol.asyncDispose]();
       await server.kill();
-      rmSync(home, { recursive: true });
     });
 
     it("goes on where it was, while it works", async () => {

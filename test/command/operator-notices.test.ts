@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 
 const main = fileURLToPath(
@@ -26,7 +26,7 @@ describe("the notices of a server to its operator", () => {
     await once(mcp, "listening");
     const address = mcp.address();
     const port = typeof address === "object" ? address?.port : undefined;
-    const home = mkdtempSync(join(tmpdir(), "devtool-notices-"));
+    const home = temporaryDirectory();
     const data = join(home, "data");
     mkdirSync(data, { mode: 0o700 });
     mkdirSync(join(home, "workspace"));
@@ -63,7 +63,6 @@ describe("the notices of a server to its operator", () => {
       serve.kill();
       await once(serve, "exit");
       mcp.close();
-      rmSync(home, { recursive: true });
     }
   });
 });

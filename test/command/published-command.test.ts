@@ -2,19 +2,17 @@ import { execFile } from "node:child_process";
 import {
   cp,
   mkdir,
-  mkdtemp,
   readFile,
   realpath,
-  rm,
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { startFakeGemini } from "@devtool/gemini/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import {
   type ServerProcess,
@@ -65,14 +63,13 @@ describe.skipIf(LEFT_TO_CI !== "")(
     let home: string;
     let main: string;
     beforeAll(async () => {
-      home = await mkdtemp(join(tmpdir(), "devtool-published-"));
+      home = temporaryDirectory();
       main = await installed(join(home, "cli"));
       await mkdir(join(home, "data"), { mode: 0o700 });
       const stdio = `{ command = "${process.execPath}", args = ["${serverProgram("server-everything")}"] }`;
       const config = `[[mcp_servers]]\nname = "everything"\nstdio = ${stdio}\n`;
       await writeFile(join(home, "data/config.toml"), config);
     });
-    afterAll(() => rm(home, { recursive: true }));
 
     function serving(
       environment: NodeJS.ProcessEnv = process.env,

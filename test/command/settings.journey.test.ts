@@ -1,6 +1,4 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -14,6 +12,7 @@ import {
 import { createA2aTransport } from "@devtool/client/a2a";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import { codingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   CommandExecutionStatus,
@@ -39,8 +38,8 @@ describe("the settings of a slash command that begins a conversation", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-commands-"));
-    elsewhere = await mkdtemp(join(tmpdir(), "devtool-commands-"));
+    workspace = temporaryDirectory();
+    elsewhere = temporaryDirectory();
     const approvalMode = ApprovalMode.YOLO;
     server = await createServer({
       agents: {
@@ -55,12 +54,7 @@ describe("the settings of a slash command that begins a conversation", () => {
       workspaceRoots: [workspace, elsewhere],
     });
   });
-  afterAll(async () => {
-    await server.close();
-    for (const directory of [workspace, elsewhere]) {
-      await rm(directory, { recursive: true });
-    }
-  });
+  afterAll(() => server.close());
 
   const clients: Readonly<Record<string, () => DevtoolClient>> = {
     Connect: () => {

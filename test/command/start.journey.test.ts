@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 
 const main = fileURLToPath(
@@ -25,7 +25,7 @@ registerHooks({
 
 describe("a command that talks to a server", () => {
   it("loads nothing of the server itself", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "devtool-start-"));
+    const directory = temporaryDirectory();
     const server = await serveCodingAgent({
       workspace: directory,
       sandbox: "none",
@@ -65,7 +65,6 @@ describe("a command that talks to a server", () => {
       ).toHaveLength(0);
     } finally {
       await server.close();
-      rmSync(directory, { recursive: true });
     }
   });
 });

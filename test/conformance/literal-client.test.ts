@@ -1,11 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtemp, mkdtempDisposable, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";
 
 const CLIENT = fileURLToPath(new URL("literal/client.py", import.meta.url));
@@ -32,12 +30,9 @@ describe.skipIf(!HAS_PYTHON)(
   "a client that knows only the RFC (skipped without python3)",
   () => {
     let workspace: string;
-    beforeAll(async () => {
-      workspace = await realpath(
-        await mkdtemp(join(tmpdir(), "devtool-literal-")),
-      );
+    beforeAll(() => {
+      workspace = temporaryDirectory();
     });
-    afterAll(() => rm(workspace, { recursive: true }));
 
     describe.each(variantsOf("bindings", ["JSONRPC", "HTTP+JSON"], 1))(
       "over %s",
@@ -78,11 +73,11 @@ describe.skipIf(!HAS_PYTHON)(
       { binding, extensionRequired, wrongToken }: Play,
       scenarios: readonly string[],
     ) {
-      await using data = await mkdtempDisposable(`${workspace}-data-`);
+      const data = temporaryDirectory();
       const pushTargets = ["127.0.0.1:*"];
       await using server = await serveCodingAgent({
         workspace,
-        dataDirectory: data.path,
+        dataDirectory: data,
         pushTargets,
         extensionRequired,
       });

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { ServerTarget } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { HAS_PEER, startPeer } from "../gemini-cli/peer.ts";
 import { foreignServers } from "../interop/foreign-servers.ts";
@@ -122,10 +120,10 @@ function sdkPeers(): readonly Peer[] {
 
 /** Starts devtool's server with its own workspace and data directory. */
 export async function startOurs(): Promise<RunningPeer> {
-  const workspace = mkdtempSync(join(tmpdir(), "devtool-peers-"));
+  const workspace = temporaryDirectory();
   const server = await serveCodingAgent({
     workspace,
-    dataDirectory: `${workspace}-data`,
+    dataDirectory: temporaryDirectory(),
     mcp: createMcp({ servers: [] }),
     a2a: { grpcInCard: true },
   });
@@ -134,9 +132,6 @@ export async function startOurs(): Promise<RunningPeer> {
     token: server.token,
     async [Symbol.asyncDispose]() {
       await server.close();
-      for (const directory of [workspace, `${workspace}-data`]) {
-        rmSync(directory, { recursive: true, force: true });
-      }
     },
   };
 }

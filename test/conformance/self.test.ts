@@ -1,7 +1,4 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   type CaseResult,
@@ -10,6 +7,7 @@ import {
   runServerSuite,
 } from "@devtool/conformance";
 import type { Case } from "@devtool/conformance/protos";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { MemoryTaskStore } from "@devtool/server/testing";
 import { describe, expect, it } from "vitest";
@@ -123,38 +121,32 @@ async function whatFails(
   way: Way,
   select: (one: Case) => boolean,
 ): Promise<Outcome> {
-  const workspace = await mkdtemp(join(tmpdir(), "devtool-self-"));
-  try {
-    await mkdir(`${workspace}-data`);
-    // Faults are seen on the wire: a database and a sandbox for each of them
-    // would show nothing more.
-    await using server = await serveCodingAgent({
-      workspace,
-      dataDirectory: `${workspace}-data`,
-      openStore: () => Promise.resolve(new MemoryTaskStore()),
-      sandbox: "none",
-      mcp: createMcp({ servers: [] }),
-    });
-    await using proxy = await startSpoilingProxy(server.url, spoil);
-    const signal = AbortSignal.timeout(LIMIT_MS - 10_000);
-    const subject = await findSubject(
-      { url: proxy.url, token: server.token, ...way },
-      signal,
-    );
-    const results: CaseResult[] = [];
-    for await (const result of runServerSuite(subject, signal, {
-      select,
-      timeoutMs: 120_000,
-    })) {
-      results.push(result);
-    }
-    const failures = results.flatMap((result) => result.failures ?? []);
-    const red = [
-      ...new Set(failures.flatMap(({ requirements }) => requirements)),
-    ].toSorted();
-    return { red, changes: proxy.changes() };
-  } finally {
-    await rm(workspace, { recursive: true, force: true });
-    await rm(`${workspace}-data`, { recursive: true, force: true });
+  const workspace = temporaryDirectory();
+  // Faults are seen on the wire: a database and a sandbox for each of them
+  // would show nothing more.
+  await using server = await serveCodingAgent({
+    workspace,
+    dataDirectory: temporaryDirectory(),
+    openStore: () => Promise.resolve(new MemoryTaskStore()),
+    sandbox: "none",
+    mcp: createMcp({ servers: [] }),
+  });
+  await using proxy = await startSpoilingProxy(server.url, spoil);
+  const signal = AbortSignal.timeout(LIMIT_MS - 10_000);
+  const subject = await findSubject(
+    { url: proxy.url, token: server.token, ...way },
+    signal,
+  );
+  const results: CaseResult[] = [];
+  for await (const result of runServerSuite(subject, signal, {
+    select,
+    timeoutMs: 120_000,
+  })) {
+    results.push(result);
   }
+  const failures = results.flatMap((result) => result.failures ?? []);
+  const red = [
+    ...new Set(failures.flatMap(({ requirements }) => requirements)),
+  ].toSorted();
+  return { red, changes: proxy.changes() };
 }

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,17 +18,14 @@ describe("the access of browsers", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), "devtool-access-"));
+    data = temporaryDirectory();
     server = await serveCodingAgent({
       workspace: data,
       dataDirectory: data,
       site: await loadConsole(),
     });
   });
-  afterAll(async () => {
-    await server?.close();
-    await rm(data, { recursive: true, force: true });
-  });
+  afterAll(() => server?.close());
 
   it("comes by a code, for the principal who asked for it, for 12 hours", async () => {
     const { token, session } = await redeem();
@@ -188,7 +185,7 @@ describe("the access of browsers", () => {
   });
 
   it("ends with the credentials that asked for it: a new token, or an issuer's tokens that are accepted for less", async () => {
-    const base = await mkdtemp(join(tmpdir(), "devtool-access-rotated-"));
+    const base = temporaryDirectory();
     const issuer = await createIssuer();
     const [first, second] = ["first".repeat(10), "second".repeat(10)];
     const start = async (token: string, approveScope?: string) =>
@@ -241,12 +238,11 @@ describe("the access of browsers", () => {
       ).toEqual(expected);
     }
     await other.close();
-    await rm(base, { recursive: true });
   });
 
   it("is not there for other principals: they neither see nor end it", async () => {
     const issuer = await createIssuer();
-    const base = await mkdtemp(join(tmpdir(), "devtool-access-jwt-"));
+    const base = temporaryDirectory();
     const authentication = { jwt: issuer.options };
     await using other = await serveCodingAgent({
       workspace: base,
@@ -275,12 +271,11 @@ describe("the access of browsers", () => {
     await expect(auditOf({ ...other, token })).rejects.toMatchObject({
       code: Code.PermissionDenied,
     });
-    await rm(base, { recursive: true });
   });
 
   it("lasts no longer than the credentials that asked for it", async () => {
     const issuer = await createIssuer();
-    const base = await mkdtemp(join(tmpdir(), "devtool-access-short-"));
+    const base = temporaryDirectory();
     const authentication = { jwt: issuer.options };
     await using other = await serveCodingAgent({
       workspace: base,
@@ -292,7 +287,6 @@ describe("the access of browsers", () => {
     const { code } = await accessOf(other, alice).createAccessCode({});
     const { session } = await accessOf(other, "").redeemAccessCode({ code });
     expect(Number(session?.expireTime?.seconds)).toBe(exp + 60);
-    await rm(base, { recursive: true });
   });
 
   it("takes no more memory from a caller without credentials than a code needs", async () => {
@@ -317,7 +311,7 @@ describe("the access of browsers", () => {
   });
 
   it("stops the start of a server when its file is damaged or open to others", async () => {
-    const base = await mkdtemp(join(tmpdir(), "devtool-access-file-"));
+    const base = temporaryDirectory();
     const start = async () =>
       serveCodingAgent({
         workspace: base,
@@ -331,7 +325,6 @@ describe("the access of browsers", () => {
     await expect(start()).rejects.toThrow(
       "remove it, which ends the sessions of browsers",
     );
-    await rm(base, { recursive: true });
   });
 
   async function redeem() {

@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { textMessage } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bareRun, postRun } from "../ag-ui/post-run.ts";
@@ -25,7 +23,7 @@ describe("the services that the console calls, under attack", {
   /** A task of Alice that asks. */
   let taskId: string;
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-console-"));
+    workspace = temporaryDirectory();
     issuer = await createIssuer();
     server = await createServer({
       agents: {
@@ -42,10 +40,7 @@ describe("the services that the console calls, under attack", {
     taskId =
       (await clientOf(alice).tasks.sendMessage({ message })).task?.id ?? "";
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   async function codeOf(who: string): Promise<string> {
     return (

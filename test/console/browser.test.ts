@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
     let unlisted: Site;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-browser-"));
+      workspace = temporaryDirectory();
       const script = await bundle("page.ts");
       [listed, unlisted] = [await serveSite(script), await serveSite(script)];
       server = await serveCodingAgent({
@@ -51,7 +51,6 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       await server?.close();
       await listed?.[Symbol.asyncDispose]();
       await unlisted?.[Symbol.asyncDispose]();
-      await rm(workspace, { recursive: true, force: true });
     });
 
     it.each(MOST_PROTOCOLS)(

@@ -1,22 +1,14 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readFile,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { BrowserAccessService } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -37,15 +29,12 @@ describe("devtool console", () => {
   let server: ServerProcess;
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-console-command-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     flags = ["--data", join(base, "data"), "--workspace", join(base, "work")];
     server = await startServing(flags);
   });
-  afterAll(async () => {
-    await server?.stop();
-    await rm(base, { recursive: true, force: true });
-  });
+  afterAll(() => server?.stop());
 
   it("prints an address with a code", async () => {
     expect(await devtool("console", "--no-open")).toMatch(ADDRESS);

@@ -1,7 +1,5 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,10 +15,8 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      [workspace = "", elsewhere = ""] = await Promise.all([
-        directory(),
-        directory(),
-      ]);
+      workspace = temporaryDirectory();
+      elsewhere = temporaryDirectory();
       const eve: Agent = { ...namedAgent("Eve"), follows: ["approval_mode"] };
       const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob"), eve };
       const workspaceRoots = [workspace, elsewhere];
@@ -31,12 +27,7 @@ describe.skipIf(CHROMIUM === undefined)(
         site: await loadConsole(),
       });
     });
-    afterAll(async () => {
-      await server?.close();
-      for (const one of [workspace, elsewhere]) {
-        await rm(one, { recursive: true });
-      }
-    });
+    afterAll(() => server?.close());
 
     it("lists and runs the slash commands of the session's agent, for its directory", async () => {
       await using browser = await launch();
@@ -234,8 +225,4 @@ async function listed(page: Page, command: string): Promise<void> {
   await expect
     .poll(() => page.locator(".commands [role=option]").allTextContents())
     .toEqual([command]);
-}
-
-async function directory(): Promise<string> {
-  return realpath(await mkdtemp(join(tmpdir(), "devtool-composer-")));
 }

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-console-"));
+      workspace = temporaryDirectory();
       server = await serveCodingAgent({
         workspace,
         site: await loadConsole(),
@@ -45,7 +45,6 @@ describe.skipIf(CHROMIUM === undefined)(
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      await rm(workspace, { recursive: true, force: true });
     });
 
     it("starts a session, streams it, and writes what was edited before it was approved", async () => {
@@ -229,7 +228,7 @@ describe.skipIf(CHROMIUM === undefined)(
     it.skipIf(LEFT_TO_CI !== "")(
       `goes on in the same browser after the server was stopped and came back${LEFT_TO_CI}`,
       async () => {
-        const data = await mkdtemp(join(tmpdir(), "devtool-console-data-"));
+        const data = temporaryDirectory();
         const options = {
           workspace,
           dataDirectory: data,
@@ -258,7 +257,6 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(await readFile(join(workspace, "after.txt"), "utf8")).toBe(
           "words",
         );
-        await rm(data, { recursive: true });
       },
     );
 

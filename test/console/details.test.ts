@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
@@ -19,7 +17,7 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-details-"));
+      workspace = temporaryDirectory();
       server = await serveCodingAgent({
         workspace,
         site: await loadConsole(),
@@ -31,7 +29,6 @@ describe.skipIf(CHROMIUM === undefined)(
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      await rm(workspace, { recursive: true, force: true });
     });
 
     it("C10, C7: an empty list says what to try, and a long one is searched", async () => {

@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,14 +17,13 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-focus-"));
+      workspace = temporaryDirectory();
       server = await serveCodingAgent({ workspace, site: await loadConsole() });
       browser = await launch();
     });
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      await rm(workspace, { recursive: true, force: true });
     });
 
     /** Starts a session, and returns its address in the console. */

@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
@@ -60,14 +58,13 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-frames-"));
+      workspace = temporaryDirectory();
       server = await serveCodingAgent({ workspace, site: await loadConsole() });
       browser = await launch();
     });
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      await rm(workspace, { recursive: true, force: true });
     });
 
     it("are those that the server sends on each binding, byte for byte, and can be copied", async () => {

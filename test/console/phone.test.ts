@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type ServerProcess,
@@ -23,7 +23,7 @@ describe("the code for a phone", () => {
   let far: ServerProcess;
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-phone-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     [near, far] = await Promise.all([
       startServing([
@@ -43,10 +43,7 @@ describe("the code for a phone", () => {
       ]),
     ]);
   });
-  afterAll(async () => {
-    await Promise.all([near?.stop(), far?.stop()]);
-    await rm(base, { recursive: true, force: true });
-  });
+  afterAll(() => Promise.all([near?.stop(), far?.stop()]));
 
   it("is not printed for a server on loopback, but what that server needs", async () => {
     const printed = await devtool("near");

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Locator, Page } from "playwright-core";
@@ -63,8 +63,8 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-questions-"));
-      data = await mkdtemp(join(tmpdir(), "devtool-questions-data-"));
+      workspace = temporaryDirectory();
+      data = temporaryDirectory();
       server = await serveCodingAgent({
         workspace,
         dataDirectory: data,
@@ -76,9 +76,6 @@ describe.skipIf(CHROMIUM === undefined)(
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      for (const directory of [workspace, data]) {
-        await rm(directory, { recursive: true, force: true });
-      }
     });
 
     it("is not answered by a click that was under way when it appeared, or when another left its place", async () => {

@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,8 +24,8 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-\u{202e}troubles-"));
-      data = await mkdtemp(join(tmpdir(), "devtool-troubles-data-"));
+      workspace = temporaryDirectory();
+      data = temporaryDirectory();
       server = await serveCodingAgent({
         workspace,
         dataDirectory: data,
@@ -38,8 +36,6 @@ describe.skipIf(CHROMIUM === undefined)(
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      await rm(workspace, { recursive: true, force: true });
-      await rm(data, { recursive: true, force: true });
     });
 
     const open = (options?: BrowserContextOptions): Promise<ConsolePage> =>

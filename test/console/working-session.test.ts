@@ -1,9 +1,7 @@
 import { EventEmitter, on, once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createTaskView } from "@devtool/client";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";
@@ -29,7 +27,7 @@ describe.skipIf(CHROMIUM === undefined)(
     beforeAll(async () => {
       clock.setMaxListeners(0);
       timer = setInterval(() => clock.emit("tick"), TICK_MS);
-      workspace = await mkdtemp(join(tmpdir(), "devtool-working-"));
+      workspace = temporaryDirectory();
       server = await createServer({
         agents: { worker: workerOf(clock) },
         workspace,
@@ -39,7 +37,6 @@ describe.skipIf(CHROMIUM === undefined)(
     afterAll(async () => {
       clearInterval(timer);
       await server?.close();
-      await rm(workspace, { recursive: true });
     });
 
     const parts = [

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { create, toJsonString } from "@bufbuild/protobuf";
@@ -7,6 +6,7 @@ import { Code } from "@connectrpc/connect";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import {
   GetWorkspaceSettingsResponseSchema,
@@ -61,7 +61,7 @@ describe("the workspace of a session", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
+    base = temporaryDirectory();
     workspace = join(base, "work");
     await mkdir(workspace);
     await writeFile(join(workspace, "notes.txt"), "first");
@@ -76,10 +76,7 @@ describe("the workspace of a session", () => {
       site: await loadConsole(),
     });
   });
-  afterAll(async () => {
-    await server?.close();
-    await rm(base, { recursive: true, force: true });
-  });
+  afterAll(() => server?.close());
 
   it("is described to the owner of a task: rules, MCP servers, trust", async () => {
     const taskId = await startedTask("text Hello.");

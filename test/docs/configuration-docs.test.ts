@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import type { Io } from "@devtool/cli/testing";
 import { readConfig, runProgram } from "@devtool/cli/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { McpServerSchema } from "@devtool/schema";
 import {
   ModelConfigSchema,
@@ -20,7 +20,7 @@ import {
   StoreConfigSchema,
   TlsConfigSchema,
 } from "@devtool/schema/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 
 describe("docs/configuration.md", () => {
   let text: string;
@@ -30,9 +30,8 @@ describe("docs/configuration.md", () => {
       new URL("../../docs/configuration.md", import.meta.url),
       "utf8",
     );
-    base = await mkdtemp(join(tmpdir(), "devtool-configuration-"));
+    base = temporaryDirectory();
   });
-  afterAll(() => rm(base, { recursive: true }));
 
   it("shows a config file that sets every field there is", async () => {
     const path = join(base, "all.toml");

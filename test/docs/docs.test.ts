@@ -1,14 +1,8 @@
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readConfig } from "@devtool/cli/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { parsePolicyFile } from "@devtool/policy";
 import { TaskState, ToolCallStatus } from "@devtool/schema";
 import { isStatusMove } from "@devtool/schema/testing";
@@ -290,11 +284,7 @@ async function readToml(toml: string): Promise<void> {
     ).toBeGreaterThan(0);
     return;
   }
-  const directory = mkdtempSync(join(tmpdir(), "devtool-docs-"));
-  try {
-    writeFileSync(join(directory, "config.toml"), toml);
-    await readConfig(undefined, directory);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const directory = temporaryDirectory();
+  writeFileSync(join(directory, "config.toml"), toml);
+  await readConfig(undefined, directory);
 }

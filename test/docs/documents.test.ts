@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fromBinary, toJson } from "@bufbuild/protobuf";
 import {
@@ -11,6 +10,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { jsonGoldens } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
@@ -103,7 +103,7 @@ describe("the OpenAPI document of A2A 1.0", () => {
   });
 
   it("describes what the server takes and sends", async () => {
-    const workspace = mkdtempSync(join(tmpdir(), "devtool-openapi-"));
+    const workspace = temporaryDirectory();
     await using server = await serveCodingAgent({ workspace });
     // The document around the schemas has words that are none of JSON Schema's.
     const ajv = new Ajv2020({
@@ -159,7 +159,6 @@ describe("the OpenAPI document of A2A 1.0", () => {
       ).toBe(false);
       return json;
     }
-    rmSync(workspace, { recursive: true });
   });
 });
 

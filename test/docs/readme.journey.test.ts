@@ -1,15 +1,6 @@
 import { execFile } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -18,6 +9,7 @@ import type { Io } from "@devtool/cli/testing";
 import { runProgram } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox } from "@devtool/sandbox";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";
@@ -39,7 +31,7 @@ describe("the READMEs", () => {
   )) {
     it(`of ${name} have code that runs as it stands`, async () => {
       const code = await snippetOf(name);
-      const workspace = await mkdtemp(join(tmpdir(), "devtool-readme-"));
+      const workspace = temporaryDirectory();
       await using server = await serveCodingAgent({ workspace });
       const env = {
         ...process.env,
@@ -55,7 +47,6 @@ describe("the READMEs", () => {
         },
       );
       expect(stdout).toBe(says);
-      await rm(workspace, { recursive: true });
     });
   }
 
@@ -75,7 +66,7 @@ describe("the READMEs", () => {
       const shown = /<!-- transcript: output -->\n```\n([\s\S]*?)```/.exec(
         text,
       )?.[1];
-      const clone = await mkdtemp(join(tmpdir(), "devtool-job-"));
+      const clone = temporaryDirectory();
       const data = join(clone, ".data");
       const workspace = join(clone, "playground");
       const server = where.startsWith("beside")
@@ -108,7 +99,6 @@ describe("the READMEs", () => {
         ["playground"],
       );
       await server?.stop();
-      await rm(clone, { recursive: true });
     },
   );
 
@@ -118,7 +108,7 @@ describe("the READMEs", () => {
       new RegExp(
         `<!-- project: ${name} -->\\n\`\`\`sh\\n([\\s\\S]*?)\`\`\``,
       ).exec(text)?.[1] ?? "";
-    const home = await mkdtemp(join(tmpdir(), "devtool-home-"));
+    const home = temporaryDirectory();
     for (const name of ["my-project", "my-other-project"]) {
       await mkdir(join(home, name));
     }
@@ -152,7 +142,6 @@ describe("the READMEs", () => {
     ]);
     serving.interrupt();
     expect(await served).toBe(0);
-    await rm(home, { recursive: true });
   });
 
   it("start an agent that thinks with Gemini by a key", async () => {
@@ -171,7 +160,7 @@ describe("the READMEs", () => {
     expect(scripts[script]).toContain("main.js serve --workspace");
 
     await using gemini = await startFakeGemini();
-    const base = await mkdtemp(join(tmpdir(), "devtool-gemini-"));
+    const base = temporaryDirectory();
     const data = ["--data", join(base, "data")];
     const serving = terminal({
       [variable]: "none",
@@ -199,7 +188,6 @@ describe("the READMEs", () => {
     expect(running.says()).toContain(`You said: ${prompt}`);
     serving.interrupt();
     expect(await served).toBe(0);
-    await rm(base, { recursive: true });
   });
 });
 

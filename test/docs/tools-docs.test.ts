@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -16,6 +16,7 @@ import {
   BackgroundProcesses,
   builtinTools,
 } from "@devtool/coding-agent/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   reduceTask,
@@ -70,20 +71,14 @@ describe("docs/tools.md", () => {
 
   it("has a script that runs as described", async () => {
     const [, script = ""] = /```\n([\s\S]*?)```/.exec(await document) ?? [];
-    const workspace = await mkdtemp(join(tmpdir(), "devtool-tools-"));
-    try {
-      await using server = await serveCodingAgent({ workspace });
-      const task = await play(server, script);
-      const calls = task.history.flatMap(toolCallsOf);
-      expect(calls.map(({ status }) => status)).toEqual(
-        calls.map(() => ToolCallStatus.SUCCEEDED),
-      );
-      expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
-        "one, 2",
-      );
-    } finally {
-      await rm(workspace, { recursive: true });
-    }
+    const workspace = temporaryDirectory();
+    await using server = await serveCodingAgent({ workspace });
+    const task = await play(server, script);
+    const calls = task.history.flatMap(toolCallsOf);
+    expect(calls.map(({ status }) => status)).toEqual(
+      calls.map(() => ToolCallStatus.SUCCEEDED),
+    );
+    expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("one, 2");
   });
 });
 

@@ -1,6 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   confirmationPart,
@@ -15,6 +13,7 @@ import {
   serveCodingAgent,
 } from "@devtool/coding-agent";
 import { REQUIREMENTS } from "@devtool/conformance";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import {
   EXTENSION_URI,
@@ -212,7 +211,7 @@ interface Ground extends AsyncDisposable {
 }
 
 async function serve(options: CodingServerOptions): Promise<Ground> {
-  const workspace = await mkdtemp(join(tmpdir(), "devtool-wire-"));
+  const workspace = temporaryDirectory();
   const server = await serveCodingAgent({ workspace, ...options });
   const client = createDevtoolClient(createA2aTransport(server));
   const signal = AbortSignal.timeout(300_000);
@@ -241,7 +240,6 @@ async function serve(options: CodingServerOptions): Promise<Ground> {
     },
     async [Symbol.asyncDispose]() {
       await server.close();
-      await rm(workspace, { recursive: true });
     },
   };
 }

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -15,6 +14,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   emptyTask,
@@ -24,15 +24,14 @@ import {
   TaskState,
   type ToolCall,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 
 describe("a checkpoint of a server", () => {
   const signal = AbortSignal.timeout(300_000);
   let base: string;
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-restore-"));
+  beforeEach(() => {
+    base = temporaryDirectory();
   });
-  afterEach(() => rm(base, { recursive: true, force: true }));
 
   it("is made before an approved edit, and /restore restores it after a restart", async () => {
     const workspace = join(base, "workspace");

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Code } from "@connectrpc/connect";
@@ -9,6 +8,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -23,14 +23,11 @@ describe("a row of the store that is damaged", () => {
   let errors: unknown[];
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-damaged-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     await start();
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it("costs its task and no list: the list says which one is damaged, and what it was", async () => {
     const [lost, kept] = [await begin("text lost"), await begin("text kept")];

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   type CodingServerOptions,
   createScriptedModel,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { DEPTH, roundsOf } from "../depth.ts";
@@ -155,7 +153,8 @@ function taskIdsIn(outcomes: readonly Outcome[]): Set<string> {
  */
 class RestartingServer implements AsyncDisposable {
   readonly turns = new Map<string, number>();
-  readonly #workspace = mkdtempSync(join(tmpdir(), "devtool-duplicates-"));
+  readonly #workspace = temporaryDirectory();
+  readonly #data = temporaryDirectory();
   readonly #options: CodingServerOptions;
   #server: Promise<DevtoolServer>;
   #otherTask: Promise<string> | undefined;
@@ -212,16 +211,13 @@ class RestartingServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#server).close();
-    for (const path of [this.#workspace, `${this.#workspace}-data`]) {
-      rmSync(path, { recursive: true, force: true });
-    }
   }
 
   #start(): Promise<DevtoolServer> {
     const { name, generate } = createScriptedModel();
     return serveCodingAgent({
       workspace: this.#workspace,
-      dataDirectory: `${this.#workspace}-data`,
+      dataDirectory: this.#data,
       model: {
         name,
         generate: (request, signal) => {

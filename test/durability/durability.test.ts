@@ -1,12 +1,12 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { streamMessage, textMessage } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { TaskEvent } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { startServerProcess } from "./crash/server-process.ts";
 import { clientFor } from "./crash/workload.ts";
 
@@ -14,10 +14,9 @@ const strace = hasStrace();
 
 describe("a server in a process of its own", () => {
   let root: string;
-  beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-durability-"));
+  beforeEach(() => {
+    root = temporaryDirectory();
   });
-  afterEach(() => rm(root, { recursive: true, force: true }));
   const directories = () => ({
     data: join(root, "data"),
     workspace: join(root, "workspace"),

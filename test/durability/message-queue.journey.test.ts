@@ -1,6 +1,3 @@
-import { mkdtemp, mkdtempDisposable, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -15,6 +12,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   MessageDelivery,
@@ -24,15 +22,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-} from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { GatedModel } from "./message-queue/gated-model.ts";
 
 const signal = AbortSignal.timeout(120_000);
@@ -42,10 +32,9 @@ describe("a message to a task at work (STREAM-8)", () => {
   let workspace: string;
   let model: GatedModel;
 
-  beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
+  beforeAll(() => {
+    workspace = temporaryDirectory();
   });
-  afterAll(() => rm(workspace, { recursive: true }));
   beforeEach(async () => {
     model = new GatedModel();
     server = await serveCodingAgent({ workspace, model });
@@ -313,11 +302,9 @@ describe("a message that is one too many (STREAM-8, ERR-1)", () => {
     "is an error of the client over A2A $name",
     async ({ path, version, method, role, expected }) => {
       const model = new GatedModel();
-      await using work = await mkdtempDisposable(
-        join(tmpdir(), "devtool-workspace-"),
-      );
+      const work = temporaryDirectory();
       await using server = await serveCodingAgent({
-        workspace: work.path,
+        workspace: work,
         model,
       });
       const headers = {
@@ -365,10 +352,8 @@ describe("a message that is one too many (STREAM-8, ERR-1)", () => {
 
 describe("a message behind a question, to a client without the extension (STREAM-8, CARD-3)", () => {
   it("is answered with the question in words, and taken when that was answered", async () => {
-    await using work = await mkdtempDisposable(
-      join(tmpdir(), "devtool-workspace-"),
-    );
-    await using server = await serveCodingAgent({ workspace: work.path });
+    const work = temporaryDirectory();
+    await using server = await serveCodingAgent({ workspace: work });
     const [task] = await plainStream(server, { text: "run eval echo asked" });
     const place = { taskId: task.id, contextId: task.contextId };
     const waits = await plainStream(server, {

@@ -1,11 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authority, hasOpenssl } from "../auth/certificates.ts";
 import { variantsOf } from "../depth.ts";
@@ -31,7 +31,7 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))(
     let url: string;
 
     beforeAll(async () => {
-      directory = await mkdtemp(join(tmpdir(), "devtool-machines-"));
+      directory = temporaryDirectory();
       machines = await connectTwoMachines();
       const { address } = machines.server;
       url = `https://${address}:${PORT}`;
@@ -48,10 +48,7 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))(
         'token_file = "token"\n[tls]\ncertificate_file = "agent.pem"\nkey_file = "agent.key"\n',
       );
     });
-    afterAll(async () => {
-      await machines?.[Symbol.asyncDispose]();
-      await rm(directory, { recursive: true, force: true });
-    });
+    afterAll(() => machines?.[Symbol.asyncDispose]());
 
     it.each(variantsOf("protocols", ["connect", "grpc", "a2a"], 1))(
       "serves another machine over %s",

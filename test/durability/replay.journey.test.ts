@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import {
@@ -14,6 +13,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Replay, TaskService } from "@devtool/schema";
 import { REPLAY_URI } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
@@ -31,9 +31,7 @@ describe("a message that is sent again (STREAM-7)", () => {
   beforeAll(async () => {
     server = await serveCodingAgent({ workspace: import.meta.dirname });
   });
-  afterAll(async () => {
-    await server.close();
-  });
+  afterAll(() => server.close());
 
   it.each([
     { method: "message/send", version: "0.3", role: "user" },
@@ -178,7 +176,7 @@ describe("a message that is sent again (STREAM-7)", () => {
   ] as const)(
     "is not taken as the answer to a later question: a yes in words, by $method (CARD-3)",
     async ({ method, role, version }) => {
-      const workspace = mkdtempSync(join(tmpdir(), "devtool-replay-"));
+      const workspace = temporaryDirectory();
       await using asking = await serveCodingAgent({ workspace });
       const say = async (text: string, more: Json): Promise<Json> => {
         const parts = [{ ...PART[version], text }];
@@ -206,7 +204,6 @@ describe("a message that is sent again (STREAM-7)", () => {
       ).toEqual([true, false]);
       await say("yes", { taskId });
       expect(existsSync(join(workspace, "two.txt"))).toBe(true);
-      rmSync(workspace, { recursive: true });
     },
   );
 

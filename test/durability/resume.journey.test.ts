@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -16,6 +13,7 @@ import {
   type CuttingProxy,
   startCuttingProxy,
 } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { TaskEvent } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -33,7 +31,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   let seed = seedOf();
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-resume-"));
+    workspace = temporaryDirectory();
     const random = () => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
       return seed / 2_147_483_648;
@@ -45,7 +43,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
     const allowedHosts = [new URL(proxy.url).host];
     server = await serveCodingAgent({
       workspace,
-      dataDirectory: `${workspace}-data`,
+      dataDirectory: temporaryDirectory(),
       allowedHosts,
     });
   });
@@ -53,8 +51,6 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   afterAll(async () => {
     await proxy[Symbol.asyncDispose]();
     await server.close();
-    await rm(workspace, { recursive: true });
-    await rm(`${workspace}-data`, { recursive: true });
   });
 
   // A connection for each request, so that each can be cut.

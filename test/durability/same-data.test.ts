@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
@@ -16,13 +16,12 @@ describe("processes of the command on one data directory", () => {
   let base: string;
   let place: readonly string[];
   const servers: ServerProcess[] = [];
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-same-data-"));
+  beforeEach(() => {
+    base = temporaryDirectory();
     place = ["--data", join(base, "data"), "--workspace", join(base, "work")];
   });
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.kill();
-    await rm(base, { recursive: true });
   });
 
   it("serve once, however many start at the same time, and the others say why not", async () => {

@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Io } from "@devtool/cli/testing";
 import { FakeTerminal, runProgram } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DEPTH, LEFT_TO_CI, variantsOf } from "../depth.ts";
 import { freePort } from "../free-port.ts";
@@ -24,14 +24,11 @@ describe("a server that is killed and started again", () => {
   let server: ServerProcess;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-restart-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     server = await start("--port", String(await freePort()));
   });
-  afterEach(async () => {
-    await server.kill();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.kill());
 
   describe.each(PROTOCOLS)("over %s", (protocol) => {
     it.each(PORTS)("has its chat back on %s, while it works", async (port) => {

@@ -1,13 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   createDevtoolClient,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import {
   type AgentEvent,
@@ -18,7 +16,7 @@ import {
 import { expect, it } from "vitest";
 
 it("a server that stops takes no connection while a turn ends, and tells the stream of the turn what became of it", async () => {
-  const workspace = await mkdtemp(join(tmpdir(), "devtool-stop-"));
+  const workspace = temporaryDirectory();
   const agent = new SlowAgent();
   const slow = {
     about: { name: "Slow", description: "Ends slowly." },
@@ -45,7 +43,6 @@ it("a server that stops takes no connection while a turn ends, and tells the str
   }
   expect(state).toBe(TaskState.INPUT_REQUIRED);
   await closed;
-  await rm(workspace, { recursive: true });
 });
 
 /**

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -13,6 +10,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,
@@ -34,7 +32,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
   let open: AbortController[];
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-streams-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({
       workspace,
       limits: { maxStreamsPerCaller: LIMIT },
@@ -53,10 +51,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
     });
     taskId = task?.id ?? "";
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
   beforeEach(async () => {
     open = [];
     for (let count = 0; count < LIMIT; count++) {

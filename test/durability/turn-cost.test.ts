@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   createScriptedModel,
   type Model,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI, type Message } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -36,14 +36,11 @@ describe("a turn in a long task (STREAM-9)", {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-turns-"));
+    workspace = temporaryDirectory();
     await writeFile(join(workspace, "file.txt"), "content\n");
     server = await serveCodingAgent({ workspace, model: watch.model });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   it.each([
     { what: "message/send", method: "message/send", text: "text hello" },

@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, readdir, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import { textMessage } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findPostgres,
   type PostgresServer,
@@ -77,9 +77,7 @@ describe.skipIf(bin === undefined).each(PLAYED)(
     });
     afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
-      base = await realpath(
-        await mkdtemp(join(tmpdir(), "devtool-fleet-agents-")),
-      );
+      base = temporaryDirectory();
       for (const name of ["home", "work"]) await mkdir(join(base, name));
       const start = () =>
         startReplicaOf(
@@ -94,7 +92,6 @@ describe.skipIf(bin === undefined).each(PLAYED)(
     afterEach(async () => {
       await one[Symbol.asyncDispose]();
       await other[Symbol.asyncDispose]();
-      await rm(base, { recursive: true });
     });
 
     it("knows in each turn what it was told at any of them", async () => {

@@ -1,5 +1,4 @@
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runCommand } from "@devtool/cli/testing";
 import { pendingToolCalls, textMessage } from "@devtool/client";
@@ -7,6 +6,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PostgresStore } from "@devtool/postgres";
 import {
   findPostgres,
@@ -46,14 +46,13 @@ describe.skipIf(bin === undefined)(
     });
     afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
-      root = await mkdtemp(join(tmpdir(), "devtool-approvals-"));
+      root = temporaryDirectory();
       await mkdir(join(root, "workspace"));
       servers = [];
     });
     afterEach(async () => {
       for (const server of servers) await server.close();
       await database.run("DROP SCHEMA devtool CASCADE");
-      await rm(root, { recursive: true });
     });
 
     /**

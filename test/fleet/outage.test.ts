@@ -1,6 +1,4 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -12,6 +10,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PostgresStore } from "@devtool/postgres";
 import {
   findPostgres,
@@ -37,14 +36,13 @@ describe.skipIf(bin === undefined)(
 
     beforeEach(async () => {
       database = await startPostgres(bin ?? "");
-      root = await mkdtemp(join(tmpdir(), "devtool-outage-"));
+      root = temporaryDirectory();
       errors = [];
       notices = [];
     });
     afterEach(async () => {
       await server.close();
       await database[Symbol.asyncDispose]();
-      await rm(root, { recursive: true });
     });
 
     it("F-M2: is not noticed in a turn when it is back while the leases last", async () => {

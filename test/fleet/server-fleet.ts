@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -7,6 +6,7 @@ import {
   createDevtoolClient,
   type DevtoolClient,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { PostgresServer } from "@devtool/postgres/testing";
 import {
   type ServerProcess,
@@ -43,7 +43,7 @@ export class ServerFleet implements AsyncDisposable {
   readonly #servers: ServerProcess[] = [];
 
   static async start(options: FleetOptions): Promise<ServerFleet> {
-    const root = await mkdtemp(join(tmpdir(), "devtool-fleet-"));
+    const root = temporaryDirectory();
     await mkdir(join(root, "work"));
     await writeFile(join(root, "token"), TOKEN, { mode: 0o600 });
     const [port = 0, ...ports] = await freePorts(options.replicas + 1);

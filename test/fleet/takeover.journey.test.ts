@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -12,6 +11,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findPostgres,
   type PostgresServer,
@@ -54,7 +54,7 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
   });
   afterAll(() => database[Symbol.asyncDispose]());
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-takeover-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     await writeFile(
       join(base, "token"),
@@ -65,7 +65,6 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
   });
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.kill();
-    await rm(base, { recursive: true });
   });
 
   /** Starts a server on the database, with a data directory of its own. */

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
@@ -7,6 +6,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findPostgres,
   type PostgresServer,
@@ -14,15 +14,7 @@ import {
   withoutPostgres,
 } from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, type Task, TaskState } from "@devtool/schema";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-} from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { asking } from "./agents.ts";
 import { type Replica, startReplica } from "./replicas.ts";
@@ -42,12 +34,9 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
     afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
       schemas++;
-      base = await realpath(
-        await mkdtemp(join(tmpdir(), "devtool-workspaces-")),
-      );
+      base = temporaryDirectory();
       for (const name of ["mine", "theirs"]) await mkdir(join(base, name));
     });
-    afterEach(() => rm(base, { recursive: true, force: true }));
 
     const start = (workspace: string, runs: string[] = []) =>
       startReplica(database.url, `workspaces_${schemas}`, asking(runs), {

@@ -21,9 +21,6 @@ export async function startOurs(
     url: server.url,
     token: server.token,
     workspace: ground.workspace,
-    async [Symbol.asyncDispose]() {
-      await server.close();
-      ground.remove();
-    },
+    [Symbol.asyncDispose]: () => server.close(),
   };
 }

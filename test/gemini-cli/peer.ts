@@ -1,17 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Place } from "./raw-client.ts";
 
 /** A server in a workspace of its own, with `notes.txt` in it. */
@@ -54,7 +48,6 @@ export async function startPeer(): Promise<Served> {
       child.kill("SIGKILL");
       await once(child, "exit");
       await fake[Symbol.asyncDispose]();
-      ground.remove();
     },
   };
 }
@@ -72,19 +65,9 @@ const PEER_ENV = {
 export function makeGround(): {
   readonly home: string;
   readonly workspace: string;
-  readonly remove: () => void;
 } {
-  const home = realpathSync(
-    mkdtempSync(join(tmpdir(), "devtool-gemini-cli-home-")),
-  );
-  const workspace = realpathSync(
-    mkdtempSync(join(tmpdir(), "devtool-gemini-cli-")),
-  );
+  const home = temporaryDirectory();
+  const workspace = temporaryDirectory();
   writeFileSync(join(workspace, "notes.txt"), "alpha\nbeta\n");
-  const remove = (): void => {
-    for (const directory of [home, workspace]) {
-      rmSync(directory, { recursive: true, force: true });
-    }
-  };
-  return { home, workspace, remove };
+  return { home, workspace };
 }

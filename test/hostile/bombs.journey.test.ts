@@ -1,11 +1,9 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:http2";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SendMessageRequestSchema } from "@devtool/schema";
 import { A2aSendMessageRequestSchema } from "@devtool/schema/a2a-v1";
 import type { DevtoolServer } from "@devtool/server";
@@ -39,13 +37,10 @@ describe("a request that is small on the wire and large in memory (S3)", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-bombs-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-  });
+  afterAll(() => server.close());
 
   for (const [path, bytes] of Object.entries(BINARY)) {
     it.each([

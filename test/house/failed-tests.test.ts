@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 
 const SCRIPT = fileURLToPath(
   new URL("../../scripts/failed-tests.ts", import.meta.url),
@@ -22,9 +22,8 @@ const FAILED = {
 describe("the end of a CI run", () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-failed-tests-"));
+    directory = temporaryDirectory();
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   it("names each test that failed with its error, and counts the tests of all reports", () => {
     const file = {

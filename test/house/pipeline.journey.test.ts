@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
@@ -19,6 +18,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   reduceTask,
@@ -36,18 +36,14 @@ describe("the whole pipeline", () => {
   let workspace: string;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({
       workspace,
-      dataDirectory: `${workspace}-data`,
+      dataDirectory: temporaryDirectory(),
     });
   });
 
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-    await rm(`${workspace}-data`, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   const transports: Record<string, () => DevtoolClient> = {
     "A2A 0.3": () =>

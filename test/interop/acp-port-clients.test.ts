@@ -1,13 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { isObject } from "@devtool/internal/json";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type Task,
   TaskState,
@@ -45,7 +45,7 @@ describe("third-party ACP clients", () => {
   let server: ServerProcess | undefined;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-acp-clients-"));
+    base = temporaryDirectory();
     work = join(base, "work");
     data = join(base, "data");
     agent = [process.execPath, MAIN, "acp", "--data", data];
@@ -54,7 +54,6 @@ describe("third-party ACP clients", () => {
   afterEach(async () => {
     await server?.kill();
     server = undefined;
-    await rm(base, { recursive: true });
   });
 
   describe.skipIf(NO_ACPX !== undefined)("acpx", () => {

@@ -1,13 +1,11 @@
 import { execFile } from "node:child_process";
 import {
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -31,6 +29,7 @@ import {
   programCases,
   startCuttingProxy,
 } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { emptyTask } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import {
@@ -147,7 +146,7 @@ describe.concurrent("the bindings", () => {
             "",
           ),
         );
-        const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
+        const workspace = temporaryDirectory();
         await using server = await serveCodingAgent({ workspace });
         const env = {
           ...process.env,
@@ -163,7 +162,6 @@ describe.concurrent("the bindings", () => {
         expect(
           readFileSync(join(workspace, `hello-${language}.txt`), "utf8"),
         ).toBe(`Hello from ${title}`);
-        rmSync(workspace, { recursive: true });
       });
     }
   }
@@ -206,7 +204,7 @@ describe("the further examples", () => {
       if (!isBuilt(language)) {
         return skip(`the binding is not built: pnpm bindings ${language}`);
       }
-      const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
+      const workspace = temporaryDirectory();
       await using proxy = await startCuttingProxy(
         () => server.url,
         () => 5000,
@@ -221,7 +219,6 @@ describe("the further examples", () => {
       });
       expect(shown).toBe("none left out, none twice\n");
       expect(proxy.cuts()).toBeGreaterThan(2);
-      rmSync(workspace, { recursive: true });
     },
   );
 
@@ -229,7 +226,7 @@ describe("the further examples", () => {
     if (!isBuilt("python")) {
       return skip("the binding is not built: pnpm bindings python");
     }
-    const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
+    const workspace = temporaryDirectory();
     await using server = await serveCodingAgent({ workspace });
     const shown = await run(
       [".venv/bin/python", "asyncio_example.py"],
@@ -237,7 +234,6 @@ describe("the further examples", () => {
       server,
     );
     expect(shown).toBe("Written.\nTASK_STATE_COMPLETED\n");
-    rmSync(workspace, { recursive: true });
   });
 });
 
@@ -245,13 +241,10 @@ describe("the program suite", () => {
   let workspace: string;
   let server: DevtoolServer;
   beforeAll(async () => {
-    workspace = mkdtempSync(join(tmpdir(), "devtool-bindings-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
-  afterAll(async () => {
-    await server.close();
-    rmSync(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   async function failuresOf(
     spoil?: (outcome: Outcome) => Outcome,

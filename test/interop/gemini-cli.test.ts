@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startOurs } from "../gemini-cli/ours.ts";
@@ -365,9 +365,7 @@ describe("our server corrects faults of Gemini CLI's own: it", () => {
   });
 
   it("keeps its approvals over a restart", async () => {
-    const dataDirectory = mkdtempSync(
-      join(tmpdir(), "devtool-gemini-cli-data-"),
-    );
+    const dataDirectory = temporaryDirectory();
     const { workspace } = ours;
     const file = join(workspace, "restarted.txt");
     const options = { workspace, dataDirectory };
@@ -395,7 +393,6 @@ describe("our server corrects faults of Gemini CLI's own: it", () => {
       "end input-required",
     ]);
     expect(readFileSync(file, "utf8")).toBe("kept\n");
-    rmSync(dataDirectory, { recursive: true });
   });
 
   it("streams the history also of a task at rest", async () => {

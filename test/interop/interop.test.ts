@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,
@@ -40,7 +40,7 @@ describe("official SDKs as clients of devtool's server", () => {
   const rows: MatrixRow[] = [];
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-interop-"));
+    workspace = temporaryDirectory();
     hook = await freeAddress();
     const options = { workspace, pushTargets: [hook] };
     server = await serveCodingAgent(options);
@@ -51,7 +51,6 @@ describe("official SDKs as clients of devtool's server", () => {
   });
   afterAll(async () => {
     await Promise.all([server.close(), grpcServer.close()]);
-    await rm(workspace, { recursive: true, force: true });
     if (RECORDS) recordRows(rows);
   });
 
@@ -152,7 +151,7 @@ describe("the programs that play the scenarios", () => {
   });
 
   it("fail in devtool's client if the agent fails every task (sabotage)", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-interop-"));
+    const directory = temporaryDirectory();
     const script = join(directory, "agent.json");
     await writeFile(script, "{}");
     const all = foreignServers().filter(
@@ -179,7 +178,6 @@ describe("the programs that play the scenarios", () => {
         names.map((name) => [name, false]),
       );
     }
-    await rm(directory, { recursive: true });
   });
 });
 

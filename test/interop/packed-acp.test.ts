@@ -55,7 +55,6 @@ if (LEFT_TO_CI === "") {
       );
     }
   }, 400_000);
-  afterAll(() => project[Symbol.asyncDispose]());
 }
 
 describe.skipIf(LEFT_TO_CI !== "")(

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import {
   commonVersion,
@@ -30,7 +31,7 @@ describe("a release", () => {
     const verdaccio = await findVerdaccio();
     if ("reason" in verdaccio) return skip(verdaccio.reason);
     await using registry = await LocalRegistry.start(verdaccio.program);
-    const base = await mkdtemp(join(tmpdir(), "devtool-publish-"));
+    const base = temporaryDirectory();
     const home = join(base, "home");
     await mkdir(home);
     const cache = process.env.npm_config_cache ?? join(homedir(), ".npm");
@@ -78,6 +79,5 @@ describe("a release", () => {
     expect(
       (await run(process.execPath, [command, "--version"], { env })).stdout,
     ).toBe(`${commonVersion()}\n`);
-    await rm(base, { recursive: true });
   });
 });

@@ -1,6 +1,3 @@
-import { mkdtemp, mkdtempDisposable, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -9,10 +6,11 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { nodeServer } from "./servers.ts";
 
 const BROUGHT = {
@@ -25,10 +23,9 @@ const BROUGHT = {
 
 describe("a coding agent that was made without MCP servers", () => {
   let workspace: string;
-  beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-without-mcp-"));
+  beforeAll(() => {
+    workspace = temporaryDirectory();
   });
-  afterAll(() => rm(workspace, { recursive: true }));
 
   it("refuses a session whose client brings some", async () => {
     await using server = await serveCodingAgent({ workspace });
@@ -38,10 +35,8 @@ describe("a coding agent that was made without MCP servers", () => {
   });
 
   it("fails the next turn of a session that brought some when it had them", async () => {
-    await using data = await mkdtempDisposable(
-      join(tmpdir(), "devtool-without-mcp-"),
-    );
-    const where = { workspace, dataDirectory: data.path };
+    const data = temporaryDirectory();
+    const where = { workspace, dataDirectory: data };
     const first = await serveCodingAgent({ ...where, mcp: createMcp({}) });
     const contextId = (await bring(first))?.contextId ?? "";
     await first.close();

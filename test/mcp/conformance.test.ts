@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { rolldown } from "rolldown";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { serverProgram } from "./servers.ts";
 
@@ -57,10 +56,9 @@ describe.skipIf(LEFT_TO_CI !== "")(
     let results: string;
 
     beforeAll(async () => {
-      results = await mkdtemp(join(tmpdir(), "devtool-mcp-conformance-"));
+      results = temporaryDirectory();
       await bundleClient(join(results, "client.mjs"));
     });
-    afterAll(() => rm(results, { recursive: true }));
 
     it("are each in one of the two lists", async () => {
       const { output } = await runSuite(["list", "--client"], results);

@@ -1,15 +1,15 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { readConfig } from "@devtool/cli/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type McpServer, SessionSettingsSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { serversOf } from "./servers.ts";
 
 describe("docs/mcp.md", () => {
   it("shows servers of an operator that can be used", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-docs-"));
+    const directory = temporaryDirectory();
     await writeFile(join(directory, "config.toml"), await snippet("toml"));
     const { mcpServers } = await readConfig(undefined, directory);
     await rm(directory, { recursive: true });

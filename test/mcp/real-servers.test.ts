@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Question, Tool } from "@devtool/coding-agent/tool";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { McpServers } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ describe("the reference servers over standard streams", () => {
   let tools: readonly Tool[];
 
   beforeAll(async () => {
-    workspace = await realpath(await mkdtemp(join(tmpdir(), "devtool-mcp-")));
+    workspace = temporaryDirectory();
     await mkdir(join(workspace, "src"));
     await writeFile(join(workspace, "src", "hello.txt"), "hello, file\n");
     const settings = [everything(), files(workspace), memory(workspace)];
@@ -42,10 +42,7 @@ describe("the reference servers over standard streams", () => {
     tools = await servers.tools(signal);
   });
 
-  afterAll(async () => {
-    await servers[Symbol.asyncDispose]();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => servers[Symbol.asyncDispose]());
 
   it("are ready", () => {
     expect(servers.status().map(({ name, state }) => [name, state])).toEqual([

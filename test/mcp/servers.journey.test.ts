@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Question } from "@devtool/coding-agent/tool";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it, vi } from "vitest";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
@@ -262,7 +262,7 @@ describe("a server that is not there", () => {
   });
 
   it("does not hold up a turn for long, and is there for a later one", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-"));
+    const directory = temporaryDirectory();
     const go = join(directory, "go");
     const program = `const timer = setInterval(() => fs.existsSync(${JSON.stringify(go)}) &&
       (clearInterval(timer), import(${JSON.stringify(CHAOS)})), 20)`;
@@ -283,7 +283,6 @@ describe("a server that is not there", () => {
       async () => toolNamed(await servers.tools(signal), "mcp__slow__echo"),
       10_000,
     );
-    await rm(directory, { recursive: true });
   });
 
   it("is given up when it never answers", async () => {
@@ -338,7 +337,7 @@ describe("a server that is not there", () => {
 
 describe("servers that are ended", () => {
   it("leave no process, even when they ignore signals", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-mcp-"));
+    const directory = temporaryDirectory();
     const pids = join(directory, "pids");
     {
       await using servers = serversOf([
@@ -348,7 +347,6 @@ describe("servers that are ended", () => {
     }
     const [pid] = (await readFile(pids, "utf8")).split(" ");
     expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
-    await rm(directory, { recursive: true });
   });
 });
 

@@ -1,7 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createWeb, type RequestListener } from "node:http";
-import { tmpdir } from "node:os";
 import { json } from "node:stream/consumers";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -11,6 +9,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -21,14 +20,11 @@ describe("an MCP server that a client brings (S7)", () => {
   let web: Web;
   let notices: string[];
   beforeEach(async () => {
-    workspace = await mkdtemp(`${tmpdir()}/devtool-mcp-ssrf-`);
+    workspace = temporaryDirectory();
     web = await serveWeb(answerMcp);
     notices = [];
   });
-  afterEach(async () => {
-    await web[Symbol.asyncDispose]();
-    await rm(workspace, { recursive: true });
-  });
+  afterEach(() => web[Symbol.asyncDispose]());
 
   it.each(["http", "sse"] as const)(
     "is not reached on this machine or in its network, over %s",

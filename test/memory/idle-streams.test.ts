@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
@@ -29,7 +27,7 @@ describe.skipIf(LEFT_TO_CI !== "")(`an idle stream (R6)${LEFT_TO_CI}`, () => {
   let bare: Server;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-idle-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
     bare = createHttpServer(async (request, response) => {
       await text(request);
@@ -41,7 +39,6 @@ describe.skipIf(LEFT_TO_CI !== "")(`an idle stream (R6)${LEFT_TO_CI}`, () => {
   afterAll(async () => {
     bare.close();
     await server.close();
-    await rm(workspace, { recursive: true, force: true });
   });
 
   // In addition to the socket, request and response of Node. Measured: 9,300 and

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   PushFormat,
   PushSubscriptionSchema,
@@ -20,7 +19,7 @@ import type {
   PushConfigStore,
 } from "@devtool/server/testing";
 import { PushNotifier, taskEventEncoding } from "@devtool/server/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { VirtualClock } from "../push/virtual-clock.ts";
 
@@ -49,9 +48,8 @@ describe.skipIf(LEFT_TO_CI !== "")(
   () => {
     let directory: string;
     beforeEach(() => {
-      directory = mkdtempSync(join(tmpdir(), "devtool-outage-"));
+      directory = temporaryDirectory();
     });
-    afterEach(() => rmSync(directory, { recursive: true }));
 
     it("all arrive, in order, with stable ids and few duplicates, after an hour down, kills and restarts", async () => {
       const world = new World(join(directory, "tasks.db"));

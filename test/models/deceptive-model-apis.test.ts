@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { pendingToolCalls, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createOpenAiModel } from "@devtool/openai";
 import {
   type Task,
@@ -108,7 +108,7 @@ describe.each(Object.entries(APIS))(
     let http: Server;
     let server: DevtoolServer;
     beforeAll(async () => {
-      workspace = realpathSync(mkdtempSync(join(tmpdir(), "deceptive-apis-")));
+      workspace = temporaryDirectory();
       http = createServer((request, response) => {
         request.resume().on("end", () => {
           response.setHeader("content-type", "text/event-stream");
@@ -133,7 +133,6 @@ describe.each(Object.entries(APIS))(
     afterAll(async () => {
       await server.close();
       http.close();
-      rmSync(workspace, { recursive: true });
     });
 
     it.each(CALLS)("runs and asks nothing with %s", async (_what, call) => {

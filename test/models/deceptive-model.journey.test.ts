@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   confirmationPart,
@@ -9,6 +8,7 @@ import {
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type Task,
   type ToolCall,
@@ -55,7 +55,7 @@ describe("a model that deceives, over Gemini's API", () => {
   let gemini: RawGemini;
   let server: DevtoolServer;
   beforeAll(async () => {
-    workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-deceptive-")));
+    workspace = temporaryDirectory();
     gemini = await startRawGemini();
     server = await serveCodingAgent({
       workspace,
@@ -65,7 +65,6 @@ describe("a model that deceives, over Gemini's API", () => {
   afterAll(async () => {
     await server[Symbol.asyncDispose]();
     gemini[Symbol.dispose]();
-    rmSync(workspace, { recursive: true });
   });
 
   it.each(NAMES)("runs and asks nothing under the name %j", async (name) => {

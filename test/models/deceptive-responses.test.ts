@@ -1,10 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   confirmationPart,
@@ -12,6 +10,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createOpenAiModel } from "@devtool/openai";
 import {
   type Task,
@@ -46,9 +45,7 @@ describe("a model that deceives, over OpenAI's Responses API", () => {
   });
 
   beforeAll(async () => {
-    workspace = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-responses-")),
-    );
+    workspace = temporaryDirectory();
     api.listen(0, "127.0.0.1");
     await once(api, "listening");
     const address: AddressInfo | string | null = api.address();
@@ -66,7 +63,6 @@ describe("a model that deceives, over OpenAI's Responses API", () => {
   afterAll(async () => {
     await server.close();
     api.close().closeAllConnections();
-    await rm(workspace, { recursive: true });
   });
 
   it("has the arguments run that were shown: streamed pieces and the response's own list contradict them in vain", async () => {

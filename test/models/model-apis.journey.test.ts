@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -13,6 +12,7 @@ import {
   streamMessage,
 } from "@devtool/client";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import {
@@ -84,12 +84,9 @@ describe.each(APIS)(
     let workspace: string;
     beforeEach(async () => {
       fake = await start();
-      workspace = await mkdtemp(join(tmpdir(), "devtool-apis-"));
+      workspace = temporaryDirectory();
     });
-    afterEach(async () => {
-      await fake[Symbol.asyncDispose]();
-      await rm(workspace, { recursive: true });
-    });
+    afterEach(() => fake[Symbol.asyncDispose]());
 
     it("thinks, asks, runs what was approved, and answers", async () => {
       await using server = await serveCodingAgent({

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
@@ -12,6 +9,7 @@ import {
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import { TaskState } from "@devtool/schema";
@@ -92,12 +90,9 @@ describe.skipIf(LEFT_TO_CI !== "").each(APIS)(
     let workspace: string;
     beforeAll(async () => {
       fake = await start();
-      workspace = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
+      workspace = temporaryDirectory();
     });
-    afterAll(async () => {
-      await fake[Symbol.asyncDispose]();
-      await rm(workspace, { recursive: true });
-    });
+    afterAll(() => fake[Symbol.asyncDispose]());
 
     const model = (): Model => {
       const patient = { firstByteMs: 60_000, idleMs: 60_000, turnMs: 600_000 };

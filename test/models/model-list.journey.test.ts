@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
@@ -15,6 +12,7 @@ import { createA2aTransport } from "@devtool/client/a2a";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import type { DevtoolServer } from "@devtool/server";
@@ -123,7 +121,7 @@ describe("the models of an agent", () => {
 
 /** Serves the coding agent in a workspace of its own. */
 async function serve(model: Model | undefined) {
-  const workspace = await mkdtemp(join(tmpdir(), "devtool-models-"));
+  const workspace = temporaryDirectory();
   const server: DevtoolServer = await serveCodingAgent({
     workspace,
     sandbox: "none",
@@ -140,7 +138,6 @@ async function serve(model: Model | undefined) {
     client: createDevtoolClient(transport),
     [Symbol.asyncDispose]: async () => {
       await server.close();
-      await rm(workspace, { recursive: true });
     },
   };
 }

@@ -1,7 +1,6 @@
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { createServer as createListener, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -12,6 +11,7 @@ import {
 } from "@devtool/client";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskSchema, TaskState } from "@devtool/schema";
 import {
   afterAll,
@@ -52,7 +52,7 @@ describe.skipIf(!openssl)(
     let keyFile: string;
     beforeAll(async () => {
       fake = await startFakeGemini();
-      directory = await mkdtemp(join(tmpdir(), "devtool-vertex-"));
+      directory = temporaryDirectory();
       keyFile = join(directory, "key.json");
       await writeFile(keyFile, account.file, { mode: 0o600 });
     });
@@ -61,10 +61,7 @@ describe.skipIf(!openssl)(
       endpoint = await startTokenEndpoint(directory, account);
       return () => endpoint[Symbol.asyncDispose]();
     });
-    afterAll(async () => {
-      await fake[Symbol.asyncDispose]();
-      await rm(directory, { recursive: true });
-    });
+    afterAll(() => fake[Symbol.asyncDispose]());
 
     it("takes project, location, address and model from the environment", async () => {
       await using server = await start({

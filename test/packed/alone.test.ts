@@ -30,7 +30,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
     ])(
       "is $name, which runs the code in its README and brings no server",
       async ({ name, ours, others, maxBytes }) => {
-        await using project = await PackedProject.install([], ours);
+        const project = await PackedProject.install([], ours);
         expect(
           await project.runModule(process.execPath, await snippetOf(name)),
         ).toBe(SAYS[name]);

@@ -1,21 +1,14 @@
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { startCuttingProxy } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { commonVersion } from "../../scripts/release/manifests.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 import { startServing } from "../durability/crash/server-process.ts";
@@ -85,12 +78,8 @@ describe.skipIf(LEFT_TO_CI !== "")(
       for (const version of OTHERS) nodes.set(version, await findNode(version));
       project = await createProject();
       await copyExamples(project);
-      scratch = await mkdtemp(join(tmpdir(), "devtool-packed-work-"));
+      scratch = temporaryDirectory();
     }, 400_000);
-    afterAll(async () => {
-      await project[Symbol.asyncDispose]();
-      await rm(scratch, { recursive: true });
-    });
 
     describe.each([OLDEST, process.versions.node])("on Node %s", (version) => {
       it("have a command that serves and does a job", async ({ skip }) => {

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { FoundNode } from "./nodes.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -13,7 +14,7 @@ const run = promisify(execFile);
  * Another project, with the packed packages in it and a home directory that is
  * empty.
  */
-export class PackedProject implements AsyncDisposable {
+export class PackedProject {
   readonly directory: string;
   readonly #base: string;
 
@@ -30,9 +31,7 @@ export class PackedProject implements AsyncDisposable {
     others: readonly string[],
     ours: readonly string[] = [],
   ): Promise<PackedProject> {
-    const project = new PackedProject(
-      await mkdtemp(join(tmpdir(), "devtool-packed-")),
-    );
+    const project = new PackedProject(temporaryDirectory());
     const tarballs = join(project.#base, "tarballs");
     await mkdir(join(project.#base, "home"));
     await mkdir(project.directory);
@@ -99,10 +98,6 @@ export class PackedProject implements AsyncDisposable {
     return isEnded(ended)
       ? { code: ended.code ?? 0, stdout: ended.stdout, stderr: ended.stderr }
       : Promise.reject(ended);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.#base, { recursive: true });
   }
 }
 

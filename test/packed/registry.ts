@@ -1,12 +1,12 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { freePort } from "../free-port.ts";
 
 /**
@@ -75,7 +75,7 @@ export class LocalRegistry implements AsyncDisposable {
 
   /** Starts verdaccio on a free port and waits until it answers. */
   static async start(program: string): Promise<LocalRegistry> {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-registry-"));
+    const directory = temporaryDirectory();
     const url = `http://127.0.0.1:${await freePort()}/`;
     const config = {
       storage: join(directory, "storage"),

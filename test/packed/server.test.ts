@@ -4,7 +4,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { TaskState } from "@a2a-js/sdk";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import {
   BINDINGS,
   officialClient,
@@ -42,7 +42,6 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await writeFile(join(project.directory, "agent.mjs"), agent);
       await writeFile(join(project.directory, "serve.mjs"), PROGRAM);
     }, 400_000);
-    afterAll(() => project[Symbol.asyncDispose]());
 
     it("comes with at most 12 packages of others, and at most 12 MB of files", async () => {
       const modules = join(project.directory, "node_modules");

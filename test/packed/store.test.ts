@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { startServing } from "../durability/crash/server-process.ts";
 import { PackedProject } from "./project.ts";
@@ -46,7 +46,6 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await writeFile(join(project.directory, "failing.mjs"), FAILING);
       await mkdir(join(project.directory, "work"));
     }, 400_000);
-    afterAll(() => project[Symbol.asyncDispose]());
 
     it("passes the suites that prove it", { timeout: 120_000 }, async () => {
       const main = join(project.directory, "node_modules/vitest/vitest.mjs");

@@ -2,15 +2,12 @@ import { existsSync } from "node:fs";
 import {
   chmod,
   mkdir,
-  mkdtemp,
-  realpath,
   rename,
   rm,
   symlink,
   truncate,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   confirmationPart,
@@ -18,6 +15,7 @@ import {
   type TaskView,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -48,16 +46,11 @@ describe("a policy file that changes", () => {
   let server: DevtoolServer;
 
   beforeEach(async () => {
-    base = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-policy-changes-")),
-    );
+    base = temporaryDirectory();
     [workspace, policy] = [join(base, "workspace"), join(base, "rules.toml")];
     await mkdir(workspace);
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it.each(Object.entries(CHANGES))(
     "to %s while the server runs changes nothing until it starts again",

@@ -1,15 +1,7 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   createPolicyEngine,
   createShellAnalyzer,
@@ -21,7 +13,7 @@ import {
   TaskSchema,
   ToolCallSchema,
 } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 
 const HIDDEN: Readonly<Record<string, readonly string[]>> = JSON.parse(
   read("hidden.json"),
@@ -257,7 +249,7 @@ decision = "deny"
 `;
     let base: string;
     beforeAll(() => {
-      base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-links-")));
+      base = temporaryDirectory();
       const root = join(base, "w");
       mkdirSync(join(root, "src/private/deep"), { recursive: true });
       mkdirSync(join(root, "sub"));
@@ -268,7 +260,6 @@ decision = "deny"
         symlinkSync(target.replace("BASE", base), join(root, name));
       }
     });
-    afterAll(() => rmSync(base, { recursive: true }));
 
     it.each([
       ["yolo", ApprovalMode.YOLO],

@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -13,6 +12,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   reduceTask,
@@ -75,7 +75,7 @@ describe.each([
     let server: DevtoolServer;
     let client: DevtoolClient;
     beforeAll(async () => {
-      base = await mkdtemp(join(tmpdir(), "devtool-path-rules-"));
+      base = temporaryDirectory();
       const workspace = join(base, "workspace");
       await makeRepository(workspace);
       await mkdir(join(base, "data"), { mode: 0o700 });
@@ -94,10 +94,7 @@ describe.each([
         }),
       );
     });
-    afterAll(async () => {
-      await server.close();
-      await rm(base, { recursive: true });
-    });
+    afterAll(() => server.close());
 
     it("holds for tools that come upon the file, and they say that one was left out", async () => {
       for (const step of TOOLS) {

@@ -1,23 +1,16 @@
 import { once } from "node:events";
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import {
   createServer as createHttpServer,
   get,
   type RequestListener,
 } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { FakeTerminal, runProgram, writeDiscovery } from "@devtool/cli/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -42,13 +35,12 @@ describe("a discovery file whose server is not the one that listens there", () =
   let data: string;
   const owned: AsyncDisposable[] = [];
 
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-trust-"));
+  beforeEach(() => {
+    base = temporaryDirectory();
     data = join(base, "data");
   });
   afterEach(async () => {
     for (const each of owned.splice(0)) await each[Symbol.asyncDispose]();
-    await rm(base, { recursive: true });
   });
 
   const ANSWERS: Readonly<Record<string, RequestListener>> = {

@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 import { makeRepositories, REPOSITORIES } from "./trust/repositories.ts";
@@ -22,7 +22,7 @@ describe.skipIf(!canTrace)(
     let store: TrustStore;
 
     beforeAll(async () => {
-      root = await mkdtemp(join(tmpdir(), "devtool-malicious-"));
+      root = temporaryDirectory();
       await makeRepositories(root);
       await writeFile(join(root, "control"), "seen");
       // Trusting a parent directory or a sibling must not open any of them.
@@ -34,7 +34,6 @@ describe.skipIf(!canTrace)(
       await store.grant(await store.preview(join(root, "trusted")));
       await store.grant(await store.preview(root));
     });
-    afterAll(() => rm(root, { recursive: true, force: true }));
 
     it("are enough", () => {
       expect(REPOSITORIES.length).toBeGreaterThanOrEqual(25);

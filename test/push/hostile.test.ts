@@ -1,8 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -11,6 +8,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PushFormat, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -69,7 +67,7 @@ describe("a receiver of notifications that is hostile", () => {
   const posts = new Map<string, string>();
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-push-hostile-"));
+    base = temporaryDirectory();
     trap = await listening((socket) => {
       trapped++;
       socket.destroy();
@@ -103,7 +101,6 @@ describe("a receiver of notifications that is hostile", () => {
     await server.close();
     for (const each of [trap, ...receivers]) each.close();
     for (const socket of SOCKETS) socket.destroy();
-    await rm(base, { recursive: true });
   });
 
   it("is posted to, leads to no other address, and keeps no task and no other caller waiting", {

@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create } from "@bufbuild/protobuf";
@@ -23,6 +21,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { EXTENSION_URI, PushFormat, type TaskEvent } from "@devtool/schema";
 import { ServerConfigSchema } from "@devtool/schema/operator";
@@ -35,13 +34,10 @@ describe("the notifications of a server (PUSH-1)", () => {
   let directory: string;
   let receiver: Receiver;
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-push-"));
+    directory = temporaryDirectory();
     receiver = await receive();
   });
-  afterEach(async () => {
-    await receiver[Symbol.asyncDispose]();
-    rmSync(directory, { recursive: true });
-  });
+  afterEach(() => receiver[Symbol.asyncDispose]());
 
   it("are the frames of the exchange whose message asked for them, each once, in order, signed for the receiver", async () => {
     await using server = await serve();

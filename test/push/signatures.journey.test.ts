@@ -1,11 +1,4 @@
-import {
-  chmodSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import {
@@ -14,6 +7,7 @@ import {
   SeenEvents,
   verifyNotification,
 } from "@devtool/client/webhook";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PushConfigSchema } from "@devtool/schema";
 import type { Notification } from "@devtool/server/testing";
 import {
@@ -26,7 +20,7 @@ import {
 import fc from "fast-check";
 import { SignJWT, UnsecuredJWT } from "jose";
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { roundsOf } from "../depth.ts";
 
 const NOW = 1_800_000_000_000;
@@ -50,7 +44,7 @@ describe("signed notifications (S8)", () => {
   let signing: SigningKeys;
   let keys: ReturnType<typeof notificationKeys>;
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-keys-"));
+    directory = temporaryDirectory();
     now = NOW;
     signing = new SigningKeys({
       storage: keyFile(join(directory, "signing-keys.json")),
@@ -58,7 +52,6 @@ describe("signed notifications (S8)", () => {
     });
     keys = notificationKeys(await signing.publicKeys());
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   it("are accepted unchanged, and refused after any change", {
     timeout: 180_000 + 60 * MUTATIONS,

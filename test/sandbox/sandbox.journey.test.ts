@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { ACP_PROFILES } from "@devtool/acp/profiles";
@@ -13,6 +12,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { isGuardedPath } from "@devtool/policy";
 import type { Sandbox, SandboxAccess } from "@devtool/sandbox";
 import {
@@ -294,7 +294,7 @@ describe.skipIf(!found.confines)(`docs/sandbox.md${why}`, () => {
         new RegExp(`<!-- ${name} -->\\n\`{3}\\n([^\`]*)`).exec(manual)?.[1],
     );
     expect(outputs.split("\n").length).toBeGreaterThan(5);
-    const workspace = await mkdtemp(join(tmpdir(), "devtool-sandbox-"));
+    const workspace = temporaryDirectory();
     spawnSync("git", ["init", "--quiet", workspace]);
     await using server = await serveCodingAgent({
       workspace,
@@ -307,7 +307,6 @@ describe.skipIf(!found.confines)(`docs/sandbox.md${why}`, () => {
       outputs,
     );
     expect(manual).toContain(`tries ${ESCAPES.length} ways out`);
-    await rm(workspace, { recursive: true });
   });
 });
 

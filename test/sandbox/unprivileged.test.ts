@@ -1,16 +1,9 @@
 import { execFile, spawnSync } from "node:child_process";
-import {
-  chownSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 
@@ -80,42 +73,38 @@ interface Report {
  * of its own.
  */
 async function runAsNobody(pattern: string): Promise<Report> {
-  const home = mkdtempSync(join(tmpdir(), "devtool-nobody-"));
+  const home = temporaryDirectory();
   chownSync(home, NOBODY, NOBODY);
-  try {
-    const drop = [
-      `--reuid=${NOBODY}`,
-      `--regid=${NOBODY}`,
-      "--clear-groups",
-      "--no-new-privs",
-      "--",
-    ];
-    // The config is not bundled: that would write a file into the checkout.
-    const test = [
-      vitest,
-      "run",
-      "test/sandbox/sandbox.journey.test.ts",
-      "-t",
-      pattern,
-      "--configLoader=runner",
-    ];
-    const result = join(home, "result.json");
-    const reporter = ["--reporter=json", `--outputFile=${result}`];
-    const env = {
-      HOME: home,
-      PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
-    };
-    const args = [...drop, process.execPath, ...test, ...reporter];
-    // When a test fails so does the command, and the report says which.
-    const failure = await promisify(execFile)("setpriv", args, {
-      cwd: root,
-      env,
-    }).catch((reason: unknown) => reason);
-    if (!existsSync(result)) {
-      throw new Error("the tests did not run", { cause: failure });
-    }
-    return JSON.parse(readFileSync(result, "utf8"));
-  } finally {
-    rmSync(home, { recursive: true, force: true });
+  const drop = [
+    `--reuid=${NOBODY}`,
+    `--regid=${NOBODY}`,
+    "--clear-groups",
+    "--no-new-privs",
+    "--",
+  ];
+  // The config is not bundled: that would write a file into the checkout.
+  const test = [
+    vitest,
+    "run",
+    "test/sandbox/sandbox.journey.test.ts",
+    "-t",
+    pattern,
+    "--configLoader=runner",
+  ];
+  const result = join(home, "result.json");
+  const reporter = ["--reporter=json", `--outputFile=${result}`];
+  const env = {
+    HOME: home,
+    PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+  };
+  const args = [...drop, process.execPath, ...test, ...reporter];
+  // When a test fails so does the command, and the report says which.
+  const failure = await promisify(execFile)("setpriv", args, {
+    cwd: root,
+    env,
+  }).catch((reason: unknown) => reason);
+  if (!existsSync(result)) {
+    throw new Error("the tests did not run", { cause: failure });
   }
+  return JSON.parse(readFileSync(result, "utf8"));
 }

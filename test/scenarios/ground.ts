@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -11,6 +10,7 @@ import { createA2aTransport } from "@devtool/client/a2a";
 import { type CodingServerOptions, codingAgent } from "@devtool/coding-agent";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   createServer,
   type DevtoolServer,
@@ -43,10 +43,7 @@ export class Ground implements AsyncDisposable {
   static async prepare(
     files: Readonly<Record<string, string>> = {},
   ): Promise<Ground> {
-    const ground = new Ground(
-      await mkdtemp(join(tmpdir(), "devtool-scenario-")),
-      await startFakeGemini(),
-    );
+    const ground = new Ground(temporaryDirectory(), await startFakeGemini());
     await mkdir(ground.workspace);
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(ground.path(path)), { recursive: true });
@@ -104,7 +101,6 @@ export class Ground implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.fake[Symbol.asyncDispose]();
-    await rm(this.#root, { recursive: true, force: true });
   }
 }
 

@@ -1,15 +1,11 @@
 import { spawnSync } from "node:child_process";
 import {
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
@@ -17,6 +13,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { writeDiscovery } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Message, Role } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
@@ -66,9 +63,7 @@ describe.skipIf(!HAS_TMUX)(
     let terminal: Tmux;
 
     beforeAll(async () => {
-      home = realpathSync(
-        mkdtempSync(join(tmpdir(), "devtool-chat-terminal-")),
-      );
+      home = temporaryDirectory();
       mkdirSync(join(home, "work"));
       scripted = await serveCodingAgent({
         workspace: join(home, "work"),
@@ -80,10 +75,7 @@ describe.skipIf(!HAS_TMUX)(
         { mode: 0o700 },
       );
     });
-    afterAll(async () => {
-      await scripted.close();
-      rmSync(home, { recursive: true });
-    });
+    afterAll(() => scripted.close());
     beforeEach(async () => {
       model = new GatedModel();
       server = await serveCodingAgent({

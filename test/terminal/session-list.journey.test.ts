@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -16,6 +15,7 @@ import {
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { startCuttingProxy } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -28,15 +28,12 @@ describe("a list of sessions", () => {
   let client: DevtoolClient;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-sessions-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     server = await serveCodingAgent({ workspace: join(base, "work") });
     client = connect(server);
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it("shows the tasks that there are, and those that begin and change, the last changed first", async () => {
     const one = await send("text One.");

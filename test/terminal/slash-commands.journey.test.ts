@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -19,6 +18,7 @@ import {
   builtinCommands,
   readCommandFile,
 } from "@devtool/coding-agent/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   CommandExecutionStatus,
   emptyTask,
@@ -76,7 +76,7 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
   let client: DevtoolClient;
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-slash-"));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     await mkdir(join(workspace, ".devtool/commands/say"), { recursive: true });
     await writeFile(
@@ -106,10 +106,7 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
       }),
     );
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("come from a trusted workspace, and play their prompts", async () => {
     expect(

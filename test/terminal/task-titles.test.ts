@@ -1,6 +1,3 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -15,6 +12,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type TaskEvent,
   TaskState,
@@ -28,14 +26,11 @@ describe("the title of a task", () => {
   let server: DevtoolServer;
   let client: DevtoolClient;
   beforeEach(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-titles-")));
+    base = temporaryDirectory();
     server = await serveCodingAgent({ workspace: base });
     client = overConnect(server);
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   it("is the first line of its message, and in lists with the workspace", async () => {
     const id = await send("text \u202eHello.\nsecond line");

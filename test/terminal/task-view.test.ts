@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -19,6 +18,7 @@ import {
   type CuttingProxy,
   startCuttingProxy,
 } from "@devtool/conformance/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   MessageSchema,
@@ -57,15 +57,12 @@ describe("a view of a task", () => {
   let client: DevtoolClient;
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-view-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     server = await serveCodingAgent({ workspace: join(base, "work") });
     client = connect(server.url, server.token);
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("shows thoughts, text, calls with their output, questions and usage", async () => {
     const view = createTaskView(client);
@@ -360,7 +357,7 @@ describe("a view whose connections are cut at any byte", () => {
   let seed = seedOf();
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-view-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     proxy = await startCuttingProxy(
       () => server.url,
@@ -377,7 +374,6 @@ describe("a view whose connections are cut at any byte", () => {
   afterAll(async () => {
     await proxy[Symbol.asyncDispose]();
     await server.close();
-    await rm(base, { recursive: true });
   });
 
   const named: typeof fetch = (input, init) =>
@@ -459,7 +455,7 @@ describe("a view of a server that is killed and started again", () => {
   let flags: readonly string[];
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-view-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "work"));
     const port = String(await freePort());
     flags = [
@@ -472,10 +468,7 @@ describe("a view of a server that is killed and started again", () => {
     ];
     server = await startServing(flags);
   });
-  afterEach(async () => {
-    await server.kill();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.kill());
 
   it("says that it is lost, and goes on at its open question", async () => {
     const { url, token } = server.info;

@@ -1,16 +1,9 @@
 import { spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,
@@ -38,15 +31,12 @@ describe.skipIf(!HAS_TMUX)(
     let terminal: Tmux;
 
     beforeAll(async () => {
-      home = mkdtempSync(join(tmpdir(), "devtool-terminal-"));
+      home = temporaryDirectory();
       server = await serveCodingAgent({ workspace: home, sandbox: "none" });
       const devtool = `#!/bin/sh\necho $$ >"$HOME/pid"\nexec "${process.execPath}" "${main}" "$@"\n`;
       writeFileSync(join(home, "devtool"), devtool, { mode: 0o700 });
     });
-    afterAll(async () => {
-      await server.close();
-      rmSync(home, { recursive: true });
-    });
+    afterAll(() => server.close());
     beforeEach(async () => {
       const { PATH = "" } = process.env;
       const address = {

@@ -1,9 +1,8 @@
 import { execFile, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 
 const run = promisify(execFile);
 
@@ -30,7 +29,7 @@ export interface TmuxOptions {
  * person would see comes out.
  */
 export class Tmux implements AsyncDisposable {
-  readonly #directory = mkdtempSync(join(tmpdir(), "devtool-tmux-"));
+  readonly #directory = temporaryDirectory();
 
   /** Opens a terminal with a shell whose prompt is `$ `. */
   static async open({
@@ -120,7 +119,6 @@ export class Tmux implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tmux("kill-server").catch(() => undefined);
-    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   #tmux(...args: readonly string[]): Promise<{ readonly stdout: string }> {

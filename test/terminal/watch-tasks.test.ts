@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
   createConnectTransport,
@@ -15,6 +12,7 @@ import {
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState, type WatchTasksResponse } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -25,17 +23,14 @@ describe("WatchTasks", () => {
   let client: DevtoolClient;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-watch-"));
+    base = temporaryDirectory();
     server = await serveCodingAgent({
       workspace: base,
       limits: { maxStreamsPerCaller: 3 },
     });
     client = overConnect(server);
   });
-  afterEach(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterEach(() => server.close());
 
   const transports = {
     connect: overConnect,

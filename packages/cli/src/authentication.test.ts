@@ -1,20 +1,19 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { authenticationSettings } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 
 describe("authentication in a config file", () => {
   let directory: string;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-authentication-"));
+    directory = temporaryDirectory();
     await writeFile(join(directory, "keys.json"), '{"keys":[]}');
     await writeFile(join(directory, "odd.json"), "[]");
     await writeFile(join(directory, "server.pem"), "certificate");
     await writeFile(join(directory, "server.key"), "key");
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   it("is nobody, when it says nothing", async () => {
     expect(await optionsOf("")).toEqual({});

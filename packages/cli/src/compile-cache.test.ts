@@ -1,27 +1,23 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
-  realpathSync,
-  rmSync,
   statSync,
   symlinkSync,
 } from "node:fs";
 import { chown, lchown } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { compileCacheDirectory } from "./compile-cache.ts";
 
 describe("the directory for what Node compiled (H1)", () => {
   let home: string;
   let directory: string;
   beforeEach(() => {
-    home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-cache-")));
+    home = temporaryDirectory();
     directory = join(home, ".cache/devtool/compile");
   });
-  afterEach(() => rmSync(home, { recursive: true }));
 
   it("is made below the user's caches, for nobody else", () => {
     expect(compileCacheDirectory({ HOME: home })).toBe(directory);

@@ -1,17 +1,16 @@
-import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import { ClientMcpServers, SandboxKind } from "@devtool/schema/operator";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "./config.ts";
 
 describe("the config file", () => {
   let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-config-"));
+  beforeAll(() => {
+    directory = temporaryDirectory();
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   it("may be missing, unless it is named", async () => {
     expect((await readConfig(undefined, directory)).mcpServers).toEqual([]);

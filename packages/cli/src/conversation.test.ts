@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   confirmationPart,
@@ -8,8 +7,9 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState, type ToolCall } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { AskedCall } from "./approval.ts";
 import { createClient } from "./connection/connection.ts";
 import { converse } from "./conversation.ts";
@@ -17,10 +17,9 @@ import { converse } from "./conversation.ts";
 describe("a conversation", () => {
   const signal = AbortSignal.timeout(300_000);
   let workspace: string;
-  beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-converse-"));
+  beforeEach(() => {
+    workspace = temporaryDirectory();
   });
-  afterEach(() => rm(workspace, { recursive: true }));
 
   it("asks again when a question changed while it was read, and the answer is for what was shown then", async () => {
     await using server = await serveCodingAgent({ workspace });

@@ -1,16 +1,9 @@
-import {
-  chmod,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ConfirmationRequestSchema,
   OPTION_CANCEL,
@@ -18,7 +11,7 @@ import {
   TaskState,
   ToolCallSchema,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../test/fake-terminal.ts";
 import { approveByAsking } from "./approval.ts";
 import { createClient } from "./connection/connection.ts";
@@ -28,10 +21,9 @@ import { createQuestioner } from "./prompter.ts";
 describe("arguments that the user changes at the terminal", () => {
   const signal = AbortSignal.timeout(60_000);
   let workspace: string;
-  beforeEach(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-edit-arguments-"));
+  beforeEach(() => {
+    workspace = temporaryDirectory();
   });
-  afterEach(() => rm(workspace, { recursive: true }));
 
   it("are put again, and run when they are approved", async () => {
     const { terminal, ended } = await play("s/theirs/mine/g");

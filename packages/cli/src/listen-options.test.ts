@@ -1,7 +1,7 @@
-import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { operatorConfig } from "./agents/agent-options.ts";
 import { type ListenFlags, listenOptions } from "./listen-options.ts";
 
@@ -10,10 +10,9 @@ const TOKEN = "0123456789abcdef0123456789ABCDEF";
 describe("where a server listens", () => {
   let directory: string;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-listen-"));
+    directory = temporaryDirectory();
     await tokenFile("token", `${TOKEN}\n`);
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   it("is loopback and a fixed port, with nothing allowed, unless something is said", async () => {
     expect(await options({}, "")).toEqual({

@@ -1,15 +1,7 @@
-import {
-  chmod,
-  chown,
-  mkdtemp,
-  readFile,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   assertPrivateDirectory,
   readPrivateFile,
@@ -19,10 +11,9 @@ import {
 describe("what only its user may read", () => {
   let directory: string;
 
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-private-"));
+  beforeEach(() => {
+    directory = temporaryDirectory();
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   it("is a directory without any permission for others", async () => {
     await assertPrivateDirectory(directory);

@@ -1,12 +1,12 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SavedApprovals } from "@devtool/policy";
 import { PolicyRuleSchema, RuleDecision } from "@devtool/schema";
 import { ServerConfigSchema } from "@devtool/schema/operator";
 import type { ServerStore } from "@devtool/server/store";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { storeOptions } from "./store-options.ts";
 import { runCommand } from "./testing/run-command.ts";
 
@@ -17,10 +17,9 @@ const WHOLE = `${MEMORY}export const openStore = () => new MemoryTaskStore();`;
 
 describe("the store of a module", () => {
   let base: string;
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-store-"));
+  beforeEach(() => {
+    base = temporaryDirectory();
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   async function open(url: string, flag?: string): Promise<ServerStore> {
     const config = create(ServerConfigSchema, { store: { url } });

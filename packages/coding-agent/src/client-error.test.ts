@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PolicyError } from "@devtool/policy";
 import { SandboxError } from "@devtool/sandbox";
 import { Code, DevtoolError } from "@devtool/server/agent";
@@ -106,7 +106,7 @@ describe("an error of the policy or the sandbox", () => {
   });
 
   it("stops the start of a server whose policy file is invalid", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-translate-"));
+    const directory = temporaryDirectory();
     const path = join(directory, "policy.toml");
     await writeFile(path, '[[rule]]\ndecision = "maybe"\n', { mode: 0o600 });
     const reason = await serveCodingAgent({ policyFiles: [path] }).catch(
@@ -117,7 +117,6 @@ describe("an error of the policy or the sandbox", () => {
       code: Code.InvalidArgument,
       message: expect.stringContaining('decision "maybe"'),
     });
-    await rm(directory, { recursive: true });
   });
 
   it("does not change any other error", () => {

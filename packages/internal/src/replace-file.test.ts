@@ -1,17 +1,15 @@
 import { spawnSync } from "node:child_process";
 import {
   mkdir,
-  mkdtemp,
   readdir,
   readFile,
-  rm,
   stat,
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { replaceFile } from "./replace-file.ts";
 
 const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
@@ -23,11 +21,10 @@ describe("replaceFile", () => {
   let directory: string;
   let path: string;
 
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-replace-"));
+  beforeEach(() => {
+    directory = temporaryDirectory();
     path = join(directory, "file.json");
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   it("creates and replaces a file, and leaves no other file", async () => {
     await replaceFile(path, "one");

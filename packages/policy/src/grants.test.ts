@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   ExecuteDetailsSchema,
@@ -231,20 +231,16 @@ describe("an answer covers exactly what was shown", () => {
       "ask",
     ],
   ])("saved, %s", async (_name, shown, next, expected) => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
-    try {
-      const saved = await SavedApprovals.open(directory, expect.unreachable);
-      await engineFor(shown, { saved }).save?.(
-        { ...shown, task: create(TaskSchema) },
-        signal,
-      );
-      const again = await SavedApprovals.open(directory, expect.unreachable);
-      expect(await decide(next, { saved: again }, create(TaskSchema))).toBe(
-        expected,
-      );
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+    const directory = temporaryDirectory();
+    const saved = await SavedApprovals.open(directory, expect.unreachable);
+    await engineFor(shown, { saved }).save?.(
+      { ...shown, task: create(TaskSchema) },
+      signal,
+    );
+    const again = await SavedApprovals.open(directory, expect.unreachable);
+    expect(await decide(next, { saved: again }, create(TaskSchema))).toBe(
+      expected,
+    );
   });
 
   it("does not cover an MCP tool if an earlier version did not log where its server is", async () => {
@@ -266,41 +262,31 @@ describe("an answer covers exactly what was shown", () => {
       ),
     ).toBe("ask");
 
-    const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
-    try {
-      const rule =
-        'tool = "mcp__notes__add"\nmcp_server = "notes"\ndefinition_hash = "aa"\ndecision = "allow"\n';
-      await writeFile(
-        join(directory, "saved-approvals.toml"),
-        `[[rule]]\n${rule}`,
-      );
-      const saved = await SavedApprovals.open(directory, expect.unreachable);
-      expect((await saved.current()).length).toBe(1);
-      expect(await decide(mcp("add"), { saved }, create(TaskSchema))).toBe(
-        "ask",
-      );
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+    const directory = temporaryDirectory();
+    const rule =
+      'tool = "mcp__notes__add"\nmcp_server = "notes"\ndefinition_hash = "aa"\ndecision = "allow"\n';
+    await writeFile(
+      join(directory, "saved-approvals.toml"),
+      `[[rule]]\n${rule}`,
+    );
+    const saved = await SavedApprovals.open(directory, expect.unreachable);
+    expect((await saved.current()).length).toBe(1);
+    expect(await decide(mcp("add"), { saved }, create(TaskSchema))).toBe("ask");
   });
 
   it("cannot be saved for a command in the background, and says whether it covers a command without a sandbox", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
-    try {
-      const saved = await SavedApprovals.open(directory, expect.unreachable);
-      const saves = async (asked: Asked) =>
-        (
-          await engineFor(asked, { saved }).decide(
-            { ...asked, task: create(TaskSchema) },
-            signal,
-          )
-        ).saves;
-      expect(await saves(background)).toBeUndefined();
-      expect(await saves(confined)).toBe("make");
-      expect(await saves(free)).toBe("make also without a sandbox");
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+    const directory = temporaryDirectory();
+    const saved = await SavedApprovals.open(directory, expect.unreachable);
+    const saves = async (asked: Asked) =>
+      (
+        await engineFor(asked, { saved }).decide(
+          { ...asked, task: create(TaskSchema) },
+          signal,
+        )
+      ).saves;
+    expect(await saves(background)).toBeUndefined();
+    expect(await saves(confined)).toBe("make");
+    expect(await saves(free)).toBe("make also without a sandbox");
   });
 });
 

@@ -1,24 +1,15 @@
 import { execFileSync } from "node:child_process";
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parsePolicyFile, readPolicyFile } from "./policy-file.ts";
 
 describe("a policy file", () => {
   let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-policy-"));
+  beforeAll(() => {
+    directory = temporaryDirectory();
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   it("names the rule, the field and the remedy when it is invalid", () => {
     const errorFor = (text: string): string => {

@@ -1,20 +1,14 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   ExecuteDetailsSchema,
   TaskSchema,
   ToolCallSchema,
 } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parsePolicyFile } from "./policy-file.ts";
 import { createPolicyEngine } from "./rule-policy.ts";
 
@@ -26,7 +20,7 @@ describe("a redirection", () => {
   let base: string;
   let workspace: string;
   beforeAll(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-redirection-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     for (const name of [
       "workspace/.github/workflows",
@@ -42,7 +36,6 @@ describe("a redirection", () => {
     symlinkSync("sub", join(workspace, "alias"));
     symlinkSync("/proc/self/cwd", join(workspace, "here"));
   });
-  afterAll(() => rmSync(base, { recursive: true }));
 
   /**
    * Targets that are expanded or lead to a guarded file, in various spellings.

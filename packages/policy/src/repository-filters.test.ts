@@ -1,15 +1,8 @@
 import { execFileSync } from "node:child_process";
-import {
-  appendFileSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { runsRepositoryFilters } from "./repository-filters.ts";
 
 const SHA = "1234567890123456789012345678901234567890";
@@ -18,10 +11,9 @@ const STATUS = ["git", "status", "--short"];
 describe("runsRepositoryFilters", () => {
   let workspace: string;
   beforeEach(() => {
-    workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-filters-")));
+    workspace = temporaryDirectory();
     git("init", "-q");
   });
-  afterEach(() => rmSync(workspace, { recursive: true }));
 
   it("is true for commands that compare files if the configuration includes other files", () => {
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);

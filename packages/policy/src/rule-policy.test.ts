@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   type ConfirmationRequest,
@@ -21,7 +21,7 @@ import {
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { PolicyDecision, ToolFacts } from "./policy-engine.ts";
 import { parsePolicyFile } from "./policy-file.ts";
 import { createPolicyEngine, type PolicyOptions } from "./rule-policy.ts";
@@ -712,10 +712,9 @@ describe("the answers of a task", () => {
 
 describe("approvals for good", () => {
   let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-approvals-"));
+  beforeAll(() => {
+    directory = temporaryDirectory();
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   it("cover exactly what was approved, also after a restart", async () => {
     const approved = [

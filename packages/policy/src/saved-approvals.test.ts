@@ -3,7 +3,6 @@ import {
   chmod,
   chown,
   mkdir,
-  mkdtemp,
   readdir,
   readFile,
   rm,
@@ -11,16 +10,16 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   PolicyFileSchema,
   type PolicyRule,
   PolicyRuleSchema,
   RuleDecision,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { SAVED_APPROVALS_FILE } from "./approval-file.ts";
 import type { ApprovalStorage } from "./approval-storage.ts";
 import { approvalId, SavedApprovals } from "./saved-approvals.ts";
@@ -28,11 +27,10 @@ import { approvalId, SavedApprovals } from "./saved-approvals.ts";
 describe("saved approvals", () => {
   let directory: string;
   let path: string;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-saved-"));
+  beforeEach(() => {
+    directory = temporaryDirectory();
     path = join(directory, SAVED_APPROVALS_FILE);
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   it("are a readable file that only its owner may open", async () => {
     const saved = await SavedApprovals.open(directory, expect.unreachable);

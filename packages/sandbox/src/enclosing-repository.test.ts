@@ -4,18 +4,16 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
 import { readGuardedPlaces } from "./guarded-places.ts";
 import { startProcess } from "./start-process.ts";
@@ -38,7 +36,7 @@ describe.skipIf(!sandbox.confines)(
     let workspace: string;
     let pwned: string;
     beforeEach(() => {
-      root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-enclosing-")));
+      root = temporaryDirectory();
       repository = join(root, "repository");
       workspace = join(repository, "packages/one");
       pwned = join(root, "pwned");
@@ -46,7 +44,6 @@ describe.skipIf(!sandbox.confines)(
       git("init", "-q");
       writeFileSync(join(workspace, "file"), "");
     });
-    afterEach(() => rmSync(root, { recursive: true }));
 
     it("keeps a command from making a repository at a gitlink of the repository around it", async () => {
       addGitlink("packages/one/sub");

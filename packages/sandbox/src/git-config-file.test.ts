@@ -1,15 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parseGitConfig } from "./git-config-file.ts";
 
 let directory: string;
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "devtool-git-config-"));
+  directory = temporaryDirectory();
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 /**
  * What git itself reads: `key=value` in order, keys without a value as `key`;

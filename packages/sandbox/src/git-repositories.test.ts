@@ -1,17 +1,15 @@
 import { execFileSync } from "node:child_process";
 import {
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findGitlinks } from "./git-index.ts";
 import { repositoryPaths } from "./git-repositories.ts";
 import { readGuardedPlaces } from "./guarded-places.ts";
@@ -23,12 +21,9 @@ const SHA = "1234567890123456789012345678901234567890";
 describe("the repositories of a hostile workspace", () => {
   let workspace: string;
   beforeEach(() => {
-    workspace = realpathSync(
-      mkdtempSync(join(tmpdir(), "devtool-repositories-")),
-    );
+    workspace = temporaryDirectory();
     git("init", "-q");
   });
-  afterEach(() => rmSync(workspace, { recursive: true }));
 
   it("are none outside of it, whatever its index names", async () => {
     const outside = [

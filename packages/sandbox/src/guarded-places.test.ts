@@ -3,20 +3,17 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
 import { findSandbox } from "./find-sandbox.ts";
 import { readGuardedPlaces } from "./guarded-places.ts";
@@ -34,11 +31,10 @@ describe.skipIf(!sandbox.confines)(
     let workspace: string;
     let git: string;
     beforeEach(() => {
-      workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-guarded-")));
+      workspace = temporaryDirectory();
       git = join(workspace, ".git");
       execFileSync("git", ["init", "-q"], { cwd: workspace });
     });
-    afterEach(() => rmSync(workspace, { recursive: true }));
 
     it.each([
       ".opencode/plugins",

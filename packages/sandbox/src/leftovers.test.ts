@@ -2,18 +2,16 @@ import { execFileSync, spawnSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
 import { findSandbox } from "./find-sandbox.ts";
 import { findGitlinks } from "./git-index.ts";
@@ -37,11 +35,8 @@ describe.skipIf(!sandbox.confines)(
   () => {
     let workspace: string;
     beforeEach(() => {
-      workspace = realpathSync(
-        mkdtempSync(join(tmpdir(), "devtool-leftovers-")),
-      );
+      workspace = temporaryDirectory();
     });
-    afterEach(() => rmSync(workspace, { recursive: true }));
 
     it.each([
       ".vscode",
@@ -127,9 +122,7 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("neither sees nor changes the targets of links at these names", async () => {
-      const outside = realpathSync(
-        mkdtempSync(join(tmpdir(), "devtool-outside-")),
-      );
+      const outside = temporaryDirectory();
       writeFileSync(join(outside, "secret"), "canary");
       git("init", "-q");
       rmSync(join(workspace, ".git/hooks"), { recursive: true, force: true });
@@ -148,7 +141,6 @@ describe.skipIf(!sandbox.confines)(
       );
       expect(said).not.toContain("canary");
       expect(readdirSync(outside)).toEqual(["secret"]);
-      rmSync(outside, { recursive: true });
     });
 
     it("cannot make a repository at a gitlink, into which git status would look", async () => {

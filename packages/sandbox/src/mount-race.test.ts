@@ -1,17 +1,14 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
-  realpathSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
 import type { SandboxAccess, SandboxedCommand } from "./sandbox.ts";
 import { type ProcessEnd, startProcess } from "./start-process.ts";
@@ -35,7 +32,7 @@ describe.skipIf(!sandbox.confines)(
     let inner: string;
     let secret: string;
     beforeEach(() => {
-      root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-race-")));
+      root = temporaryDirectory();
       outer = join(root, "outer");
       inner = join(outer, "inner");
       secret = join(root, "secret");
@@ -43,7 +40,6 @@ describe.skipIf(!sandbox.confines)(
       mkdirSync(join(secret, "mise"));
       writeFileSync(join(secret, "secret.txt"), "canary");
     });
-    afterEach(() => rmSync(root, { recursive: true }));
 
     it("does not run in a link that took the place of its workspace", async () => {
       const command = await prepare(inner, "cat secret.txt; touch made");

@@ -1,16 +1,14 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
-  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Placeholders } from "./placeholders.ts";
 
 /**
@@ -22,12 +20,11 @@ describe("the placeholders of a workspace that is replaced with a link", () => {
   let workspace: string;
   let outside: string;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-placeholders-")));
+    root = temporaryDirectory();
     workspace = join(root, "workspace");
     outside = join(root, "outside");
     for (const path of [workspace, outside]) mkdirSync(path);
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   it("are not made where the link leads", () => {
     replaceWorkspace();

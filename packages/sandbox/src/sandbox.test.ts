@@ -1,6 +1,5 @@
 import {
   mkdirSync,
-  mkdtempSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -8,7 +7,8 @@ import {
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
 import type { Extension } from "./extension.ts";
 import { findSandbox, lazySandbox } from "./find-sandbox.ts";
@@ -26,9 +26,8 @@ const machine = process.arch;
 describe("finding a sandbox", () => {
   let root: string;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-find-")));
+    root = temporaryDirectory();
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   it("takes none where none is wanted", async () => {
     const sandbox = await findSandbox(
@@ -135,7 +134,7 @@ describe("what a command is shown", () => {
   let root: string;
   let workspace: string;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-mounts-")));
+    root = temporaryDirectory();
     workspace = join(root, "workspace");
     for (const path of [
       "workspace/.git/hooks",
@@ -148,7 +147,6 @@ describe("what a command is shown", () => {
     writeFileSync(join(workspace, ".git/config"), "");
     writeFileSync(join(workspace, ".mcp.json"), "");
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   it("is the workspace, with what runs by itself to read only", async () => {
     expect(await mounts({})).toEqual([

@@ -2,15 +2,12 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { HostPrograms } from "./host-programs.ts";
 import { sortSearchPath } from "./search-path.ts";
 
@@ -18,7 +15,7 @@ describe("a PATH (C1)", () => {
   let base: string;
   let workspace: string;
   beforeEach(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-path-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     for (const path of [
       "workspace/tools",
@@ -30,7 +27,6 @@ describe("a PATH (C1)", () => {
       mkdirSync(join(base, path), { recursive: true });
     }
   });
-  afterEach(() => rmSync(base, { recursive: true }));
 
   it("keeps what only root and this user can change", () => {
     expect(sorted("/usr/bin", "own")).toEqual({

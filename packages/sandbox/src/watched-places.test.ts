@@ -1,15 +1,7 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
 import {
   type ProcessEnd,
@@ -27,9 +19,8 @@ describe.skipIf(!sandbox.confines)(
   () => {
     let workspace: string;
     beforeEach(() => {
-      workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-watched-")));
+      workspace = temporaryDirectory();
     });
-    afterEach(() => rmSync(workspace, { recursive: true }));
 
     it("are not shown by a command, nor to anybody else while it runs", async () => {
       mkdirSync(join(workspace, "src"));

@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI, roundsOf, seedOf } from "../../../test/depth.ts";
 import { SqliteTaskStore } from "../src/store/sqlite-task-store.ts";
 import {
@@ -26,11 +25,10 @@ describe.skipIf(LEFT_TO_CI !== "")(
   () => {
     let directory: string;
     let path: string;
-    beforeEach(async () => {
-      directory = await mkdtemp(join(tmpdir(), "devtool-store-crash-"));
+    beforeEach(() => {
+      directory = temporaryDirectory();
       path = join(directory, "tasks.db");
     });
-    afterEach(() => rm(directory, { recursive: true, force: true }));
 
     it(`keeps each acknowledged event and no part of a batch in ${CYCLES} kills (seed ${seed}; R1)`, {
       timeout: 10 * 60_000 + CYCLES * 5_000,

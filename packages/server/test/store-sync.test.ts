@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   appenderArguments,
   appenderEnvironment,
@@ -17,9 +17,8 @@ const note = canTrace
 describe.skipIf(!canTrace)(`a store under strace (${note})`, () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-store-sync-"));
+    directory = temporaryDirectory();
   });
-  afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
   it("syncs each append before it acknowledges it", () => {
     expect(countAcks(trace(directory, "none"))).toEqual({

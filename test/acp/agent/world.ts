@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -15,6 +14,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { defined } from "@devtool/internal/json";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type AuditRecord,
   emptyTask,
@@ -55,8 +55,8 @@ export interface Exchange {
 
 /** A server with the fake ACP agent, and a client. */
 export class AcpWorld implements AsyncDisposable {
-  readonly directory: string = mkdtempSync(join(tmpdir(), "acp-agent-"));
-  readonly workspace: string = mkdtempSync(join(tmpdir(), "acp-workspace-"));
+  readonly directory: string = temporaryDirectory();
+  readonly workspace: string = temporaryDirectory();
   /** The notices to the operator. */
   readonly notices: string[] = [];
   readonly #options: AcpWorldOptions;
@@ -195,9 +195,6 @@ export class AcpWorld implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.close();
-    for (const path of [this.directory, this.workspace]) {
-      rmSync(path, { recursive: true, force: true });
-    }
   }
 
   async #exchange(

@@ -1,21 +1,13 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Agent } from "@devtool/server";
 
 /** The directories of a Codex whose app-server is a fake. */
-export class World implements Disposable {
-  readonly directory: string = realpathSync(
-    mkdtempSync(join(tmpdir(), "devtool-sq-eq-")),
-  );
+export class World {
+  readonly directory: string = temporaryDirectory();
   readonly workspace: string = join(this.directory, "workspace");
   /**
    * The home of Codex, in which the fake notes what it is asked and what it
@@ -32,9 +24,5 @@ export class World implements Disposable {
   codex(options: Partial<CodexOptions> = {}): Agent {
     const environment = { CODEX_HOME: this.home, PATH: process.env.PATH ?? "" };
     return codexAgent({ command: FAKE_APP_SERVER, environment, ...options });
-  }
-
-  [Symbol.dispose](): void {
-    rmSync(this.directory, { recursive: true });
   }
 }

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { DevtoolClient } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   endsExchange,
   type TaskEvent,
@@ -38,32 +38,28 @@ export async function runCrashCycles({
   seed,
   sabotage,
 }: CrashOptions): Promise<CrashReport> {
-  const root = await mkdtemp(join(tmpdir(), "devtool-crash-"));
+  const root = temporaryDirectory();
   const directories = {
     data: join(root, "data"),
     workspace: join(root, "workspace"),
   };
   const witness = new Witness();
   const random = mulberry32(seed);
-  try {
-    for (let cycle = 0; cycle < cycles; cycle++) {
-      const lifeMs = 5 + random() * 195;
-      // A forgotten start can be detected only if the tool has already had its
-      // effect, which takes a while on a busy machine.
-      const from =
-        sabotage === "forget-start"
-          ? "its first result"
-          : MOMENTS[cycle % MOMENTS.length];
-      await crashOnce(directories, witness, {
-        lifeMs,
-        from: from ?? "its start",
-      });
-      spoil(join(directories.data, "tasks.db"), sabotage);
-    }
-    return await finish(directories, witness);
-  } finally {
-    await rm(root, { recursive: true, force: true });
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const lifeMs = 5 + random() * 195;
+    // A forgotten start can be detected only if the tool has already had its
+    // effect, which takes a while on a busy machine.
+    const from =
+      sabotage === "forget-start"
+        ? "its first result"
+        : MOMENTS[cycle % MOMENTS.length];
+    await crashOnce(directories, witness, {
+      lifeMs,
+      from: from ?? "its start",
+    });
+    spoil(join(directories.data, "tasks.db"), sabotage);
   }
+  return await finish(directories, witness);
 }
 
 interface Directories {

@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 
 const MAIN = fileURLToPath(
   new URL("../../../packages/cli/dist/main.js", import.meta.url),
@@ -50,7 +50,7 @@ export interface SmallDiskServer extends AsyncDisposable {
  * tmpfs, for instance `4m`.
  */
 export async function startOnSmallDisk(size: string): Promise<SmallDiskServer> {
-  const directory = mkdtempSync(join(tmpdir(), "devtool-disk-"));
+  const directory = temporaryDirectory();
   const data = mkdtempSync(join(directory, "data-"));
   const workspace = mkdtempSync(join(directory, "workspace-"));
   const serve = [
@@ -82,7 +82,6 @@ export async function startOnSmallDisk(size: string): Promise<SmallDiskServer> {
       const gone = once(child, "exit");
       child.kill("SIGKILL");
       await gone;
-      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, watch } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, watch } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,6 +7,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   openToolCalls,
@@ -74,29 +74,25 @@ export interface EditCycles {
  * compares the files with what it says (R1 for edits).
  */
 export async function runEditCycles(options: EditCycles): Promise<EditReport> {
-  const root = await mkdtemp(join(tmpdir(), "devtool-edits-"));
+  const root = temporaryDirectory();
   const directories = {
     data: join(root, "data"),
     workspace: join(root, "workspace"),
   };
   const witness = new Witness();
-  try {
-    for (let cycle = 0; cycle < options.cycles; cycle++) {
-      const life = options.random() * 200;
-      await crashOnce(directories, witness, async () => {
-        await delay(life);
-        if (options.kill === "after an edit") {
-          await editIn(directories.workspace);
-        }
-      });
-      if (options.sabotage === "forget-start") {
-        forgetStarts(join(directories.data, "tasks.db"));
+  for (let cycle = 0; cycle < options.cycles; cycle++) {
+    const life = options.random() * 200;
+    await crashOnce(directories, witness, async () => {
+      await delay(life);
+      if (options.kill === "after an edit") {
+        await editIn(directories.workspace);
       }
+    });
+    if (options.sabotage === "forget-start") {
+      forgetStarts(join(directories.data, "tasks.db"));
     }
-    return await finish(directories, witness);
-  } finally {
-    await rm(root, { recursive: true, force: true });
   }
+  return await finish(directories, witness);
 }
 
 async function crashOnce(

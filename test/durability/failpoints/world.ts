@@ -1,6 +1,5 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { Agent } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -13,6 +12,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   BrowserAccessService,
   isAtRest,
@@ -70,7 +70,7 @@ export class World implements AsyncDisposable {
     sabotage: "none" | "late commit",
     postTimeoutMs: number,
   ): Promise<World> {
-    const root = await mkdtemp(join(tmpdir(), "devtool-failpoints-"));
+    const root = temporaryDirectory();
     const world = new World(root, await receive(), {
       isSabotaged: sabotage === "late commit",
       postTimeoutMs,

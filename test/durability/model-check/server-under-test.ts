@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 
@@ -28,14 +26,15 @@ export interface TaskSeen {
 
 /** A durable server that can be started again, called over A2A 0.3. */
 export class ServerUnderTest implements AsyncDisposable {
-  readonly workspace: string = mkdtempSync(join(tmpdir(), "devtool-model-"));
+  readonly workspace: string = temporaryDirectory();
+  readonly #data = temporaryDirectory();
   readonly #options: CodingServerOptions;
   #server: DevtoolServer | undefined;
 
   constructor(options: CodingServerOptions = {}) {
     this.#options = {
       workspace: this.workspace,
-      dataDirectory: `${this.workspace}-data`,
+      dataDirectory: this.#data,
       ...options,
     };
   }
@@ -79,9 +78,6 @@ export class ServerUnderTest implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.close();
-    for (const path of [this.workspace, `${this.workspace}-data`]) {
-      rmSync(path, { recursive: true, force: true });
-    }
   }
 
   async #post(

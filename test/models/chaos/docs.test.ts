@@ -1,13 +1,13 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { parseInstruction } from "@devtool/coding-agent/script";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAULTS } from "./faults.ts";
 
@@ -25,13 +25,10 @@ describe("docs/models.md", () => {
   let text: string;
   beforeAll(async () => {
     fake = await startFakeGemini();
-    home = await mkdtemp(join(tmpdir(), "devtool-docs-"));
+    home = temporaryDirectory();
     text = await readFile(join(root, "docs/models.md"), "utf8");
   });
-  afterAll(async () => {
-    await fake[Symbol.asyncDispose]();
-    await rm(home, { recursive: true });
-  });
+  afterAll(() => fake[Symbol.asyncDispose]());
   const environment = () => ({
     ...process.env,
     GEMINI_API_KEY: "none",

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -11,6 +10,7 @@ import {
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
   reduceTask,
@@ -27,16 +27,13 @@ describe("a history near the limit of the model", () => {
   let workspace: string;
   beforeAll(async () => {
     fake = await startFakeGemini();
-    workspace = await mkdtemp(join(tmpdir(), "devtool-long-"));
+    workspace = temporaryDirectory();
     await writeFile(
       join(workspace, "long.txt"),
       "a line of the long file\n".repeat(400),
     );
   });
-  afterAll(async () => {
-    await fake[Symbol.asyncDispose]();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => fake[Symbol.asyncDispose]());
 
   // Fails as long as the session goes on before a summary is in the log: the
   // model is then asked with the old history.

@@ -1,15 +1,8 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 
 /** The results of command lines. */
 export interface BashRuns {
@@ -53,32 +46,28 @@ export async function runInBash(
   commands: readonly string[],
   programs: Programs,
 ): Promise<BashRuns> {
-  const directory = await mkdtemp(join(tmpdir(), "devtool-bash-"));
-  try {
-    await makePrograms(directory, programs);
-    const half = Math.ceil(commands.length / 2);
-    const starts = commands.length > 1 ? [0, half] : [0];
-    await Promise.all(
-      starts.map((start) =>
-        runBatch(directory, commands.slice(start, start + half), {
-          start,
-          files: programs.files ?? [],
-        }),
-      ),
-    );
-    const logs = commands.map((_command, index) =>
-      readLog(join(directory, "log", `${index}`)),
-    );
-    const changed = new Set(await readdir(join(directory, "changed")));
-    const endless = (await readdir(join(directory, "endless"))).length;
-    return {
-      logs,
-      changed: commands.map((_command, index) => changed.has(`${index}`)),
-      endless,
-    };
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const directory = temporaryDirectory();
+  await makePrograms(directory, programs);
+  const half = Math.ceil(commands.length / 2);
+  const starts = commands.length > 1 ? [0, half] : [0];
+  await Promise.all(
+    starts.map((start) =>
+      runBatch(directory, commands.slice(start, start + half), {
+        start,
+        files: programs.files ?? [],
+      }),
+    ),
+  );
+  const logs = commands.map((_command, index) =>
+    readLog(join(directory, "log", `${index}`)),
+  );
+  const changed = new Set(await readdir(join(directory, "changed")));
+  const endless = (await readdir(join(directory, "endless"))).length;
+  return {
+    logs,
+    changed: commands.map((_command, index) => changed.has(`${index}`)),
+    endless,
+  };
 }
 
 /**

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { COMPILE_CACHE } from "../../compile-cache-variable.ts";
 import {
@@ -75,10 +75,7 @@ export async function prepareStage(
   nodeOptions: readonly string[] = [],
 ): Promise<Stage> {
   await using made = new AsyncDisposableStack();
-  const root = made.adopt(
-    await mkdtemp(join(tmpdir(), "devtool-secrets-")),
-    (path) => rm(path, { recursive: true }),
-  );
+  const root = temporaryDirectory();
   const canaries = makeCanaries();
   const places = {
     home: join(root, "home"),

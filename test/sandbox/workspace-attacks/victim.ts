@@ -3,13 +3,9 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import {
   confirmationPart,
@@ -20,6 +16,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, type ToolCall, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { clientOf } from "../ground.ts";
@@ -29,9 +26,7 @@ import { clientOf } from "../ground.ts";
  * runs.
  */
 export class Victim implements AsyncDisposable {
-  readonly #base: string = realpathSync(
-    mkdtempSync(join(tmpdir(), "devtool-attack-")),
-  );
+  readonly #base: string = temporaryDirectory();
   readonly #stack = new AsyncDisposableStack();
   readonly workspace: string = join(this.#base, "workspace");
   /**
@@ -103,7 +98,6 @@ export class Victim implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
-    rmSync(this.#base, { recursive: true });
   }
 }
 

@@ -1,13 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type CodingServerOptions,
@@ -15,6 +7,7 @@ import {
 } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 
 /** A repository with a bug, and a server that works in it. */
@@ -40,7 +33,7 @@ export interface Workday extends AsyncDisposable {
 export async function beginWorkday(
   options: Pick<CodingServerOptions, "site"> = {},
 ): Promise<Workday> {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-workday-")));
+  const home = temporaryDirectory();
   const work = join(home, "work");
   const git = (...args: readonly string[]): void => {
     const author = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
@@ -84,7 +77,6 @@ export async function beginWorkday(
     [Symbol.asyncDispose]: async () => {
       await server.close();
       await fake[Symbol.asyncDispose]();
-      rmSync(home, { recursive: true });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { unifiedDiff } from "./change-text.ts";
@@ -25,7 +25,7 @@ describe("the unified diff of a change", () => {
   });
 
   it("is one that `patch` turns the old content into the new one with", () => {
-    const directory = mkdtempSync(join(tmpdir(), "acp-diff-"));
+    const directory = temporaryDirectory();
     const file = join(directory, "file");
     const content = fc
       .array(fc.constantFrom("a\n", "b\n", "c\n", "\n", "end"))
@@ -48,10 +48,6 @@ describe("the unified diff of a change", () => {
         expect(readFileSync(file, "utf8")).toBe(newContent);
       }
     });
-    try {
-      fc.assert(property, { numRuns: 60 });
-    } finally {
-      rmSync(directory, { recursive: true });
-    }
+    fc.assert(property, { numRuns: 60 });
   });
 });

@@ -3,19 +3,16 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  realpathSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentConnection, agent, client } from "@agentclientprotocol/sdk";
 import { Semaphore } from "@devtool/internal/semaphore";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClientGate } from "./client-action.ts";
 import { ClientFiles } from "./client-files.ts";
@@ -33,7 +30,7 @@ describe("the files of a workspace, for an agent", () => {
   let workspace: string;
   let connection: AgentConnection;
   beforeEach(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "acp-files-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     mkdirSync(join(workspace, "src"), { recursive: true });
     writeFileSync(join(base, "secret"), "secret");
@@ -48,10 +45,7 @@ describe("the files of a workspace, for an agent", () => {
     files.register(app, { readTextFile: true });
     connection = agent({ name: "test" }).connect(app);
   });
-  afterEach(() => {
-    connection.close();
-    rmSync(base, { recursive: true });
-  });
+  afterEach(() => connection.close());
 
   const read = async (
     path: string,

@@ -1,14 +1,10 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type AgentConnection,
@@ -16,6 +12,7 @@ import {
   type CreateTerminalRequest,
   client,
 } from "@agentclientprotocol/sdk";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClientGate } from "./client-action.ts";
 import { Terminals } from "./terminals.ts";
@@ -28,7 +25,7 @@ describe("terminals for an agent", () => {
   let terminals: Terminals;
   let connection: AgentConnection;
   beforeEach(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "acp-terminals-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     mkdirSync(join(workspace, "src"), { recursive: true });
     const app = client({ name: "test" });
@@ -43,7 +40,6 @@ describe("terminals for an agent", () => {
   afterEach(async () => {
     await terminals[Symbol.asyncDispose]();
     connection.close();
-    rmSync(base, { recursive: true });
   });
 
   const create = async (

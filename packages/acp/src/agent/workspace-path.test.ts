@@ -1,24 +1,21 @@
 import {
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  realpathSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Code } from "@devtool/server/agent";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { WorkspacePlace, workspaceDirectoryOf } from "./workspace-path.ts";
 
 describe("a place in a workspace", () => {
   let base: string;
   let workspace: string;
   beforeEach(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "acp-place-")));
+    base = temporaryDirectory();
     workspace = join(base, "workspace");
     mkdirSync(join(workspace, "src"), { recursive: true });
     mkdirSync(join(base, "workspace-beside"));
@@ -27,7 +24,6 @@ describe("a place in a workspace", () => {
     symlinkSync(base, join(workspace, "out"));
     symlinkSync(join(workspace, "src"), join(workspace, "in"));
   });
-  afterEach(() => rmSync(base, { recursive: true }));
 
   it("is opened by its directory, and shown without links on the way", async () => {
     await using place = await WorkspacePlace.open(

@@ -1,5 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -7,7 +6,8 @@ import {
   createDevtoolClient,
   textMessage,
 } from "@devtool/client";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { Io } from "../io.ts";
 import { runProgram } from "../program.ts";
@@ -23,12 +23,11 @@ describe("devtool serve --agent", () => {
   let base: string;
   let work: string;
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-modules-"));
+    base = temporaryDirectory();
     work = join(base, "work");
     await mkdir(work);
     await mkdir(join(base, "data"), { mode: 0o700 });
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("serves the agents of modules, and the coding agent by its name; the first is the default", async () => {
     const [first, second] = [

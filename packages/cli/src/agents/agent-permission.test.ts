@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   ExecuteDetailsSchema,
@@ -11,7 +11,7 @@ import type {
   PermissionDecision,
   PermissionRequest,
 } from "@devtool/server/agent";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { permissionPolicy } from "./agent-permission.ts";
 
 const RULES = `
@@ -35,10 +35,9 @@ decision = "allow"
 describe("the permission requests of other agents", () => {
   let data: string;
   beforeEach(async () => {
-    data = await mkdtemp(join(tmpdir(), "devtool-permission-"));
+    data = temporaryDirectory();
     await writeFile(join(data, "policy.toml"), RULES, { mode: 0o600 });
   });
-  afterEach(() => rm(data, { recursive: true }));
 
   it("are answered by a rule about the command, whatever the agent calls its tool", async () => {
     expect(await decisionAbout(command("git status -s"))).toMatchObject({

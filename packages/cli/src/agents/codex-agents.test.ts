@@ -1,12 +1,4 @@
-import {
-  mkdir,
-  mkdtemp,
-  readFile,
-  realpath,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -16,6 +8,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AuditAction, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
@@ -34,9 +27,7 @@ describe("devtool serve --agent codex", () => {
   let code: Promise<number>;
 
   beforeEach(async () => {
-    base = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-codex-agent-")),
-    );
+    base = temporaryDirectory();
     for (const name of ["bin", "work", "home"]) await mkdir(join(base, name));
     await mkdir(join(base, "data"), { mode: 0o700 });
     await writeFile(join(base, "data/policy.toml"), RULES, { mode: 0o600 });
@@ -68,7 +59,6 @@ describe("devtool serve --agent codex", () => {
   afterEach(async () => {
     terminal.interrupt();
     expect(await code).toBe(0);
-    await rm(base, { recursive: true });
   });
 
   it("starts the app-server of the installed program, with the variables that it needs and no others", async () => {

@@ -7,19 +7,18 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
 
 describe("devtool doctor, about the agents that serve knows by name", () => {
   let base: string;
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-installed-"));
+    base = temporaryDirectory();
     await mkdir(join(base, "bin"));
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("says how to install each that is not there, and fails not for that", async () => {
     const said = await doctor("/usr/bin");

@@ -1,22 +1,21 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SlashCommandSchema } from "@devtool/schema";
 import { ListedModelSchema } from "@devtool/schema/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { ChatCompleter, type CompletionSource } from "./chat-completer.ts";
 
 describe("what Tab completes in the chat", () => {
   let workspace: string;
 
   beforeAll(() => {
-    workspace = mkdtempSync(join(tmpdir(), "devtool-completer-"));
+    workspace = temporaryDirectory();
     mkdirSync(join(workspace, "notes"));
     writeFileSync(join(workspace, "nothing.txt"), "");
     writeFileSync(join(workspace, "two words.txt"), "");
   });
-  afterAll(() => rmSync(workspace, { recursive: true }));
 
   it.each([
     [

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { roundsOf, seedOf } from "../../../../test/depth.ts";
@@ -54,7 +52,7 @@ describe("U1: a message of the chat", {
 
   beforeAll(() => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    directory = mkdtempSync(join(tmpdir(), "devtool-chat-model-"));
+    directory = temporaryDirectory();
     server = new StoppableServer(directory);
     // No wait before a call is made again.
     vi.spyOn(Math, "random").mockReturnValue(0);
@@ -63,7 +61,6 @@ describe("U1: a message of the chat", {
     vi.restoreAllMocks();
     vi.useRealTimers();
     await server[Symbol.asyncDispose]();
-    rmSync(directory, { recursive: true });
   });
 
   it.each([

@@ -1,24 +1,15 @@
-import {
-  appendFile,
-  chmod,
-  mkdtemp,
-  readFile,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readInputHistory, searchHistory } from "./input-history.ts";
 
 describe("the history of messages", () => {
   let root: string;
 
-  beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-history-"));
+  beforeAll(() => {
+    root = temporaryDirectory();
   });
-  afterAll(() => rm(root, { recursive: true }));
 
   it("is there in the next chat, with the line breaks of messages", async () => {
     const path = join(root, "kept/chat-history.jsonl");

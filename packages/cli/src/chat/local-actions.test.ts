@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -9,6 +8,7 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
   type ListedAgent,
@@ -28,14 +28,11 @@ describe("the commands of the terminal", () => {
   let client: DevtoolClient;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-local-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     client = clientOf(server);
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("show and change the model of the next messages", async () => {
     await using played = play();

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ServerInfoSchema } from "@devtool/schema/operator";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import {
   completePath,
   localWorkspace,
@@ -16,7 +17,7 @@ describe("the files that a message mentions", () => {
   let base: string;
   let root: string;
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-mention-"));
+    base = temporaryDirectory();
     root = join(base, "work");
     await mkdir(join(root, "src"), { recursive: true });
     await writeFile(join(base, "secret.txt"), "secret");
@@ -29,7 +30,6 @@ describe("the files that a message mentions", () => {
     await writeFile(join(root, "other.png"), Buffer.alloc(1.5 * 1024 * 1024));
     await writeFile(join(root, "data.bin"), Buffer.from([1, 0, 2]));
   });
-  afterAll(() => rm(base, { recursive: true }));
 
   it.each([
     ["see @src/ma", "src/ma"],

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { UsageSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import {
@@ -76,7 +76,7 @@ describe("the status line", () => {
   });
 
   it("finds the branch above a directory, and of a worktree", async () => {
-    const root = await mkdtemp(join(tmpdir(), "devtool-branch-"));
+    const root = temporaryDirectory();
     await mkdir(join(root, ".git/worktrees/w"), { recursive: true });
     await mkdir(join(root, "src"));
     await mkdir(join(root, "w"));
@@ -85,6 +85,5 @@ describe("the status line", () => {
     await writeFile(join(root, "w/.git"), `gitdir: ${root}/.git/worktrees/w\n`);
     expect(await gitBranch(join(root, "src"))).toBe("feature/x");
     expect(await gitBranch(join(root, "w"))).toBe("01234567");
-    await rm(root, { recursive: true });
   });
 });

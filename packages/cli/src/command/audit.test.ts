@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fromJsonString, type MessageInitShape } from "@bufbuild/protobuf";
@@ -10,6 +9,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AuditAction,
   AuditRecordSchema,
@@ -18,17 +18,16 @@ import {
   type SendMessageRequestSchema,
   type Task,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool audit", () => {
   let root: string;
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-audit-cli-"));
+    root = temporaryDirectory();
     await mkdir(join(root, "workspace"));
   });
-  afterEach(() => rm(root, { recursive: true }));
 
   it("checks an empty log", async () => {
     expect(await audit("verify")).toEqual({

@@ -1,17 +1,10 @@
-import {
-  chmod,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode, Role } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
@@ -31,13 +24,10 @@ describe("devtool chat", () => {
   let workspace: string;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-chat-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("runs slash commands between messages, and asks what they ask", async () => {
     const { terminal, code } = start();

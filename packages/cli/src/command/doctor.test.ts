@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool doctor", () => {
   it("runs a program in the sandbox, and says whether that works and what to do", async () => {
-    const data = mkdtempSync(join(tmpdir(), "devtool-doctor-"));
+    const data = temporaryDirectory();
     const { out } = await runCommand(["doctor", "--data", data]);
     rmSync(data, { recursive: true });
     expect(out).toMatch(

@@ -1,17 +1,17 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import {
   createServer as createNetServer,
   type Server,
   type Socket,
 } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { pipedIo } from "../testing/run-command.ts";
 import { run } from "./run.ts";
 import { cancel, tasks } from "./tasks.ts";
@@ -23,10 +23,9 @@ const PNG = Buffer.from("picture").toString("base64");
 
 describe("the command with an A2A agent of others at --url", () => {
   let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-foreign-"));
+  beforeAll(() => {
+    directory = temporaryDirectory();
   });
-  afterAll(() => rm(directory, { recursive: true }));
 
   it("I8, I4, B11: speaks A2A by the card, and shows and keeps messages and artifacts apart", async () => {
     await using agent = await serveAgent([

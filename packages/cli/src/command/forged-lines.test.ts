@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SavedApprovals } from "@devtool/policy";
 import { approvalId } from "@devtool/policy/operator";
 import {
@@ -31,7 +29,7 @@ describe("words from outside, in the command's lists", () => {
   let flags: readonly string[];
 
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-forged-"));
+    base = temporaryDirectory();
     const task = {
       id: WORDS,
       title: WORDS,
@@ -68,10 +66,7 @@ describe("words from outside, in the command's lists", () => {
         : expect.unreachable();
     flags = ["--url", `http://127.0.0.1:${port}`, "--token", "t"];
   });
-  afterAll(async () => {
-    server.close();
-    await rm(base, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it.each([
     { args: ["tasks"] },

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
 const canConfine =
@@ -14,13 +14,12 @@ describe("devtool run without a server", () => {
   let workspace: string;
   let data: string;
   beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), "devtool-alone-"));
+    home = temporaryDirectory();
     workspace = join(home, "workspace");
     data = join(home, ".devtool");
     await mkdir(workspace);
     await mkdir(data, { mode: 0o700 });
   });
-  afterEach(() => rm(home, { recursive: true }));
 
   it("applies the user's policy", async () => {
     await writeFile(join(workspace, ".env"), "KEY=secret-of-env");

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Part } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ describe("the images of devtool run", () => {
   let workspace: string;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-image-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     await writeFile(join(workspace, "one.png"), Buffer.alloc(LARGEST - 3, 1));
     await writeFile(join(workspace, "two.JPG"), Buffer.from([1, 2, 3]));
@@ -27,10 +27,7 @@ describe("the images of devtool run", () => {
     await symlink("/dev/zero", join(workspace, "logo.png"));
     await mkdir(join(workspace, "folder.png"));
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it.each(["connect", "grpc", "a2a"])(
     "are sent behind the prompt, as large as they may be, over %s",

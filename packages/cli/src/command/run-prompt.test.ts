@@ -1,13 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
-  mkdtemp,
-  open,
-  readdir,
-  readFile,
-  rm,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -17,6 +9,7 @@ import {
   subscribeTask,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode, type TaskEvent } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -29,13 +22,10 @@ describe("the prompt of devtool run", () => {
   let workspace: string;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-prompt-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it.each([
     ["-", ["-"]],
@@ -192,7 +182,7 @@ describe("the prompt of devtool run", () => {
   });
 
   it("is refused with an approval mode that allows more than the operator's", async () => {
-    const data = await mkdtemp(join(tmpdir(), "devtool-prompt-data-"));
+    const data = temporaryDirectory();
     const { code, err } = await run(
       [
         "--data",
@@ -209,7 +199,6 @@ describe("the prompt of devtool run", () => {
       'approval mode "auto-edit" allows more than "default", the operator\'s',
     );
     expect(code).toBe(1);
-    await rm(data, { recursive: true });
   });
 
   it("is refused in a task with an approval mode beyond the task's limit", async () => {

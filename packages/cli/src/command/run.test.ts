@@ -1,8 +1,7 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { PassThrough } from "node:stream";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
@@ -15,14 +14,11 @@ describe("the exit code of devtool run and exec", () => {
   let place: readonly string[];
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-run-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     place = ["--url", server.url, "--token", server.token];
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   const cases: readonly {
     readonly what: string;

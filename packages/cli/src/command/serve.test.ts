@@ -1,24 +1,16 @@
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool serve", () => {
   let base: string;
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-serve-"));
+  beforeEach(() => {
+    base = temporaryDirectory();
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it.each([
     [

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
@@ -10,6 +9,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findPostgres,
   startPostgres,
@@ -22,7 +22,7 @@ import {
   type Task,
   TaskState,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
@@ -32,10 +32,9 @@ const why = withoutPostgres(bin);
 describe("devtool store copy", () => {
   let root: string;
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), "devtool-store-cli-"));
+    root = temporaryDirectory();
     await mkdir(join(root, "workspace"));
   });
-  afterEach(() => rm(root, { recursive: true }));
 
   it("copies a data directory, in which a task that asks is answered then", async () => {
     const asked = await ask(join(root, "data"));

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
@@ -11,7 +11,7 @@ describe("devtool tasks", () => {
   let base: string;
 
   beforeAll(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-tasks-")));
+    base = temporaryDirectory();
     await mkdir(join(base, "other"));
     server = await serveCodingAgent({
       workspace: base,
@@ -22,10 +22,7 @@ describe("devtool tasks", () => {
     await devtool("run", "--workspace", join(base, "other"), "text Two.");
     await devtool("run", "--approve", "never", "write three.txt 3");
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it("prints a short id, the state, the time, the number of messages and the title of each task, the last changed first", async () => {
     const { lines } = await devtool("tasks");

@@ -1,15 +1,8 @@
-import {
-  mkdir,
-  mkdtemp,
-  readFile,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { Io } from "../io.ts";
 import { pipedIo } from "../testing/run-command.ts";
@@ -21,7 +14,7 @@ describe("devtool trust", () => {
   let data: string;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-trust-cli-"));
+    base = temporaryDirectory();
     repository = join(base, "repository");
     data = join(base, "data");
     await mkdir(join(repository, ".devtool/commands"), { recursive: true });
@@ -35,7 +28,6 @@ describe("devtool trust", () => {
       "Forged.\n",
     );
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   const FILES = `These files of BASE/repository will instruct and configure agents:
   .devtool/commands/\\u{1b}[2Kfix.md  sha256 HASH

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat } from "../command/chat.ts";
@@ -16,16 +16,13 @@ describe("the command with --protocol a2a", () => {
   let workspace: string;
 
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-connection-"));
+    workspace = temporaryDirectory();
     server = await serveCodingAgent({
       ...{ workspace, sandbox: "none" },
       a2a: { grpcInCard: true },
     });
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it.each([
     ["1.0", "JSONRPC"],

@@ -1,5 +1,4 @@
 import {
-  mkdtemp,
   readdir,
   readFile,
   rm,
@@ -7,9 +6,9 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -27,14 +26,11 @@ describe("the discovery file (S6)", () => {
     pid: process.pid,
   });
 
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-discovery-"));
+  beforeEach(() => {
+    directory = temporaryDirectory();
     process.umask(0);
   });
-  afterEach(async () => {
-    process.umask(0o022);
-    await rm(directory, { recursive: true });
-  });
+  afterEach(() => process.umask(0o022));
 
   it("can be read by nobody else, whatever the umask", async () => {
     await writeDiscovery(directory, info);

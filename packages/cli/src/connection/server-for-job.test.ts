@@ -1,17 +1,10 @@
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  realpath,
-  rm,
-  symlink,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createDevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
@@ -24,7 +17,7 @@ describe("a command that finds a server by its data directory", () => {
   let server: DevtoolServer;
 
   beforeAll(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-job-")));
+    base = temporaryDirectory();
     for (const name of ["served", "served/inner", "shared", "elsewhere"]) {
       await mkdir(join(base, name));
     }
@@ -52,10 +45,7 @@ describe("a command that finds a server by its data directory", () => {
     });
     await writeDiscovery(join(base, "data"), info);
   });
-  afterAll(async () => {
-    await server.close();
-    await rm(base, { recursive: true });
-  });
+  afterAll(() => server.close());
 
   it.each([["served"], ["served/inner"], ["shared"], ["link"]])(
     "gives it a job in %s",

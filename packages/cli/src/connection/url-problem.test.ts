@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EditorPorts } from "../editor-ports.ts";
 import { pipedIo } from "../testing/run-command.ts";
@@ -13,14 +13,13 @@ describe("devtool acp --url", () => {
   const servers: Server[] = [];
   let home: string;
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), "devtool-url-"));
+    home = temporaryDirectory();
   });
-  afterEach(async () => {
+  afterEach(() => {
     for (const server of servers.splice(0)) {
       server.close();
       server.closeAllConnections();
     }
-    rmSync(home, { recursive: true });
   });
 
   it("says that nothing listens", async () => {

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Workspace } from "../tool/workspace.ts";
 import { TrustStore } from "../trust/trust-store.ts";
 import { loadMemory, MAX_MEMORY_FILE_BYTES, type Memory } from "./memory.ts";
@@ -14,7 +14,7 @@ describe("loadMemory", () => {
 
   beforeEach(async () => {
     operatorNotices = [];
-    base = await mkdtemp(join(tmpdir(), "devtool-memory-"));
+    base = temporaryDirectory();
     workspace = join(base, "root/team/repository");
     await write("config/AGENTS.md", "operator");
     await write("AGENTS.md", "above the root");
@@ -28,7 +28,6 @@ describe("loadMemory", () => {
       now: () => new Date(0),
     });
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("reads only the operator's files for an untrusted workspace, with a notice (S4)", async () => {
     const memory = await load();

@@ -1,14 +1,7 @@
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createPolicyEngine } from "@devtool/policy";
 import {
   ApprovalMode,
@@ -34,7 +27,7 @@ import {
 } from "@devtool/schema";
 import { type CallUpdate, Confirmations } from "@devtool/server/agent";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../test/depth.ts";
 import { settleEdit } from "./builtin/file-edit.ts";
 import { multiEditTool } from "./builtin/multi-edit.ts";
@@ -59,9 +52,8 @@ const signal = AbortSignal.timeout(600_000 + 50 * ROUNDS);
 describe("edits of one file in one step", () => {
   let root: string;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-step-")));
+    root = temporaryDirectory();
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   it.each([
     ["yolo", ApprovalMode.YOLO],

@@ -1,7 +1,7 @@
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createPolicyEngine } from "@devtool/policy";
 import {
   ApprovalMode,
@@ -13,7 +13,7 @@ import {
 } from "@devtool/schema";
 import { Code, Confirmations, DevtoolError } from "@devtool/server/agent";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../test/depth.ts";
 import { globTool } from "./builtin/glob.ts";
 import { listDirectoryTool } from "./builtin/list-directory.ts";
@@ -42,9 +42,8 @@ const signal = AbortSignal.timeout(600_000 + 100 * ROUNDS);
 describe("what tools say", () => {
   let root: string;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-whole-")));
+    root = temporaryDirectory();
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   it(`B3: has no half of a character, for ${ROUNDS} random files and calls`, {
     timeout: 600_000 + 100 * ROUNDS,

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { isPlaceholder } from "@devtool/sandbox";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Workspace } from "../tool/workspace.ts";
 import {
   type ConfigLimits,
@@ -19,10 +19,9 @@ const limits: ConfigLimits = {
 
 describe("readConfigFiles", () => {
   let directory: string;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-config-"));
+  beforeEach(() => {
+    directory = temporaryDirectory();
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   it("reads only memory files and the files below .devtool", async () => {
     await write({

@@ -3,7 +3,6 @@ import {
   chmod,
   lutimes,
   mkdir,
-  mkdtemp,
   readdir,
   readFile,
   rm,
@@ -11,9 +10,9 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Workspace } from "../tool/workspace.ts";
 import { type Trust, trustProblem } from "./trust.ts";
 import { TrustStore, type TrustStoreOptions } from "./trust-store.ts";
@@ -26,7 +25,7 @@ describe("TrustStore (S4)", () => {
   let store: TrustStore;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-trust-"));
+    base = temporaryDirectory();
     workspace = join(base, "repository");
     await write("AGENTS.md", "Use tabs.\n");
     await write(".devtool/commands/git/commit.toml", 'prompt = "commit"\n');
@@ -35,7 +34,6 @@ describe("TrustStore (S4)", () => {
     notices = [];
     store = openStore();
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("does not trust a directory without a grant, and does not open it", async () => {
     expect(await store.trustOf(workspace)).toEqual({

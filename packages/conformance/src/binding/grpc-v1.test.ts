@@ -38,9 +38,7 @@ describe("the gRPC binding", () => {
     const address = server.address();
     url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
   });
-  afterAll(() => {
-    server.close();
-  });
+  afterAll(() => server.close());
 
   const get = (id: string, recording = new Recording()) =>
     grpcBinding({ url, token: "secret" }).play(

@@ -5,9 +5,7 @@ import { CARD_PATH, findSubject } from "./find-subject.ts";
 
 const SIGNAL = AbortSignal.timeout(300_000);
 let server: Server | undefined;
-afterEach(() => {
-  server?.close();
-});
+afterEach(() => server?.close());
 
 /** Serves a card, at every path or only one, and returns the URL. */
 async function serve(

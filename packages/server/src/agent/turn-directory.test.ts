@@ -1,30 +1,22 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { directoryAt, realPath } from "@devtool/internal/real-path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { MessageSchema, TaskSchema } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { turnDirectory } from "./turn-directory.ts";
 
 describe("the real path of a path that a client names", () => {
   let root: string;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-real-path-")));
+    root = temporaryDirectory();
     mkdirSync(join(root, "workspace/sub"), { recursive: true });
     mkdirSync(join(root, "outside/sub"), { recursive: true });
     symlinkSync(join(root, "outside/sub"), join(root, "workspace/out"));
     symlinkSync(join(root, "workspace/sub"), join(root, "workspace/in"));
     writeFileSync(join(root, "workspace/file"), "");
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   it.each([
     ["out/..", "outside"],

@@ -1,14 +1,7 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import {
   assertWorkspaceInPlace,
   beginInWorkspace,
@@ -23,13 +16,12 @@ describe("the roots of workspaces", () => {
   let outside: string;
 
   beforeEach(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-roots-")));
+    base = temporaryDirectory();
     sub = join(base, "outer/x/sub");
     outside = join(base, "outside");
     mkdirSync(join(sub, "deep"), { recursive: true });
     mkdirSync(join(outside, "sub/deep"), { recursive: true });
   });
-  afterEach(() => rmSync(base, { recursive: true }));
 
   /** What a command in `outer` can do to the way that leads to the root. */
   const swaps: readonly (readonly [string, () => void])[] = [

@@ -1,14 +1,7 @@
-import {
-  mkdir,
-  mkdtemp,
-  realpath,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AgentSettingsSchema, ApprovalMode } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
@@ -19,9 +12,7 @@ describe("the workspace of a session (SESSION-1)", () => {
   let beside: string;
 
   beforeAll(async () => {
-    const base = await realpath(
-      await mkdtemp(join(tmpdir(), "devtool-settings-")),
-    );
+    const base = temporaryDirectory();
     root = join(base, "root");
     beside = join(base, "root-beside");
     await mkdir(join(root, "project"), { recursive: true });

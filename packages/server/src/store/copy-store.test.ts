@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { create, toJsonString } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   type AuditRecord,
   AuditRecordSchema,
@@ -10,7 +9,7 @@ import {
   PushSubscriptionSchema,
   TaskEventSchema,
 } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { created, eventsOf, text } from "../testing/task-events.ts";
 import { verifyAudit } from "./audit-chain.ts";
@@ -23,10 +22,9 @@ const signal = new AbortController().signal;
 
 describe("copyStore", () => {
   let directory: string;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "devtool-copy-"));
+  beforeEach(() => {
+    directory = temporaryDirectory();
   });
-  afterEach(() => rm(directory, { recursive: true }));
 
   const file = () => join(directory, "tasks.db");
 

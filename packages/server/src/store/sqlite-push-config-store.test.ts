@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { testPushConfigStore } from "../testing/push-config-store.contract.ts";
 import { created, eventsOf } from "../testing/task-events.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
@@ -12,9 +11,8 @@ import { SqliteTaskStore } from "./sqlite-task-store.ts";
 describe("SqlitePushConfigStore", () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-push-store-"));
+    directory = temporaryDirectory();
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   const open = async () => {
     const store = await SqliteTaskStore.open(join(directory, "tasks.db"));

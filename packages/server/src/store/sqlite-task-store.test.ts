@@ -1,18 +1,12 @@
-import {
-  mkdtempSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
 import { sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import {
   created,
@@ -30,9 +24,8 @@ import { prepareTaskStatements } from "./task-statements.ts";
 describe("SqliteTaskStore", () => {
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "devtool-store-"));
+    directory = temporaryDirectory();
   });
-  afterEach(() => rmSync(directory, { recursive: true }));
 
   testTaskStore(() => SqliteTaskStore.open(join(directory, "tasks.db")));
 

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ExecuteSlashCommandRequestSchema,
   type Message,
@@ -14,7 +14,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import type { CommandContext } from "@devtool/server/agent";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { loadMemory } from "../../agent/memory.ts";
 import type { ModelRequest, ModelToolCall } from "../../agent/model.ts";
 import type { McpServerStatus } from "../../tool/mcp.ts";
@@ -36,7 +36,7 @@ describe("the built-in commands (CMD-3)", () => {
   let services: CommandServices & { readonly trust: TrustStore };
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-builtin-"));
+    base = temporaryDirectory();
     workspace = join(base, "repository");
     await mkdir(workspace);
     context = {
@@ -66,7 +66,6 @@ describe("the built-in commands (CMD-3)", () => {
         ),
     };
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("are available depending on the services", async () => {
     expect(

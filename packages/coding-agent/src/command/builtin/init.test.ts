@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Model, ModelEvent, ModelToolCall } from "../../agent/model.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { initCommand } from "./init.ts";
@@ -13,11 +13,10 @@ describe("/init", () => {
   let workspace: string;
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-init-"));
+    base = temporaryDirectory();
     workspace = join(base, "repository");
     await mkdir(workspace);
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("proposes a template without a model that understands prose", async () => {
     const call = await firstCall();

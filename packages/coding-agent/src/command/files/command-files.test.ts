@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Role, toolCallsOf } from "@devtool/schema";
 import type { CommandContext } from "@devtool/server/agent";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Model } from "../../agent/model.ts";
 import { Workspace } from "../../tool/workspace.ts";
 import type { WorkspaceTrust } from "../../trust/trust.ts";
@@ -23,7 +23,7 @@ describe("command files", () => {
   let notices: string[];
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), "devtool-commands-"));
+    base = temporaryDirectory();
     workspace = join(base, "repository");
     prompts = [];
     notices = [];
@@ -34,7 +34,6 @@ describe("command files", () => {
     });
     await mkdir(workspace);
   });
-  afterEach(() => rm(base, { recursive: true }));
 
   it("become commands named by their paths, with their descriptions and arguments", async () => {
     await write(

@@ -1,15 +1,8 @@
 import { spawn } from "node:child_process";
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox, noSandbox, type Sandbox } from "@devtool/sandbox";
 import {
   type Message,
@@ -47,7 +40,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
     let background: BackgroundProcesses;
     let ids: number;
     beforeEach(() => {
-      root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-background-")));
+      root = temporaryDirectory();
       workspace = new Workspace(root);
       ids = 0;
       background = new BackgroundProcesses({
@@ -60,7 +53,6 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
     afterEach(async () => {
       await background[Symbol.asyncDispose]();
       workspace[Symbol.dispose]();
-      rmSync(root, { recursive: true });
     });
 
     it("returns at once, and needs approval like any command", async () => {
@@ -240,9 +232,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
 if (!found.confines) console.info(`skipped: ${found.notice}`);
 describe.skipIf(!found.confines)("a confined process", () => {
   it("dies with its server, even if the server is killed", async () => {
-    const root = realpathSync(
-      mkdtempSync(join(tmpdir(), "devtool-background-")),
-    );
+    const root = temporaryDirectory();
     const sleeping = `sleep ${process.pid}3.3`;
     const { argv, environment } = await found.command({
       argv: ["bash", "-c", `setsid ${sleeping} & touch begun; wait`],
@@ -264,7 +254,6 @@ describe.skipIf(!found.confines)("a confined process", () => {
     server.kill("SIGKILL");
     while (isRunning(sleeping)) await turn();
     expect(isRunning(sleeping)).toBe(false);
-    rmSync(root, { recursive: true });
   });
 });
 

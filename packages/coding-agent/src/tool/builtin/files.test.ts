@@ -2,20 +2,18 @@ import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Code } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { IgnoreWalk } from "../ignore-walk.ts";
@@ -51,7 +49,7 @@ describe("the tools for files", () => {
   let root: string;
   let workspace: Workspace;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-files-")));
+    root = temporaryDirectory();
     workspace = new Workspace(root);
     mkdirSync(join(root, "src"));
     writeFileSync(join(root, "src/a.ts"), "one\ntwo\nthree\n");
@@ -59,10 +57,7 @@ describe("the tools for files", () => {
     writeFileSync(join(root, "image.png"), Buffer.from([0x89, 0x50, 0, 0xff]));
     symlinkSync("/etc", join(root, "link"));
   });
-  afterEach(() => {
-    workspace[Symbol.dispose]();
-    rmSync(root, { recursive: true });
-  });
+  afterEach(() => workspace[Symbol.dispose]());
 
   it("read_file reads a file or some of its lines, and rejects what it cannot read", async () => {
     expect(await text("read_file", { file_path: "src/a.ts" })).toBe(

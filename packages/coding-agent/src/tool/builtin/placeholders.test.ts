@@ -1,16 +1,9 @@
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox, startProcess } from "@devtool/sandbox";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { loadMemory } from "../../agent/memory.ts";
 import { createScriptedModel } from "../../agent/scripted/scripted-model.ts";
 import { createCommandFiles } from "../../command/files/command-files.ts";
@@ -30,11 +23,8 @@ describe.skipIf(!sandbox.confines)(
   () => {
     let workspace: string;
     beforeEach(() => {
-      workspace = realpathSync(
-        mkdtempSync(join(tmpdir(), "devtool-leftovers-")),
-      );
+      workspace = temporaryDirectory();
     });
-    afterEach(() => rmSync(workspace, { recursive: true }));
 
     it("is neither configuration nor part of a listing for another session", async () => {
       await using _running = startProcess(await waitingCommand(), signal);

@@ -1,14 +1,6 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox, type Sandbox } from "@devtool/sandbox";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEvent } from "../tool.ts";
@@ -34,7 +26,7 @@ describe.skipIf(!sandbox.confines)(
     let workspace: Workspace;
     let background: BackgroundProcesses;
     beforeEach(() => {
-      root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-replaced-")));
+      root = temporaryDirectory();
       mkdirSync(join(root, ".github"));
       workspace = new Workspace(root);
       background = new BackgroundProcesses({ nextId: () => "bg-1" });
@@ -42,7 +34,6 @@ describe.skipIf(!sandbox.confines)(
     afterEach(async () => {
       await background[Symbol.asyncDispose]();
       workspace[Symbol.dispose]();
-      rmSync(root, { recursive: true });
     });
 
     it("starts the command again, since nothing of it has run", async () => {

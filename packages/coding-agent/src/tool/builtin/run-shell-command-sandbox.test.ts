@@ -2,18 +2,16 @@ import { execFileSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findSandbox,
   noSandbox,
@@ -42,8 +40,8 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
   let sandbox: Sandbox;
   let workspace: Workspace;
   beforeEach(async () => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-shell-")));
-    outside = realpathSync(mkdtempSync(join(tmpdir(), "devtool-outside-")));
+    root = temporaryDirectory();
+    outside = temporaryDirectory();
     hidden = join(root, ".data");
     mkdirSync(hidden);
     writeFileSync(join(hidden, "token"), "secret");
@@ -54,12 +52,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
       signal(),
     );
   });
-  afterEach(() => {
-    workspace[Symbol.dispose]();
-    for (const path of [root, outside]) {
-      rmSync(path, { recursive: true, force: true });
-    }
-  });
+  afterEach(() => workspace[Symbol.dispose]());
 
   it("reports its process and the name of its sandbox", async () => {
     const { events } = await run("echo hi >made");

@@ -1,13 +1,7 @@
-import {
-  existsSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { countProcesses } from "../../../test/count-processes.ts";
 import type { ToolEvent } from "../tool.ts";
@@ -27,13 +21,10 @@ describe("run_shell_command", () => {
   let root: string;
   let workspace: Workspace;
   beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-shell-")));
+    root = temporaryDirectory();
     workspace = new Workspace(root);
   });
-  afterEach(() => {
-    workspace[Symbol.dispose]();
-    rmSync(root, { recursive: true, force: true });
-  });
+  afterEach(() => workspace[Symbol.dispose]());
 
   it("asks with the exact command and its directory (TOOL-3)", async () => {
     const invocation = await prepare("echo hi");

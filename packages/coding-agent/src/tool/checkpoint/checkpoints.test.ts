@@ -3,19 +3,17 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { HostPrograms } from "@devtool/sandbox";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../../../../../test/depth.ts";
 import { writeFileTool } from "../builtin/write-file.ts";
 import { Workspace } from "../workspace.ts";
@@ -35,7 +33,7 @@ describe("Checkpoints", () => {
   let dataDirectory: string;
   let notices: string[];
   beforeEach(() => {
-    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-checkpoints-")));
+    base = temporaryDirectory();
     root = join(base, "workspace");
     dataDirectory = join(base, "data");
     notices = [];
@@ -46,7 +44,6 @@ describe("Checkpoints", () => {
     write("run.sh", "#!/bin/sh\n");
     chmodSync(join(root, "run.sh"), 0o755);
   });
-  afterEach(() => rmSync(base, { recursive: true }));
 
   it("B28: says which files are in no checkpoint because of their names", async () => {
     const bytes = Buffer.concat([Buffer.from(`${root}/src/`), Buffer.of(0xff)]);
