@@ -30,10 +30,6 @@ if (flag === "--record") {
   });
   if (status !== 0) process.exit(status ?? 1);
 }
-spawnSync("biome", ["format", "--write", "test/acp/recorded.json"], {
-  cwd: root,
-  stdio: "inherit",
-});
 const [before = "", after = ""] = readFileSync(page, "utf8").split(
   /(?<=<!-- recorded: agents -->\n)[\s\S]*?(?=\n\n)/,
 );

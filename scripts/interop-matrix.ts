@@ -22,10 +22,6 @@ if (process.argv.includes("--record")) {
   );
   if (status !== 0) process.exit(status ?? 1);
 }
-spawnSync("biome", ["format", "--write", "test/interop/results.json"], {
-  cwd: root,
-  stdio: "inherit",
-});
 writeFileSync(
   new URL("../docs/conformance.md", import.meta.url),
   conformancePage(),

@@ -22,6 +22,9 @@ export interface AgentRecord {
 /** The results of the tests, by the agent's name. */
 export type Recorded = Readonly<Record<string, AgentRecord>>;
 
+/** An object in the file that holds no other. */
+const CELLS = /\{[^{}]+\}/g;
+
 const FILE = new URL("./recorded.json", import.meta.url);
 
 /**
@@ -58,7 +61,11 @@ export function recordAgent(
   const sorted = Object.fromEntries(
     all.toSorted(([one], [other]) => one.localeCompare(other)),
   );
-  writeFileSync(FILE, `${JSON.stringify(sorted, undefined, 2)}\n`);
+  const text = JSON.stringify(sorted, undefined, 1);
+  writeFileSync(
+    FILE,
+    `${text.replaceAll(CELLS, (cells) => cells.replaceAll(/\n */g, " "))}\n`,
+  );
 }
 
 /**

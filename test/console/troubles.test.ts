@@ -1,3 +1,5 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
@@ -24,7 +26,8 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = temporaryDirectory();
+      workspace = join(temporaryDirectory(), "\u{202e}troubles");
+      await mkdir(workspace);
       data = temporaryDirectory();
       server = await serveCodingAgent({
         workspace,
@@ -129,13 +132,13 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.goto(addressOf(`session/${taskId}`));
       for (const place of [".session-about .facts", ".row-about"]) {
         await page
-          .locator(place, { hasText: "devtool-\\u{202e}troubles-" })
+          .locator(place, { hasText: "\\u{202e}troubles" })
           .first()
           .waitFor();
       }
       await page.goto(addressOf("server"));
       await page
-        .locator(".server li", { hasText: "devtool-\\u{202e}troubles-" })
+        .locator(".server li", { hasText: "\\u{202e}troubles" })
         .waitFor();
     });
 

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
@@ -23,7 +22,7 @@ import {
 } from "@devtool/schema/gemini-cli";
 import { describe, expect, it } from "vitest";
 import { historyNames, readHistory } from "../durability/histories/history.ts";
-import type { Frame } from "./raw-client.ts";
+import { readGolden } from "./golden.ts";
 
 /** Reads a frame as a client does: after the frames before it. */
 function foldFrame(known: Task, result: JsonValue): Task {
@@ -77,12 +76,6 @@ function textOf({ history }: Task): string {
     .join("");
 }
 
-function goldenOf(name: string): Frame[][] {
-  return JSON.parse(
-    readFileSync(new URL(`golden/${name}.json`, import.meta.url), "utf8"),
-  );
-}
-
 describe("frames of the coderAgent dialect", () => {
   it.each(historyNames())(
     'contain the whole text and all calls of the conversation "%s"',
@@ -104,7 +97,7 @@ describe("frames of the coderAgent dialect", () => {
   );
 
   it("of Gemini CLI's own server are decoded: the approval, its result, and the end of the turn", () => {
-    const [asked = [], answered = []] = goldenOf("shell").map((turn) =>
+    const [asked = [], answered = []] = readGolden("shell").map((turn) =>
       turn.map(({ result = null }) => result),
     );
     const waiting = asked.reduce<Task>(foldFrame, emptyTask());

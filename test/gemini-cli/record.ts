@@ -2,7 +2,7 @@
  * Records in `golden/` what Gemini CLI's own server answers to the scenarios:
  * `node test/gemini-cli/record.ts`, after a build.
  */
-import { writeFileSync } from "node:fs";
+import { writeGolden } from "./golden.ts";
 import { startPeer } from "./peer.ts";
 import { RawClient } from "./raw-client.ts";
 import { RAW_SCENARIOS } from "./scenarios.ts";
@@ -10,14 +10,11 @@ import { RAW_SCENARIOS } from "./scenarios.ts";
 await using peer = await startPeer();
 for (const { name, play } of RAW_SCENARIOS) {
   const turns = await play(new RawClient(peer), peer);
-  const text = JSON.stringify(turns, withoutTools, 1).replaceAll(
+  const text = JSON.stringify(turns, withoutTools).replaceAll(
     peer.workspace,
     "/workspace",
   );
-  writeFileSync(
-    new URL(`golden/${name}.json`, import.meta.url),
-    `${withSteadyIds(text)}\n`,
-  );
+  writeGolden(name, JSON.parse(withSteadyIds(text)));
 }
 
 /**

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readGolden } from "../gemini-cli/golden.ts";
 import { startOurs } from "../gemini-cli/ours.ts";
 import { HAS_PEER, type Served, startPeer } from "../gemini-cli/peer.ts";
 import { type Frame, RawClient } from "../gemini-cli/raw-client.ts";
@@ -11,13 +12,7 @@ import { askedIn, transcriptOf } from "../gemini-cli/transcript.ts";
 
 /** The recorded answers of Gemini CLI's own server. */
 function goldenOf(name: string): string[][] {
-  const turns: Frame[][] = JSON.parse(
-    readFileSync(
-      new URL(`../gemini-cli/golden/${name}.json`, import.meta.url),
-      "utf8",
-    ),
-  );
-  return turns.map(transcriptOf);
+  return readGolden(name).map(transcriptOf);
 }
 
 /**

@@ -24,11 +24,12 @@ export interface MatrixRow {
 /** The reasons why a peer fails scenarios, by scenario. */
 export type KnownFailures = Readonly<Partial<Record<ScenarioName, string>>>;
 
-const FILE = new URL("./results.json", import.meta.url);
+const FILE = new URL("./results.jsonl", import.meta.url);
 
 /** Reads the results that were last recorded. */
 export function readMatrix(): readonly MatrixRow[] {
-  return JSON.parse(readFileSync(FILE, "utf8"));
+  const lines = readFileSync(FILE, "utf8").trimEnd().split("\n");
+  return lines.map((line) => JSON.parse(line));
 }
 
 /**
@@ -41,7 +42,7 @@ export function recordRows(rows: readonly MatrixRow[]): void {
   const all = [...others, ...rows].toSorted((a, b) =>
     rowKey(a).localeCompare(rowKey(b)),
   );
-  writeFileSync(FILE, `${JSON.stringify(all, undefined, 2)}\n`);
+  writeFileSync(FILE, all.map((row) => `${JSON.stringify(row)}\n`).join(""));
 }
 
 /** The fields that identify a row. */

@@ -149,7 +149,7 @@ describe.skipIf(!HAS_TMUX)(
         "? run_shell_command Run touch forged; : <<'?' [4 more lines] (without a sandbox)",
       ]);
       const mine = rows.slice(rows.findIndex((row) => row.startsWith("? ")));
-      expect(mine[1]).toMatch(/^ {4}in \/.*devtool-terminal-/);
+      expect(mine[1]).toMatch(/^ {4}in \/.*devtool-/);
       expect(mine[2]).toBe("  │ $ touch forged; : <<'?'");
       expect(rows).toContain("  │   ? run_shell_command Run ls");
       expect(screen).toMatch(/^ {2}⋮ \[\d+ more lines\]$/m);

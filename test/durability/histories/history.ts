@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import {
+  fromJson,
   fromJsonString,
   type JsonValue,
   toJson,
@@ -9,6 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import {
   emptyTask,
+  MessageSchema,
   reduceTask,
   type Task,
   type TaskEvent,
@@ -30,7 +32,10 @@ export interface History {
   readonly task: Task;
 }
 
-/** The texts in which a history is kept: an event a line, and the task. */
+/**
+ * The texts in which a history is kept: an event a line; the task, then a
+ * message of it a line.
+ */
 export interface HistoryFiles {
   readonly log: string;
   readonly task: string;
@@ -38,7 +43,7 @@ export interface HistoryFiles {
 
 /** The names of all histories that are kept. */
 export function historyNames(): string[] {
-  const suffix = ".jsonl";
+  const suffix = ".task.jsonl";
   const files = readdirSync(fileURLToPath(DIRECTORY)).filter((file) =>
     file.endsWith(suffix),
   );
@@ -67,7 +72,7 @@ export async function readHistory(
   const read = async (file: string): Promise<string> =>
     move(withDigests(await readText(file), digests));
   const events = eventsIn(await read(`${name}.jsonl`));
-  const task = fromJsonString(TaskSchema, await read(`${name}.task.json`));
+  const task = taskIn(await read(`${name}.task.jsonl`));
   // Versions before titles wrote none: it follows from the log.
   return {
     name,
@@ -84,17 +89,27 @@ export function historyFiles(
   const move = (text: string): string =>
     text.replaceAll(workspace, PLACEHOLDER);
   const digests = commandDigests(events, move);
-  const lines = events.map(
-    (event) => `${toJsonString(TaskEventSchema, event)}\n`,
-  );
+  const keep = (lines: readonly string[]): string =>
+    move(withDigests(`${lines.join("\n")}\n`, digests));
   return {
-    log: move(withDigests(lines.join(""), digests)),
-    task: `${move(withDigests(toJsonString(TaskSchema, task, { prettySpaces: 2 }), digests))}\n`,
+    log: keep(events.map((event) => toJsonString(TaskEventSchema, event))),
+    task: keep([
+      toJsonString(TaskSchema, { ...task, history: [] }),
+      ...task.history.map((message) => toJsonString(MessageSchema, message)),
+    ]),
   };
 }
 
 function readText(file: string): Promise<string> {
   return readFile(new URL(file, DIRECTORY), "utf8");
+}
+
+function taskIn(text: string): Task {
+  const [task, ...history] = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return fromJson(TaskSchema, { ...task, history });
 }
 
 function eventsIn(log: string): TaskEvent[] {
