@@ -101,7 +101,7 @@ describe("devtool conformance", () => {
       json,
     );
     expect(code).toBe(1);
-    expect(out).toMatch(/^failed +A2A1-ENDED-TASK/m);
+    expect(out).toMatch(/^failed +MUST +A2A1-ENDED-TASK/m);
     const [item] = fromJsonString(
       ReportSchema,
       readFileSync(json, "utf8"),
@@ -118,11 +118,11 @@ describe("devtool conformance", () => {
     ).not.toContain(server.token);
   });
 
-  it("shows where the server follows the RFC against A2A, as a reading and not as a failure", async () => {
+  it("shows where the server follows the RFC against A2A, as known to fail and not as a failure", async () => {
     const { code, out } = await test("--only", "a2a/ended-task");
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^reading +a2a\/ended-task +A2A1-ENDED-TASK\n {4}STREAM-5: the RFC lets ended tasks continue/m,
+      /^known +a2a\/ended-task +A2A1-ENDED-TASK\n {4}STREAM-5: the RFC lets ended tasks continue/m,
     );
     expect(out).toMatch(
       /^known +a2a\/ended-task: STREAM-5: the RFC lets ended tasks continue/m,
@@ -143,11 +143,11 @@ describe("devtool conformance", () => {
     expect(
       (await test("--only", "a2a/ended-task", "--known-failing", known)).code,
     ).toBe(0);
-    list("a2a/ended-task", "a2a/ende");
+    list("a2a/ended-task", "a2a/ended-task-of-mine");
     expect(
       (await test("--only", "a2a/ended-task", "--known-failing", known)).code,
     ).toBe(1);
-    list("a2a/card");
+    list("a2a/card", "a2a/no-such-case-but-not-asked-for");
     expect(
       (await test("--only", "a2a/card", "--known-failing", known)).code,
     ).toBe(1);
@@ -182,12 +182,63 @@ describe("devtool conformance", () => {
     );
   });
 
+  it("H3: refuses a prompt that no case has, and the name of a case that there is not", async () => {
+    const prompts = join(directory, "typo.json");
+    writeFileSync(prompts, JSON.stringify({ sayz: "x" }));
+    const typo = await test("--only", "a2a/card", "--prompts", prompts);
+    expect(typo.code).not.toBe(0);
+    expect(typo.out).toContain(
+      'there is no prompt "sayz": the keys are says, ends, asks,',
+    );
+    const group = await test("--only", "nonsense");
+    expect(group.code).not.toBe(0);
+    expect(group.out).toContain(
+      'no case is named "nonsense…": there are a2a/, tenant/, card/,',
+    );
+    const name = await test("--only", "command/lits");
+    expect(name.code).not.toBe(0);
+    expect(name.out).toMatch(
+      /no case is named "command\/lits…": there are (command\/[\w-]+(, )?)+\n$/,
+    );
+  });
+
+  it("H1: writes the prompts to fill in, each with what the agent must do, and reads them", async () => {
+    const file = join(directory, "template.json");
+    expect(await run("--init", file)).toMatchObject({ code: 0 });
+    const written = JSON.parse(readFileSync(file, "utf8"));
+    expect(Object.keys(written)).toEqual([
+      "says",
+      "ends",
+      "asks",
+      "answers",
+      "works-long",
+      "works-a-while",
+      "hook",
+    ]);
+    expect(written.asks).toEqual({
+      agentMust:
+        "ask the client something and wait for the answer (input-required)",
+      prompt: "",
+    });
+    const { code, out } = await test("--only", "a2a/s", "--prompts", file);
+    expect(code).toBe(0);
+    expect(out).toContain('give --prompts with "asks"');
+    expect((await run("--init", file)).code).not.toBe(0);
+    const all = join(directory, "template-of-the-extension.json");
+    await test("--init", all);
+    expect(Object.keys(JSON.parse(readFileSync(all, "utf8")))).toContain(
+      "asks-shell",
+    );
+  });
+
   it("skips cases for which no prompt is known", async () => {
     const prompts = join(directory, "prompts.json");
     writeFileSync(prompts, JSON.stringify({ says: "text hello" }));
     const { code, out } = await test("--only", "a2a/c", "--prompts", prompts);
     expect(code).toBe(0);
-    expect(out).toContain("no prompt:works-long is given");
+    expect(out).toContain(
+      'give --prompts with "works-long": the agent must work for at least a minute',
+    );
   });
 
   /** A `binding.json` for the program that refuses everything. */
@@ -225,9 +276,9 @@ describe("devtool conformance", () => {
     ];
     const { code, out } = await run("--program", refusing(BAD), ...reports);
     expect(code).toBe(1);
-    expect(out).toMatch(/^failed +JSON-1 /m);
+    expect(out).toMatch(/^failed +MUST +JSON-1 /m);
     expect(out).toMatch(
-      /^skipped +STREAM-7 .*\(client\/.*the program does not support it: work 10\)$/m,
+      /^skipped +MUST +STREAM-7 .*: client\/.*the program does not support it: work 10$/m,
     );
     const report = fromJsonString(ReportSchema, readFileSync(json, "utf8"));
     expect(report).toMatchObject({

@@ -1,6 +1,10 @@
 import { REQUIREMENTS } from "@devtool/conformance";
 import type { ExpectedFailure } from "@devtool/conformance/protos";
-import { serverCases } from "@devtool/conformance/testing";
+import {
+  LEVEL_NAMES,
+  levelOf,
+  serverCases,
+} from "@devtool/conformance/testing";
 import { readMatrix } from "../interop/matrix.ts";
 import { interopSections } from "../interop/matrix-page.ts";
 import { markdownTable } from "../markdown-table.ts";
@@ -29,8 +33,9 @@ for each.
 
 A failure may be due to the agent rather than its SDK: the agents on SDKs are small, follow a script
 and use the defaults of their SDK (\`test/interop/servers\`, \`test/interop/go*\`). They are tested only
-for what A2A itself requires. Gemini CLI's server uses a fake Gemini. Some cases test what the
-specification only recommends. Where 1.0.0 and 1.0.1 differ, or the specification does not say which
+for what A2A itself requires. Gemini CLI's server uses a fake Gemini. The level is the keyword with
+which the specification states the requirement; the exit code of \`devtool conformance\` depends on
+MUST alone unless \`--level\` says otherwise. Where 1.0.0 and 1.0.1 differ, or the specification does not say which
 error is meant, each is accepted. A2A 0.3 over HTTP+JSON leaves more open, and the SDKs differ: each
 form of an error is read, a refused push config is sent again in its other form, and messages are
 sent as \`blocking\`.
@@ -56,7 +61,7 @@ function versionTable(version: Version): string {
     )
     .flatMap((peer) => peerRows(peer, version));
   return markdownTable([
-    ["server", "over", "requirement", "failing case", "reason"],
+    ["server", "over", "requirement", "level", "failing case", "reason"],
     ...rows,
   ]);
 }
@@ -69,7 +74,7 @@ function peerRows(peer: Peer, version: Version): string[][] {
   const failures = knownFailingOf(peer.name).failures.filter(
     ({ protocolVersion }) => protocolVersion === version,
   );
-  if (failures.length === 0) return [[peer.name, bindings, "", "none", ""]];
+  if (failures.length === 0) return [[peer.name, bindings, "", "", "none", ""]];
   const alike = Map.groupBy(failures, ({ id, reason }) => `${id} ${reason}`);
   return [...alike.values()].flatMap(([failure, ...others]) => {
     if (failure === undefined) return [];
@@ -80,7 +85,8 @@ function peerRows(peer: Peer, version: Version): string[][] {
       [
         peer.name,
         over,
-        requirementIds(failure, version),
+        requirementIds(failure, version).join(", "),
+        levelNames(failure, version),
         failure.id,
         failure.reason,
       ],
@@ -88,9 +94,22 @@ function peerRows(peer: Peer, version: Version): string[][] {
   });
 }
 
-function requirementIds({ id }: ExpectedFailure, version: Version): string {
+function requirementIds(
+  { id }: ExpectedFailure,
+  version: Version,
+): readonly string[] {
   const found = serverCases(version).cases.find((one) => one.id === id);
-  return found?.requirements.join(", ") ?? "";
+  return found?.requirements ?? [];
+}
+
+function levelNames(failure: ExpectedFailure, version: Version): string {
+  const levels = requirementIds(failure, version).flatMap((id) => {
+    const requirement = REQUIREMENTS[id];
+    return requirement
+      ? LEVEL_NAMES[levelOf(requirement, failure.binding)]
+      : [];
+  });
+  return [...new Set(levels)].join(", ");
 }
 
 function owedTable(): string {

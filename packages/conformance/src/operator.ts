@@ -3,9 +3,4 @@
 
 export { addKitOptions } from "./command/kit-options.ts";
 export { type ConformanceOptions, runKit } from "./command/run-kit.ts";
-export {
-  isClean,
-  type ReportSubject,
-  readingOf,
-} from "./report/create-report.ts";
 export { readKnownFailing } from "./report/known-failing.ts";

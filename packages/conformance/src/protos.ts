@@ -56,6 +56,7 @@ export {
   type ExpectedFailure,
   type KnownFailing,
   KnownFailingSchema,
+  Level,
   Outcome,
   type Report,
   ReportSchema,

@@ -20,8 +20,11 @@ export const A2A_03: readonly Fault[] = [
   fault(
     "A2A03-AUTH",
     "requests need no credentials",
-    withoutAuthentication("tasks/get"),
+    withoutAuthentication("message/send"),
   ),
+  fault("A2A03-AUTH-CHALLENGE", "refusals are forbidden", {
+    head: ({ status }) => ({ status: status === 401 ? 403 : status }),
+  }),
   fault(
     "A2A03-JSONRPC",
     "ids are returned as strings",

@@ -23,8 +23,13 @@ export const A2A_1: readonly Fault[] = [
   fault(
     "A2A1-AUTH",
     "requests need no credentials",
-    withoutAuthentication("GetTask"),
+    withoutAuthentication("SendMessage"),
   ),
+  fault("A2A1-AUTH-CHALLENGE", "refusals do not say how to authenticate", {
+    head: ({ headers: { "www-authenticate": _challenge, ...headers } }) => ({
+      headers,
+    }),
+  }),
   fault("A2A1-VERSION", "every version is accepted", {
     request: ({ headers }) =>
       headers["a2a-version"] === "99.0"
@@ -69,6 +74,13 @@ export const A2A_1: readonly Fault[] = [
   },
   fault(
     "A2A1-INVALID",
+    "a text is read as a list of parts",
+    changeRequests((body) =>
+      body.replace('"parts":"x"', '"parts":[{"text":"text hello"}]'),
+    ),
+  ),
+  fault(
+    "A2A1-REQUIRED",
     "a message needs no id",
     changeRequests((body) =>
       body.includes('"messageId"')
@@ -121,6 +133,15 @@ export const A2A_1: readonly Fault[] = [
         : text,
     ),
     ["STREAM-10"],
+  ),
+  fault(
+    "A2A1-STREAM-PAUSE",
+    "a stream does not report that its task waits",
+    changePlainAnswers("SendStreamingMessage", (text, { body }) =>
+      body.includes("echo asked")
+        ? text.replaceAll("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING")
+        : text,
+    ),
   ),
   fault(
     "A2A1-GET",

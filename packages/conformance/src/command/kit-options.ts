@@ -9,6 +9,7 @@ export function addKitOptions(command: Command): Command {
     "a2a",
     "binding",
     "prompts",
+    "init",
     "only",
   ];
   return command
@@ -40,7 +41,18 @@ export function addKitOptions(command: Command): Command {
     )
     .option(
       "--prompts <file>",
-      "JSON file with the prompt for each behavior (default: the coding agent's)",
+      "JSON file with the prompts for what cases need (default: the coding agent's if the card claims the extension, otherwise a greeting)",
+    )
+    .addOption(
+      new Option(
+        "--init [file]",
+        "write a file of prompts to fill in (prompts.json), and test nothing",
+      ).preset("prompts.json"),
+    )
+    .addOption(
+      new Option("--level <level>", "which requirements decide the exit code")
+        .choices(["must", "should", "may"])
+        .default("must"),
     )
     .option(
       "--only <prefix>",

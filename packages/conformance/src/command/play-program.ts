@@ -43,6 +43,7 @@ export async function playProgram(
     known: create(KnownFailingSchema, {
       failures: knownFailures.map(({ id, reason }) => ({ id, reason })),
     }),
+    notes: [],
     results: programResults({ command, args, path }, host, signal),
   };
 }

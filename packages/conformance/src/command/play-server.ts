@@ -2,9 +2,11 @@ import { readFile } from "node:fs/promises";
 import { defined } from "@devtool/internal/json";
 import type { BindingName, ProtocolVersion } from "../binding/binding.ts";
 import type { CaseResult } from "../play/case-result.ts";
-import { runPushSuite } from "../runner/run-push-suite.ts";
-import { runServerSuite } from "../runner/run-server-suite.ts";
-import { findSubject } from "../subject/find-subject.ts";
+import { assertOnly } from "../play/skip-reason.ts";
+import { pushCases, runPushSuite } from "../runner/run-push-suite.ts";
+import { runServerSuite, serverCases } from "../runner/run-server-suite.ts";
+import { findSubject, type Subject } from "../subject/find-subject.ts";
+import { readPrompts } from "../suites/prompts.ts";
 import type { Host } from "./host.ts";
 import type { Play } from "./play.ts";
 
@@ -35,15 +37,20 @@ export async function playServer(
   host: Host,
   signal: AbortSignal,
 ): Promise<Play> {
-  const { a2a: protocolVersion, binding, only, push } = options;
+  const { only, push } = options;
   const prompts =
     options.prompts === undefined
       ? undefined
-      : parsePrompts(await readFile(options.prompts, "utf8"));
-  const access = await host.findAccess(url, signal);
-  const subject = await findSubject(
-    { url, ...access, ...defined({ protocolVersion, binding }) },
-    signal,
+      : readPrompts(await readFile(options.prompts, "utf8"));
+  const subject = await findServer(url, options, host, signal);
+  const { protocolVersion } = subject.binding;
+  const cases = [
+    ...serverCases(protocolVersion).cases,
+    ...(push === undefined ? [] : pushCases(protocolVersion).cases),
+  ];
+  assertOnly(
+    only ?? "",
+    cases.map(({ id }) => id),
   );
   const choice = defined({ prompts, only });
   async function* results(): AsyncIterable<CaseResult> {
@@ -53,21 +60,39 @@ export async function playServer(
     }
   }
   return {
-    suite: `A2A ${subject.binding.protocolVersion} server`,
+    suite: `A2A ${protocolVersion} server`,
     subject: { ...subject, name: url },
+    notes: notesOn(subject, options),
     results: results(),
   };
 }
 
-/** Parses a JSON object of prompts by the name of their behavior. */
-function parsePrompts(text: string): Readonly<Record<string, string>> {
-  const entries = Object.entries(JSON.parse(text)).map(
-    ([name, prompt]): [string, string] => {
-      if (typeof prompt !== "string") {
-        throw new Error(`prompt "${name}" must be a string`);
-      }
-      return [name, prompt];
-    },
+/** Reads the card of the server to test and chooses the interface. */
+export async function findServer(
+  url: string,
+  { a2a: protocolVersion, binding }: ServerOptions,
+  host: Host,
+  signal: AbortSignal,
+): Promise<Subject> {
+  const access = await host.findAccess(url, signal);
+  return findSubject(
+    { url, ...access, ...defined({ protocolVersion, binding }) },
+    signal,
   );
-  return Object.fromEntries(entries);
+}
+
+/** What an agent without the extension is not asked, and how to ask it more. */
+function notesOn(
+  { claims }: Subject,
+  { only, prompts }: ServerOptions,
+): string[] {
+  if (claims.has("extension")) return [];
+  const left =
+    "the card does not claim the development-tool extension: only A2A itself is tested";
+  const asked =
+    'the agent is asked no more than "Hello": --init writes a file of prompts to fill in, for --prompts';
+  return [
+    ...(only === undefined ? [left] : []),
+    ...(prompts === undefined ? [asked] : []),
+  ];
 }

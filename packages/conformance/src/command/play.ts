@@ -9,6 +9,8 @@ export interface Play {
   readonly subject: ReportSubject;
   /** The cases that may fail, if they are known. */
   readonly known?: KnownFailing;
+  /** What to know before the results: what is left out, and why. */
+  readonly notes: readonly string[];
   /** Runs the cases. May be iterated once. */
   readonly results: AsyncIterable<CaseResult>;
 }

@@ -1,24 +1,39 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { toJson, toJsonString } from "@bufbuild/protobuf";
+import { create, toJson, toJsonString } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
 import { visibleJson, visibleText } from "@devtool/internal/visible-text";
 import type { CaseResult } from "../play/case-result.ts";
-import { CaseReportSchema, ReportSchema } from "../protos.ts";
-import { createReport, isClean, readingOf } from "../report/create-report.ts";
+import {
+  type CaseReport,
+  CaseReportSchema,
+  type KnownFailing,
+  KnownFailingSchema,
+  Level,
+  Outcome,
+  type Report,
+  ReportSchema,
+} from "../protos.ts";
+import { createReport, isClean } from "../report/create-report.ts";
 import { htmlPage } from "../report/html.ts";
 import { junitXml } from "../report/junit.ts";
 import { readKnownFailing } from "../report/known-failing.ts";
-import { reportTable } from "../report/table.ts";
+import { reportTable, SHORT_OUTCOME_NAMES } from "../report/table.ts";
+import type { Subject } from "../subject/find-subject.ts";
+import { promptsTemplate } from "../suites/prompts.ts";
 import type { Host } from "./host.ts";
 import type { Play } from "./play.ts";
-import { playServer, type ServerOptions } from "./play-server.ts";
+import { findServer, playServer, type ServerOptions } from "./play-server.ts";
 
 /** The options of `devtool conformance`. */
 export interface ConformanceOptions extends ServerOptions {
   /** The `binding.json` of a program to test in place of a server. */
   readonly program?: string;
+  /** Where to write a file of prompts to fill in. Nothing is tested then. */
+  readonly init?: string;
+  /** The lowest level whose requirements decide the exit code. */
+  readonly level: keyof typeof LEVELS;
   readonly json?: true;
   /**
    * A file of cases that are known to fail. Replaces the list in a
@@ -30,6 +45,13 @@ export interface ConformanceOptions extends ServerOptions {
   readonly reportJson?: string;
 }
 
+/** The levels by the names of the option. */
+const LEVELS = {
+  must: Level.MUST,
+  should: Level.SHOULD,
+  may: Level.MAY,
+} as const;
+
 /**
  * Tests a server or a program, and reports which requirements it meets. Returns
  * the exit code.
@@ -40,29 +62,36 @@ export async function runKit(
   host: Host,
   signal: AbortSignal,
 ): Promise<number> {
-  const { json, knownFailing, reportHtml, reportJunit, reportJson } = options;
-  const listed =
-    knownFailing === undefined
-      ? undefined
-      : readKnownFailing(await readFile(knownFailing, "utf8"));
-  const { results: playing, ...play } = await choosePlay(
-    url,
-    options,
-    host,
-    signal,
-  );
+  const { json, init, level } = options;
   const { stdout } = host;
+  if (init !== undefined) {
+    const asked = url && (await findServer(url, options, host, signal));
+    await writeTemplate(init, asked ? asked.claims : new Set());
+    stdout.write(`wrote ${init}: fill it in, and give it as --prompts\n`);
+    return 0;
+  }
+  const known = await knownFailures(options);
+  const {
+    results: playing,
+    notes,
+    ...play
+  } = await choosePlay(url, options, host, signal);
+  const reportOn = (...results: readonly CaseResult[]): Report =>
+    createReport({
+      ...play,
+      ...defined({ known }),
+      level: LEVELS[level],
+      results,
+      time: new Date(),
+    });
+  if (!json) stdout.write(notes.map((note) => `${note}\n`).join(""));
   const results: CaseResult[] = [];
   for await (const result of playing) {
     results.push(result);
-    if (!json) stdout.write(`${resultLine(result, stdout)}\n`);
+    const [item] = reportOn(result).cases;
+    if (!json && item) stdout.write(`${resultLine(item, stdout)}\n`);
   }
-  const report = createReport({
-    ...play,
-    ...defined({ known: listed }),
-    results,
-    time: new Date(),
-  });
+  const report = reportOn(...results);
   if (json) {
     for (const item of report.cases) {
       const line = toJsonString(CaseReportSchema, item);
@@ -72,6 +101,14 @@ export async function runKit(
   } else {
     stdout.write(`\n${visibleText(reportTable(report))}\n`);
   }
+  await writeReports(report, options);
+  return isClean(report) ? 0 : 1;
+}
+
+async function writeReports(
+  report: Report,
+  { reportHtml, reportJunit, reportJson }: ConformanceOptions,
+): Promise<void> {
   if (reportHtml !== undefined) await writeFile(reportHtml, htmlPage([report]));
   if (reportJunit !== undefined) {
     await writeFile(reportJunit, junitXml([report]));
@@ -82,7 +119,35 @@ export async function runKit(
       `${JSON.stringify(toJson(ReportSchema, report), undefined, 2)}\n`,
     );
   }
-  return isClean(report) ? 0 : 1;
+}
+
+/**
+ * Writes a file of prompts to fill in: the extension's too if an agent claims
+ * it. Throws if there is such a file.
+ */
+async function writeTemplate(
+  path: string,
+  claims: Subject["claims"],
+): Promise<void> {
+  try {
+    await writeFile(path, promptsTemplate(claims), { flag: "wx" });
+  } catch (cause) {
+    throw new Error(`cannot write "${path}": name a file that does not exist`, {
+      cause,
+    });
+  }
+}
+
+/** Reads the cases that may fail, without those that `--only` leaves out. */
+async function knownFailures({
+  knownFailing,
+  only = "",
+}: ConformanceOptions): Promise<KnownFailing | undefined> {
+  if (knownFailing === undefined) return undefined;
+  const { failures } = readKnownFailing(await readFile(knownFailing, "utf8"));
+  return create(KnownFailingSchema, {
+    failures: failures.filter(({ id }) => id.startsWith(only)),
+  });
 }
 
 /** Prepares the suites for the server or the program of the command line. */
@@ -108,18 +173,21 @@ async function choosePlay(
   return playServer(url, options, host, signal);
 }
 
-function resultLine(result: CaseResult, stdout: Writable): string {
-  const { id, requirements } = result;
+function resultLine(item: CaseReport, stdout: Writable): string {
+  const { id, requirements, outcome, failures } = item;
   const look = {
-    passed: "green",
-    failed: "red",
-    skipped: "dim",
-    reading: "dim",
+    [Outcome.PASSED]: "green",
+    [Outcome.FAILED]: "red",
+    [Outcome.PASSED_THOUGH_KNOWN]: "red",
+    [Outcome.WARNING]: "yellow",
+    [Outcome.KNOWN_FAILING]: "dim",
+    [Outcome.SKIPPED]: "dim",
+    [Outcome.UNSPECIFIED]: "dim",
   } as const;
-  const reading = readingOf(result);
-  const status = reading === undefined ? result.status : "reading";
-  const reason = reading ?? result.reason;
-  const why = reason === undefined ? "" : `\n    ${visibleText(reason)}`;
-  const mark = styleText(look[status], status.padEnd(8), { stream: stdout });
+  const reasons = failures.map(({ reason }) => reason);
+  const reason = item.reason || reasons.join("\n");
+  const why = reason === "" ? "" : `\n    ${visibleText(reason)}`;
+  const name = SHORT_OUTCOME_NAMES[outcome].padEnd(8);
+  const mark = styleText(look[outcome], name, { stream: stdout });
   return `${mark} ${id.padEnd(44)} ${requirements.join(" ")}${why}`;
 }

@@ -31,6 +31,35 @@ describe("mismatch", () => {
     );
   });
 
+  it("takes fewer items than <at-most>", () => {
+    expect(mismatch({ "<at-most>": 1 }, undefined)).toBeUndefined();
+    expect(mismatch({ "<at-most>": 1 }, [1])).toBeUndefined();
+    expect(mismatch({ "<at-most>": 1 }, [1, 2])).toBe(
+      "value must have at most 1 items: got [1,2]",
+    );
+    expect(mismatch({ "<at-most>": 1 }, {})).toBe(
+      "value must have at most 1 items: got {}",
+    );
+  });
+
+  it("matches one of the values of <either>, and explains the one that was meant", () => {
+    const either = {
+      "<either>": [{ task: { id: "<any>" } }, { message: { role: "a" } }],
+    };
+    expect(mismatch(either, { task: { id: 1 } })).toBeUndefined();
+    expect(mismatch(either, { message: { role: "a" } })).toBeUndefined();
+    expect(mismatch(either, { message: { role: "b" } })).toBe(
+      'value.message.role must be "a": got "b"',
+    );
+    expect(mismatch(either, {})).toMatch(/^value\.task must be/);
+    const kinds = {
+      "<either>": [{ kind: "task" }, { kind: "message", role: "a" }],
+    };
+    expect(mismatch(kinds, { kind: "message" })).toBe(
+      'value.role must be "a": got nothing',
+    );
+  });
+
   it("accepts any value but null for <any>", () => {
     expect(mismatch({ id: "<any>" }, { id: 0 })).toBeUndefined();
     expect(mismatch({ id: "<any>" }, { id: null })).toBe("value.id is missing");

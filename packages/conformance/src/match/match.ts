@@ -26,7 +26,8 @@ export function mismatch(
   if (!isObject(expected)) {
     return expected === actual ? undefined : difference(path, expected, actual);
   }
-  const { "<contains>": members, "<length>": length } = expected;
+  const { "<contains>": members, "<either>": choices } = expected;
+  if (Array.isArray(choices)) return noneMatches(choices, actual, path);
   if (members !== undefined) {
     if (!Array.isArray(actual) || !Array.isArray(members)) {
       return difference(path, members, actual);
@@ -38,16 +39,18 @@ export function mismatch(
       ? undefined
       : `${path} must contain ${preview(missing)}: got ${preview(actual)}`;
   }
-  if (length !== undefined) {
-    const isAbsent = actual === undefined || actual === null;
-    const actualLength = Array.isArray(actual)
-      ? actual.length
-      : isAbsent
-        ? 0
-        : undefined;
-    return actualLength === length
-      ? undefined
-      : `${path} must have length ${preview(length)}: got ${preview(actual)}`;
+  const { "<length>": length, "<at-most>": maxLength } = expected;
+  if (length !== undefined || maxLength !== undefined) {
+    const items = actual ?? [];
+    const count = Array.isArray(items) ? items.length : Number.NaN;
+    if (length === undefined ? count <= Number(maxLength) : count === length) {
+      return undefined;
+    }
+    const wanted =
+      length === undefined
+        ? `at most ${preview(maxLength)} items`
+        : `length ${preview(length)}`;
+    return `${path} must have ${wanted}: got ${preview(actual)}`;
   }
   if (!isObject(actual)) return difference(path, expected, actual);
   return firstProblem(
@@ -55,6 +58,27 @@ export function mismatch(
       mismatch(item, actual[key], `${path}.${key}`),
     ),
   );
+}
+
+/**
+ * Describes why a value matches none of several: the difference from the one
+ * whose first field it has, or from the first.
+ */
+function noneMatches(
+  choices: readonly JsonValue[],
+  actual: JsonValue | undefined,
+  path: string,
+): string | undefined {
+  const problems = choices.map((choice) => mismatch(choice, actual, path));
+  if (problems.includes(undefined)) return undefined;
+  const meant = choices.findIndex((choice) => {
+    const [[field = "", value = null] = []] = Object.entries(choice ?? {});
+    const given = isObject(actual) ? actual[field] : undefined;
+    return isObject(value)
+      ? given !== undefined
+      : mismatch(value, given) === undefined;
+  });
+  return problems[Math.max(meant, 0)];
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { isObject } from "@devtool/internal/json";
+import { assertPromptKeys } from "../suites/prompts.ts";
 
 /**
  * The values of the placeholders `${name}` of a case. Steps add more while the
@@ -76,11 +77,12 @@ export class Variables {
 
 /**
  * Names the prompts by which an agent is made to behave as a case needs:
- * `${prompt:says}`.
+ * `${prompt:says}`. Throws for a key that no case has.
  */
 export function promptVariables(
   prompts: Readonly<Record<string, string>>,
 ): Record<string, string> {
+  assertPromptKeys(prompts);
   return Object.fromEntries(
     Object.entries(prompts).map(([name, text]) => [`prompt:${name}`, text]),
   );

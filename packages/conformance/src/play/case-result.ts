@@ -53,15 +53,25 @@ export interface CaseFailure {
   readonly reading?: string;
 }
 
-/**
- * Creates the result of a case from its failures. It passed if there are none.
- */
-export function resultFromFailures(
+/** The outcome of a case. It passed if it has neither. */
+export interface CaseOutcome {
+  readonly failures: readonly CaseFailure[];
+  /**
+   * Why the agent cannot be asked the rest of the case.
+   */
+  readonly skipped?: string;
+}
+
+/** Creates the result of a case that was played. */
+export function resultOfCase(
   { id, requirements }: Pick<CaseResult, "id" | "requirements">,
   durationMs: number,
-  failures: readonly CaseFailure[],
+  { failures, skipped }: CaseOutcome,
   exchanges: readonly ExchangeRecord[],
 ): CaseResult {
+  if (failures.length === 0 && skipped !== undefined) {
+    return { id, requirements, status: "skipped", reason: skipped, durationMs };
+  }
   if (failures.length === 0) {
     return { id, requirements, status: "passed", durationMs };
   }

@@ -83,7 +83,7 @@ const checkHead: Check = (
 
 const checkError: Check = (
   { errorCode, otherErrorCodes, errorData, httpStatus },
-  { documents },
+  { documents, status },
   variables,
 ) => {
   const error = documents
@@ -94,6 +94,11 @@ const checkError: Check = (
     const isError = code !== undefined && httpStatus === 0;
     return isError
       ? `no error was expected: got ${JSON.stringify(error)}`
+      : undefined;
+  }
+  if (errorCode === 0) {
+    return code === undefined && status < 400
+      ? `an error was expected: got ${JSON.stringify(documents.at(-1)?.json)}`
       : undefined;
   }
   const codes = [errorCode, ...otherErrorCodes];

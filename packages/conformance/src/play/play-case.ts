@@ -7,9 +7,11 @@ import type { Recording } from "../binding/recording.ts";
 import type { Variables } from "../match/variables.ts";
 import type { Case, Step } from "../protos.ts";
 import { CARD_PATH, type Subject } from "../subject/find-subject.ts";
-import type { CaseFailure } from "./case-result.ts";
+import type { Prompts } from "../suites/prompts.ts";
+import type { CaseFailure, CaseOutcome } from "./case-result.ts";
 import { repeatedIdProblem, resultOf, unexpected } from "./expect.ts";
 import { lawBreaches } from "./laws.ts";
+import { otherBehaviour } from "./other-behaviour.ts";
 
 /**
  * The server under test, the values of the case's placeholders, and the
@@ -18,6 +20,8 @@ import { lawBreaches } from "./laws.ts";
 export interface CaseContext {
   readonly subject: Subject;
   readonly variables: Variables;
+  /** The prompts that the agent gets. */
+  readonly prompts: Prompts;
   readonly recording: Recording;
 }
 
@@ -51,14 +55,14 @@ export function unmetNeed(
 }
 
 /**
- * Plays a case and returns its failures. Breaches of a law are reported for
- * every step; the first step whose own expectation is not met ends the case.
+ * Plays a case. Breaches of a law are reported for every step; the first step
+ * whose own expectation is not met ends the case.
  */
 export async function playCase(
   one: Case,
   context: CaseContext,
   signal: AbortSignal,
-): Promise<CaseFailure[]> {
+): Promise<CaseOutcome> {
   const { subject, variables, recording } = context;
   const failures: CaseFailure[] = [];
   const knownIds = new Set<string>();
@@ -85,7 +89,7 @@ export async function playCase(
       step.requirements.length > 0 ? step.requirements : one.requirements;
     recording.startStep(number);
     try {
-      const { breaches, problem, reading } = await playStep(
+      const { breaches, problem, reading, skipped } = await playStep(
         step,
         context,
         knownIds,
@@ -94,6 +98,7 @@ export async function playCase(
       for (const { requirement, reason } of breaches) {
         addFailure([requirement], reason);
       }
+      if (skipped !== undefined) return { failures, skipped };
       if (problem === undefined) continue;
       addFailure(requirements, problem, reading);
     } catch (reason) {
@@ -101,7 +106,7 @@ export async function playCase(
     }
     break;
   }
-  return failures;
+  return { failures };
 }
 
 function describeError(reason: unknown): string {
@@ -118,6 +123,7 @@ function describeError(reason: unknown): string {
 interface StepResult {
   readonly breaches: readonly Breach[];
   readonly problem: string | undefined;
+  readonly skipped?: string | undefined;
   /**
    * The other requirement by which the answer is right, if two contradict each
    * other.
@@ -144,13 +150,12 @@ async function playStep(
     ? repeatedIdProblem(exchange, knownIds)
     : undefined;
   const problem =
-    repeated ?? (step.expect && unexpected(step.expect, exchange, variables));
+    repeated ??
+    (step.expect && unexpected(step.expect, exchange, variables)) ??
+    capture(step, exchange, variables);
+  const skipped = otherBehaviour(step, call, exchange, context, problem);
   if (problem === undefined) {
-    return {
-      breaches,
-      problem: capture(step, exchange, variables),
-      reading: undefined,
-    };
+    return { breaches, problem, skipped, reading: undefined };
   }
   const { reading } = step;
   const isReading =
@@ -160,6 +165,7 @@ async function playStep(
   return {
     breaches,
     problem,
+    skipped,
     reading: isReading
       ? `${reading.requirement}: ${reading.reason}`
       : undefined,
@@ -231,17 +237,9 @@ function capture(
 ): string | undefined {
   for (const [name, path] of Object.entries(step.capture)) {
     const header = /^<header:(.+)>$/.exec(path)?.[1];
-    // A path has keys and list indexes, separated by dots; `\.` is a dot in a
-    // key.
-    const keys = path
-      .split(/(?<!\\)\./)
-      .map((key) => key.replaceAll("\\.", "."));
-    const atPath = documents.map(({ json }) =>
-      keys.reduce<unknown>(
-        (inner, key) =>
-          Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key],
-        resultOf(json),
-      ),
+    const paths = path.split("|");
+    const atPath = documents.flatMap(({ json }) =>
+      paths.map((each) => valueAt(each, resultOf(json))),
     );
     const values = header === undefined ? atPath : [headers.get(header)];
     const value = values.find((found) => typeof found === "string");
@@ -251,4 +249,19 @@ function capture(
     variables.set(name, value);
   }
   return undefined;
+}
+
+/**
+ * Returns what is at a path of keys and list indexes, separated by dots; `\.` is
+ * a dot in a key.
+ */
+function valueAt(path: string, value: unknown): unknown {
+  return path
+    .split(/(?<!\\)\./)
+    .map((key) => key.replaceAll("\\.", "."))
+    .reduce<unknown>(
+      (inner, key) =>
+        Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key],
+      value,
+    );
 }

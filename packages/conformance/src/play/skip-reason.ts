@@ -1,5 +1,6 @@
-import { toJson } from "@bufbuild/protobuf";
-import { type Case, StepSchema } from "../protos.ts";
+import type { Case } from "../protos.ts";
+import type { Subject } from "../subject/find-subject.ts";
+import { agentMust, promptKeys } from "../suites/prompts.ts";
 import { type CaseContext, stepsFor, unmetNeed } from "./play-case.ts";
 
 /**
@@ -13,24 +14,55 @@ export function skipReason(
   const { binding, claims } = subject;
   const steps = stepsFor(one, subject);
   if (steps.length === 0) return `is about ${one.bindings.join(" and ")}`;
-  const missing = steps.find(
+  const absent = steps.find(
     ({ method }) => method !== "" && !binding.has(method),
   );
-  if (missing) {
-    return `A2A ${binding.protocolVersion} has no ${missing.method} over ${binding.name}`;
+  if (absent) {
+    return `A2A ${binding.protocolVersion} has no ${absent.method} over ${binding.name}`;
   }
-  const need = unmetNeed(one.needs, claims);
+  const need = unmetNeed(
+    isOfExtension(one) ? ["extension", ...one.needs] : one.needs,
+    claims,
+  );
   if (need !== undefined) {
     const verb = need.startsWith("!") ? "claims" : "does not claim";
     return `the card ${verb} ${need.replace("!", "")}`;
   }
-  const text = JSON.stringify(steps.map((step) => toJson(StepSchema, step)));
-  const prompts = [...text.matchAll(/\$\{(prompt:[\w-]+)\}/g)].map(
-    ([, name = ""]) => name,
+  const missing = promptKeys(...steps).find(
+    (key) => !variables.has(`prompt:${key}`),
   );
-  const unknown = prompts.find((name) => !variables.has(name));
-  return (
-    unknown &&
-    `no ${unknown} is given, by which the agent would do what the case needs`
+  return missing && `give --prompts with "${missing}": ${agentMust(missing)}`;
+}
+
+/**
+ * Whether a run asks for a case: `only` is a prefix of its id. The extension's
+ * are asked of an agent that does not claim it only by name.
+ */
+export function isAsked(
+  one: Pick<Case, "id">,
+  only: string,
+  { claims }: Pick<Subject, "claims">,
+): boolean {
+  const isForeign = isOfExtension(one) && !claims.has("extension");
+  return one.id.startsWith(only) && !(only === "" && isForeign);
+}
+
+/**
+ * Throws if no case has an id that starts with `only`, with the groups of the
+ * cases, or with the cases of its group.
+ */
+export function assertOnly(only: string, ids: readonly string[]): void {
+  if (ids.some((id) => id.startsWith(only))) return;
+  const group = /^[^/]*\//.exec(only)?.[0] ?? "";
+  const ofGroup = ids.filter((id) => group !== "" && id.startsWith(group));
+  const names =
+    ofGroup.length > 0 ? ofGroup : ids.map((id) => id.replace(/\/.*/, "/"));
+  throw new Error(
+    `no case is named "${only}…": there are ${[...new Set(names)].join(", ")}`,
   );
+}
+
+/** Whether a case is about the extension, and not about A2A itself. */
+function isOfExtension({ id }: Pick<Case, "id">): boolean {
+  return !id.startsWith("a2a/");
 }

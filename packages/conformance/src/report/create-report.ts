@@ -6,13 +6,14 @@ import {
   CaseReportSchema,
   type KnownFailing,
   KnownFailingSchema,
+  Level,
   Outcome,
   type Report,
   ReportSchema,
   type RequirementReport,
   RequirementReportSchema,
 } from "../protos.ts";
-import type { Requirement } from "../requirement/requirement.ts";
+import { levelOf, type Requirement } from "../requirement/requirement.ts";
 import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { KIT_VERSION } from "../version.ts";
 import { type BindingId, knownFailuresFor } from "./known-failing.ts";
@@ -59,6 +60,13 @@ export interface ReportInput {
    */
   readonly known?: KnownFailing;
   /**
+   * The lowest level whose requirements can fail a case. What breaks only
+   * requirements below it is a warning.
+   *
+   * Default: `MUST`.
+   */
+  readonly level?: Level;
+  /**
    * When the suite was played.
    */
   readonly time: Date;
@@ -81,9 +89,14 @@ export function createReport({
   subject,
   results,
   known = NONE,
+  level = Level.MUST,
   time,
 }: ReportInput): Report {
   const { name, agent, agentVersion, binding = NO_BINDING } = subject;
+  const decides = (id: string): boolean => {
+    const requirement = REQUIREMENTS[id];
+    return !requirement || levelOf(requirement, binding.name) <= level;
+  };
   const listed = knownFailuresFor(known, binding);
   const stray = listed.filter(
     ({ id }) => !results.some((result) => result.id === id),
@@ -93,6 +106,7 @@ export function createReport({
       caseReport(
         result,
         listed.find(({ id }) => id === result.id)?.reason ?? readingOf(result),
+        decides,
       ),
     ),
     ...stray.map(({ id }) => {
@@ -116,13 +130,25 @@ export function createReport({
     time: timestampFromDate(time),
     cases,
     requirements: Object.entries(REQUIREMENTS)
-      .filter(
-        ([, requirement]) =>
-          (requirement.protocolVersion ?? binding.protocolVersion) ===
-          binding.protocolVersion,
-      )
-      .map(([id, requirement]) => requirementReport(id, requirement, cases)),
+      .filter(([id]) => cases.some((item) => isAbout(item, id)))
+      .map(([id, requirement]) => ({
+        ...requirementReport(
+          id,
+          requirement,
+          cases,
+          decides(id) ? Outcome.FAILED : Outcome.WARNING,
+        ),
+        level: levelOf(requirement, binding.name),
+      })),
+    level,
   });
+}
+
+/** Whether a case tests a requirement, or breaks it as a law. */
+function isAbout({ requirements, failures }: CaseReport, id: string): boolean {
+  return [{ requirements }, ...failures].some((each) =>
+    each.requirements.includes(id),
+  );
 }
 
 const NO_BINDING = { name: "", protocolVersion: "" } as const;
@@ -139,17 +165,22 @@ export function isClean({ cases }: Report): boolean {
   );
 }
 
-function caseReport(result: CaseResult, known: string | undefined): CaseReport {
+function caseReport(
+  result: CaseResult,
+  known: string | undefined,
+  decides: (requirement: string) => boolean,
+): CaseReport {
   const { id, requirements, durationMs, exchanges = [] } = result;
   const failures =
     result.failures ??
     (result.status === "failed"
       ? [{ requirements, step: 0, reason: result.reason ?? "" }]
       : []);
+  const isFailed = failures.some((one) => one.requirements.some(decides));
   return create(CaseReportSchema, {
     id,
     requirements: [...requirements],
-    ...caseOutcome(result, known),
+    ...caseOutcome(result, known, isFailed ? Outcome.FAILED : Outcome.WARNING),
     duration: durationFromMs(durationMs),
     failures: failures.map(({ requirements, step, reason }) => ({
       requirements: [...requirements],
@@ -165,18 +196,19 @@ function caseReport(result: CaseResult, known: string | undefined): CaseReport {
  * each other. Such a case counts as known to fail without being listed. Returns
  * undefined if it failed in another way too.
  */
-export function readingOf({ failures = [] }: CaseResult): string | undefined {
+function readingOf({ failures = [] }: CaseResult): string | undefined {
   const [first, ...others] = failures.map(({ reading }) => reading);
   return others.every((other) => other === first) ? first : undefined;
 }
 
 /**
  * Returns the outcome of a case and the reason for it. `known` is the reason
- * why the case is known to fail.
+ * why the case is known to fail, `failed` the outcome of one that is not.
  */
 function caseOutcome(
   { status, reason = "" }: CaseResult,
   known: string | undefined,
+  failed: Outcome,
 ): Pick<CaseReport, "outcome" | "reason"> {
   switch (status) {
     case "passed":
@@ -186,7 +218,7 @@ function caseOutcome(
         reason: `is listed as known to fail ("${known}") and passes: remove it from the list`,
       };
     case "failed":
-      if (known === undefined) return { outcome: Outcome.FAILED, reason: "" };
+      if (known === undefined) return { outcome: failed, reason: "" };
       return { outcome: Outcome.KNOWN_FAILING, reason: known };
     case "skipped":
       return { outcome: Outcome.SKIPPED, reason };
@@ -197,24 +229,21 @@ function requirementReport(
   id: string,
   requirement: Requirement,
   cases: readonly CaseReport[],
+  failed: Outcome,
 ): RequirementReport {
-  const { behaviour, source, untestedBecause } = requirement;
+  const { behaviour, source } = requirement;
   const about = cases.filter(({ requirements }) => requirements.includes(id));
   const failing = cases.filter(({ failures }) =>
     failures.some(({ requirements }) => requirements.includes(id)),
   );
   const isFailed = failing.some((item) => item.outcome === Outcome.FAILED);
-  const worst = isFailed ? Outcome.FAILED : failing[0]?.outcome;
+  const worst = isFailed ? failed : failing[0]?.outcome;
   const isShown = about.some((item) => PASSED_OUTCOMES.includes(item.outcome));
   const outcome = worst ?? (isShown ? Outcome.PASSED : Outcome.SKIPPED);
   const explained = about.find(({ reason }) => reason !== "");
-  const unexplained =
-    about.length === 0
-      ? "no case of this suite tests it"
-      : "something before it failed in each of its cases";
-  const whySkipped =
-    untestedBecause ??
-    (explained ? `${explained.id}: ${explained.reason}` : unexplained);
+  const whySkipped = explained
+    ? `${explained.id}: ${explained.reason}`
+    : "something before it failed in each of its cases";
   const reason = outcome === Outcome.SKIPPED ? whySkipped : "";
   const named = [...new Set([...about, ...failing])].map((item) => item.id);
   return create(RequirementReportSchema, {

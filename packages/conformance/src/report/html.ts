@@ -9,7 +9,7 @@ import { evidenceArticle, sourceLinks } from "./evidence-html.ts";
 import { html, type Markup } from "./markup.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { type ResultRow, resultTables } from "./result-table.ts";
-import { RED_OUTCOMES, suiteTitle } from "./table.ts";
+import { LEVEL_NAMES, RED_OUTCOMES, suiteTitle } from "./table.ts";
 import { totalsTable } from "./totals-table.ts";
 
 /**
@@ -62,6 +62,7 @@ function reportSection(report: Report, index: number): Markup {
 <p class="facts">${facts.filter((fact) => fact !== "").map((fact) => html`<span>${fact}</span>`)}</p>
 ${totalsTable(report)}
 ${evidence("What to look at", report, RED_OUTCOMES, anchorOf)}
+${evidence("Warnings", report, [Outcome.WARNING], anchorOf)}
 ${evidence("Known to fail", report, [Outcome.KNOWN_FAILING], anchorOf)}
 <h2>Requirements</h2>
 ${resultTables(
@@ -115,7 +116,7 @@ function requirementRow(
     id: html`${item.id}`,
     what: item.behaviour,
     why: links.length > 0 ? html`see ${links}` : html`${item.reason}`,
-    aside: html`<small>${sourceLinks(item.source)}</small>`,
+    aside: html`<small>${LEVEL_NAMES[item.level]}: ${sourceLinks(item.source)}</small>`,
   };
 }
 

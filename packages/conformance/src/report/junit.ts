@@ -1,7 +1,8 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { type CaseReport, Outcome, type Report } from "../protos.ts";
+import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { requestText, responseText } from "./exchange-text.ts";
-import { RED_OUTCOMES, suiteTitle } from "./table.ts";
+import { OUTCOME_NAMES, RED_OUTCOMES, suiteTitle } from "./table.ts";
 
 /**
  * Renders reports as JUnit XML: a test suite per report and a test case per
@@ -35,17 +36,15 @@ export function junitXml(reports: readonly Report[]): string {
 function caseXml(item: CaseReport, classname: string): string {
   const open = `    <testcase ${attributes({ name: item.id, classname, time: secondsOf(item).toFixed(3) })}`;
   if (SKIPPED_OUTCOMES.includes(item.outcome)) {
-    const known =
-      item.outcome === Outcome.KNOWN_FAILING ? "known to fail: " : "";
-    return `${open}><skipped ${attributes({ message: `${known}${item.reason}` })}/></testcase>`;
+    const outcome =
+      item.outcome === Outcome.SKIPPED
+        ? ""
+        : `${OUTCOME_NAMES[item.outcome]}: `;
+    const message = `${outcome}${item.reason || failureReasons(item).join("; ")}`;
+    return `${open}><skipped ${attributes({ message })}/></testcase>`;
   }
   if (!RED_OUTCOMES.includes(item.outcome)) return `${open}/>`;
-  const reasons = [
-    ...item.failures.map(
-      ({ requirements, reason }) => `${requirements.join(" ")}: ${reason}`,
-    ),
-    item.reason,
-  ];
+  const reasons = [...failureReasons(item), item.reason];
   const given = reasons.filter((reason) => reason !== "");
   // Lines that were sent start with `>`, received ones with `<`.
   const exchanges = item.exchanges.map((record) => {
@@ -57,9 +56,21 @@ function caseXml(item: CaseReport, classname: string): string {
   return `${open}>${failure}</testcase>`;
 }
 
+/** The reasons of the failures of a case, with the requirements and sources. */
+function failureReasons({ failures }: CaseReport): string[] {
+  return failures.map(({ requirements, reason }) => {
+    const cited = requirements.map((id) => {
+      const source = REQUIREMENTS[id]?.source;
+      return source === undefined ? id : `${id} (${source})`;
+    });
+    return `${cited.join(", ")}: ${reason}`;
+  });
+}
+
 const SKIPPED_OUTCOMES: readonly Outcome[] = [
   Outcome.SKIPPED,
   Outcome.KNOWN_FAILING,
+  Outcome.WARNING,
 ];
 
 function secondsOf({ duration }: CaseReport): number {

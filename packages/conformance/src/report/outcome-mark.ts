@@ -8,6 +8,7 @@ import { OUTCOME_NAMES } from "./table.ts";
 export const OUTCOME_ORDER: readonly Outcome[] = [
   Outcome.FAILED,
   Outcome.PASSED_THOUGH_KNOWN,
+  Outcome.WARNING,
   Outcome.KNOWN_FAILING,
   Outcome.PASSED,
   Outcome.SKIPPED,
@@ -23,6 +24,7 @@ export const OUTCOME_CLASSES: Readonly<Record<Outcome, string>> = {
   [Outcome.SKIPPED]: "skipped",
   [Outcome.KNOWN_FAILING]: "known",
   [Outcome.PASSED_THOUGH_KNOWN]: "failed",
+  [Outcome.WARNING]: "known",
 };
 
 const SIGNS: Readonly<Record<Outcome, string>> = {
@@ -32,6 +34,7 @@ const SIGNS: Readonly<Record<Outcome, string>> = {
   [Outcome.SKIPPED]: "–",
   [Outcome.KNOWN_FAILING]: "≈",
   [Outcome.PASSED_THOUGH_KNOWN]: "!",
+  [Outcome.WARNING]: "△",
 };
 
 /**

@@ -1,13 +1,19 @@
-import { Outcome, type Report } from "../protos.ts";
+import {
+  Level,
+  Outcome,
+  type Report,
+  type RequirementReport,
+} from "../protos.ts";
 
 /** The name of each outcome in a column of 8 characters. */
-const SHORT_OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
+export const SHORT_OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   [Outcome.UNSPECIFIED]: "unknown",
   [Outcome.PASSED]: "passed",
   [Outcome.FAILED]: "failed",
   [Outcome.SKIPPED]: "skipped",
   [Outcome.KNOWN_FAILING]: "known",
   [Outcome.PASSED_THOUGH_KNOWN]: "passes",
+  [Outcome.WARNING]: "warning",
 };
 
 /** The name of each outcome in sentences and on pages. */
@@ -15,6 +21,14 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   ...SHORT_OUTCOME_NAMES,
   [Outcome.KNOWN_FAILING]: "known to fail",
   [Outcome.PASSED_THOUGH_KNOWN]: "wrongly listed as failing",
+};
+
+/** The keyword of each level. */
+export const LEVEL_NAMES: Readonly<Record<Level, string>> = {
+  [Level.UNSPECIFIED]: "",
+  [Level.MUST]: "MUST",
+  [Level.SHOULD]: "SHOULD",
+  [Level.MAY]: "MAY",
 };
 
 /**
@@ -29,6 +43,7 @@ export const RED_OUTCOMES: readonly Outcome[] = [
 const TOTALS_ORDER = [
   Outcome.PASSED,
   Outcome.FAILED,
+  Outcome.WARNING,
   Outcome.KNOWN_FAILING,
   Outcome.PASSED_THOUGH_KNOWN,
   Outcome.SKIPPED,
@@ -42,14 +57,16 @@ export function suiteTitle({ suite, binding }: Report): string {
 }
 
 /**
- * Renders a report as text: a line per requirement, a line per case that is
- * known to fail or wrongly listed, and the totals.
+ * Renders a report as text: a line per requirement with its source, a line per
+ * case that is known to fail or wrongly listed, the totals, and the share of
+ * the tested requirements of each level that are met.
  */
 export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
-  const lines = requirements.map(({ id, outcome, behaviour, reason }) => {
-    const why = reason === "" ? "" : ` (${reason})`;
-    return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id.padEnd(width)} ${behaviour}${why}`;
+  const lines = requirements.map((item) => {
+    const { id, outcome, behaviour, source, reason } = item;
+    const why = reason === "" ? "" : `: ${reason}`;
+    return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${LEVEL_NAMES[item.level].padEnd(6)} ${id.padEnd(width)} ${behaviour} (${source})${why}`;
   });
   const listed: readonly Outcome[] = [
     Outcome.KNOWN_FAILING,
@@ -69,6 +86,7 @@ export function reportTable({ requirements, cases }: Report): string {
     ...explained,
     "",
     `${countOutcomes(requirements)} of ${requirements.length} requirements; ${countOutcomes(cases)} of ${cases.length} cases`,
+    levelShares(requirements),
   ].join("\n");
 }
 
@@ -87,4 +105,24 @@ function countOutcomes(
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${count} ${word}`)
     .join(", ");
+}
+
+/**
+ * Returns how many of the tested requirements of each level are met, such as
+ * `MUST: 20 of 20 (100 %), SHOULD: 1 of 2 (50 %)`.
+ */
+export function levelShares(
+  requirements: readonly RequirementReport[],
+): string {
+  const tested = requirements.filter(
+    ({ outcome }) => outcome !== Outcome.SKIPPED,
+  );
+  const shares = [...Map.groupBy(tested, ({ level }) => level)]
+    .toSorted(([one], [other]) => one - other)
+    .map(([level, items]) => {
+      const met = items.filter(({ outcome }) => outcome === Outcome.PASSED);
+      const percent = Math.floor((100 * met.length) / items.length);
+      return `${LEVEL_NAMES[level]}: ${met.length} of ${items.length} (${percent} %)`;
+    });
+  return `met of what was tested: ${shares.join(", ") || "nothing was tested"}`;
 }

@@ -6,6 +6,7 @@ import {
 } from "../protos.ts";
 import { html, type Markup } from "./markup.ts";
 import { OUTCOME_CLASSES, OUTCOME_ORDER, outcomeMark } from "./outcome-mark.ts";
+import { levelShares } from "./table.ts";
 
 /**
  * Renders the number of cases and requirements per outcome as a table, and that
@@ -34,7 +35,8 @@ ${outcomes.map((outcome) => totalsRow(outcomeMark(outcome), countOutcome(outcome
 ${totalsRow(html`all`, cases.length, requirements.length)}
 </tbody>
 </table>
-<div class="bar" aria-hidden="true">${bars}</div>`;
+<div class="bar" aria-hidden="true">${bars}</div>
+<p class="note">${levelShares(requirements)}</p>`;
 }
 
 /**

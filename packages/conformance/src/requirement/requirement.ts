@@ -1,4 +1,5 @@
-import type { ProtocolVersion } from "../binding/binding.ts";
+import type { BindingName, ProtocolVersion } from "../binding/binding.ts";
+import { Level } from "../protos.ts";
 
 /**
  * Something that a server or a client must do.
@@ -14,6 +15,18 @@ export interface Requirement {
    */
   readonly source: string;
   /**
+   * How binding it is: the keyword with which the source states it.
+   *
+   * Default: `MUST`.
+   */
+  readonly level?: Level;
+  /**
+   * Its level over the bindings where it is another one.
+   *
+   * Default: none.
+   */
+  readonly levelOver?: Readonly<Partial<Record<BindingName, Level>>>;
+  /**
    * The version of A2A that it belongs to. Absent if it holds in each.
    */
   readonly protocolVersion?: ProtocolVersion;
@@ -28,4 +41,16 @@ export interface Requirement {
    * requirement has a case.
    */
   readonly untestedBecause?: string;
+}
+
+/**
+ * Returns the level of a requirement over a binding. `binding` is empty for a
+ * program.
+ */
+export function levelOf(
+  { level = Level.MUST, levelOver = {} }: Requirement,
+  binding: string,
+): Level {
+  const over: Readonly<Record<string, Level>> = levelOver;
+  return over[binding] ?? level;
 }

@@ -1,4 +1,5 @@
 import type { ProtocolVersion } from "../binding/binding.ts";
+import { Level } from "../protos.ts";
 import type { Requirement } from "./requirement.ts";
 
 /**
@@ -13,8 +14,13 @@ export const A2A_03_REQUIREMENTS: Readonly<Record<string, Requirement>> =
       source: "A2A 0.3 §5.3, §5.5",
     },
     "A2A03-AUTH": {
-      behaviour: "a request without valid credentials gets 401",
+      behaviour: "a request without valid credentials is refused",
       source: "A2A 0.3 §4.4",
+    },
+    "A2A03-AUTH-CHALLENGE": {
+      behaviour: "a request without credentials gets 401",
+      source: "A2A 0.3 §4.4",
+      level: Level.SHOULD,
     },
     "A2A03-JSONRPC": {
       behaviour: "answers and errors have the form of JSON-RPC 2.0",
@@ -25,7 +31,8 @@ export const A2A_03_REQUIREMENTS: Readonly<Record<string, Requirement>> =
       source: "A2A 0.3 §8.1",
     },
     "A2A03-SEND": {
-      behaviour: "a message is answered with its task once the task has ended",
+      behaviour:
+        "a message is answered with a message, or with its task once that has ended",
       source: "A2A 0.3 §7.1",
     },
     "A2A03-BLOCKING": {
@@ -85,12 +92,18 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> =
     },
     "A2A1-CARD-CACHE": {
       behaviour: "the card can be cached: max-age, ETag and 304",
-      source: "A2A 1.0 §8.6 (should)",
+      source: "A2A 1.0 §8.6.1",
+      level: Level.SHOULD,
     },
     "A2A1-AUTH": {
+      behaviour: "a request without valid credentials is refused",
+      source: "A2A 1.0 §3.3.2, §7.4",
+    },
+    "A2A1-AUTH-CHALLENGE": {
       behaviour:
-        "a request without valid credentials is refused before anything else is checked",
-      source: "A2A 1.0 §3.3.2",
+        "a request without credentials gets the status for it, before anything else is checked, and over HTTP a challenge",
+      source: "A2A 1.0 §3.3.2, §7.4",
+      level: Level.SHOULD,
     },
     "A2A1-VERSION": {
       behaviour:
@@ -103,7 +116,8 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> =
     },
     "A2A1-JSON-READ": {
       behaviour: "unknown fields are ignored",
-      source: "A2A 1.0 §3.3; ProtoJSON",
+      source: "A2A 1.0 §5.7",
+      level: Level.SHOULD,
     },
     "A2A1-CONTENT-TYPE": {
       behaviour: "answers are JSON, streams are server-sent events",
@@ -116,6 +130,7 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> =
     "A2A1-ERROR-INFO": {
       behaviour: "a named error carries its name in an ErrorInfo",
       source: "A2A 1.0 §5.4, §9.5, §10.6, §11.6",
+      levelOver: { JSONRPC: Level.SHOULD },
     },
     "A2A1-HTTP-STATUS": {
       behaviour:
@@ -127,12 +142,18 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> =
       source: "A2A 1.0 §5.4, §10.6",
     },
     "A2A1-INVALID": {
-      behaviour: "requests with missing or wrongly typed fields are refused",
-      source: "A2A 1.0 §3.3.2, §5.7",
+      behaviour: "requests with wrongly typed fields are refused",
+      source: "A2A 1.0 §3.3.2",
+    },
+    "A2A1-REQUIRED": {
+      behaviour: "requests without required fields are refused",
+      source: "A2A 1.0 §5.7",
+      level: Level.SHOULD,
     },
     "A2A1-SEND": {
-      behaviour: "a message is answered with its task once the task has ended",
-      source: "A2A 1.0 §3.1.1",
+      behaviour:
+        "a message is answered with a message, or with its task once that has ended or waits",
+      source: "A2A 1.0 §3.1.1, §3.2.2",
     },
     "A2A1-RETURN-IMMEDIATELY": {
       behaviour: "a client that does not want to wait gets the task at once",
@@ -140,16 +161,20 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> =
     },
     "A2A1-HISTORY": {
       behaviour: "the history is no longer than requested",
-      source: "A2A 1.0 §3.2.4",
+      source: "A2A 1.0 §3.2.4, a2a.proto",
     },
     "A2A1-STREAM-ORDER": {
       behaviour: "a stream is one message, or a task and then its updates",
       source: "A2A 1.0 §3.1.2",
     },
     "A2A1-STREAM-END": {
-      behaviour:
-        "a stream ends when the task has ended or waits for the client",
-      source: "A2A 1.0 §3.1.2, §11.7",
+      behaviour: "a stream ends when the task has ended",
+      source: "A2A 1.0 §3.1.2",
+    },
+    "A2A1-STREAM-PAUSE": {
+      behaviour: "a stream ends when the task waits for the client",
+      source: "A2A 1.0 §11.7",
+      level: Level.SHOULD,
     },
     "A2A1-GET": {
       behaviour: "a task can be read; an unknown one is an error",

@@ -1,3 +1,4 @@
+import { Level } from "../protos.ts";
 import type { Requirement } from "./requirement.ts";
 import { A2A_1_REQUIREMENTS, A2A_03_REQUIREMENTS } from "./requirements-a2a.ts";
 
@@ -28,6 +29,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour:
       "data that the RFC has no kind or field for is keyed by a separate URI",
     source: "own",
+    level: Level.MAY,
     untestedBecause:
       "optional for a server; test/docs/wire-docs.test.ts tests devtool's own",
   },
@@ -152,6 +154,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour:
       "the stages of a call are in order, and its digest identifies what was shown",
     source: "own",
+    level: Level.MAY,
     untestedBecause:
       "optional for a server; test/docs/wire-docs.test.ts tests devtool's own",
   },

@@ -27,9 +27,7 @@ import {
   ProgramSuiteSchema,
 } from "../protos.ts";
 import programSuite from "../suites/program.json" with { type: "json" };
-import scriptedPrompts from "../suites/scripted-prompts.json" with {
-  type: "json",
-};
+import { SCRIPTED_PROMPTS } from "../suites/prompts.ts";
 import { jsonGoldens } from "./run-json-suite.ts";
 
 /**
@@ -204,7 +202,7 @@ function conversationChecks(server: ProgramSuiteOptions["server"]): Check[] {
     requirements: one.requirements,
     async run(program, signal) {
       if (!server) return { skipped: "no server to talk to was given" };
-      const variables = new Variables(promptVariables(scriptedPrompts));
+      const variables = new Variables(promptVariables(SCRIPTED_PROMPTS));
       const value = {
         ...server,
         prompt: variables.fillText(one.prompt),

@@ -7,10 +7,10 @@ import {
   type CaseFailure,
   type CaseResult,
   elapsedMs,
-  resultFromFailures,
+  resultOfCase,
 } from "../play/case-result.ts";
 import { type CaseContext, playCase } from "../play/play-case.ts";
-import { skipReason } from "../play/skip-reason.ts";
+import { isAsked, skipReason } from "../play/skip-reason.ts";
 import {
   CaseSchema,
   type PushCase,
@@ -20,11 +20,9 @@ import {
 import { missingPost, postBreach, type ReceivedPosts } from "../push/posts.ts";
 import { type Receiver, startReceiver } from "../push/receiver.ts";
 import type { Subject } from "../subject/find-subject.ts";
+import { usualPrompts } from "../suites/prompts.ts";
 import suiteV1 from "../suites/push-a2a-v1.json" with { type: "json" };
 import suiteV03 from "../suites/push-a2a-v03.json" with { type: "json" };
-import scriptedPrompts from "../suites/scripted-prompts.json" with {
-  type: "json",
-};
 import type { ServerSuiteOptions } from "./run-server-suite.ts";
 
 /**
@@ -57,7 +55,7 @@ export async function* runPushSuite(
   signal: AbortSignal,
   {
     receiver: address,
-    prompts = scriptedPrompts,
+    prompts = usualPrompts(subject),
     only = "",
     select = () => true,
     timeoutMs = 30_000,
@@ -72,14 +70,14 @@ export async function* runPushSuite(
       steps,
       needs: ["pushNotifications", ...needs],
     });
-    if (!id.startsWith(only) || !select(serverCase)) continue;
+    if (!isAsked(one, only, subject) || !select(serverCase)) continue;
     signal.throwIfAborted();
     const path = `/${crypto.randomUUID()}`;
     const hook = { extension: EXTENSION_URI, receiver: receiver.url + path };
     const variables = new Variables({ ...promptVariables(prompts), ...hook });
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const recording = new Recording();
-    const context = { subject, variables, recording };
+    const context = { subject, variables, prompts, recording };
     const start = performance.now();
     const skipped = skipReason(serverCase, context);
     if (skipped !== undefined) {
@@ -93,11 +91,13 @@ export async function* runPushSuite(
       continue;
     }
     receiver.setAnswers(path, one.answers);
-    const setUpFailures = await playCase(serverCase, context, limit);
-    const failures =
-      setUpFailures.length > 0
-        ? setUpFailures
-        : await checkPosts({ one, receiver, path, context }, limit);
+    const setUp = await playCase(serverCase, context, limit);
+    const played =
+      setUp.failures.length > 0 || setUp.skipped !== undefined
+        ? setUp
+        : {
+            failures: await checkPosts({ one, receiver, path, context }, limit),
+          };
     const durationMs = elapsedMs(start);
     recording.startStep(0);
     for (const { headers, body, status } of receiver.posts(path)) {
@@ -108,7 +108,7 @@ export async function* runPushSuite(
       );
       recording.setResponse(String(status), []);
     }
-    yield resultFromFailures(one, durationMs, failures, recording.records);
+    yield resultOfCase(one, durationMs, played, recording.records);
   }
 }
 

@@ -7,16 +7,14 @@ import { promptVariables, Variables } from "../match/variables.ts";
 import {
   type CaseResult,
   elapsedMs,
-  resultFromFailures,
+  resultOfCase,
 } from "../play/case-result.ts";
 import { playCase } from "../play/play-case.ts";
-import { skipReason } from "../play/skip-reason.ts";
+import { isAsked, skipReason } from "../play/skip-reason.ts";
 import { type Case, CaseSchema, type Suite, SuiteSchema } from "../protos.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import { caseV03 } from "../suites/case-v03.ts";
-import scriptedPrompts from "../suites/scripted-prompts.json" with {
-  type: "json",
-};
+import { usualPrompts } from "../suites/prompts.ts";
 import { SERVER_SUITES } from "../suites/server.ts";
 
 /**
@@ -27,14 +25,15 @@ export interface ServerSuiteOptions {
    * The prompts that make the agent behave as cases need, by the name of the
    * behaviour. A case whose prompt is missing is skipped.
    *
-   * Default: prompts in the step language of devtool's scripted agent.
+   * Default: prompts in the step language of devtool's scripted agent if the
+   * card claims the extension, otherwise a greeting as "says" and "ends".
    */
   readonly prompts?: Readonly<Record<string, string>>;
   /**
    * Plays only the cases whose ids start with this prefix, for instance `a2a/`
    * for what A2A itself requires.
    *
-   * Default: all.
+   * Default: all, but without the extension's if the card does not claim it.
    */
   readonly only?: string;
   /**
@@ -89,7 +88,7 @@ export async function* runServerSuite(
   subject: Subject,
   signal: AbortSignal,
   {
-    prompts = scriptedPrompts,
+    prompts = usualPrompts(subject),
     only = "",
     select = () => true,
     timeoutMs = 30_000,
@@ -104,14 +103,15 @@ export async function* runServerSuite(
     huge: JSON.stringify("x".repeat(DEFAULT_LIMITS.maxBytes + 1)),
   };
   for (const one of serverCases(subject.binding.protocolVersion).cases) {
-    if (!one.id.startsWith(only) || !select(one)) continue;
+    if (!isAsked(one, only, subject) || !select(one)) continue;
     signal.throwIfAborted();
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const variables = new Variables({
       ...shared,
       retried: crypto.randomUUID(),
     });
-    const context = { subject, variables, recording: new Recording() };
+    const recording = new Recording();
+    const context = { subject, variables, prompts, recording };
     const start = performance.now();
     const { id, requirements } = one;
     const skipped = skipReason(one, context);
@@ -125,12 +125,7 @@ export async function* runServerSuite(
       };
       continue;
     }
-    const failures = await playCase(one, context, limit);
-    yield resultFromFailures(
-      one,
-      elapsedMs(start),
-      failures,
-      context.recording.records,
-    );
+    const played = await playCase(one, context, limit);
+    yield resultOfCase(one, elapsedMs(start), played, recording.records);
   }
 }

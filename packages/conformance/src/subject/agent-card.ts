@@ -82,9 +82,12 @@ export function readClaims(card: JsonObject): ReadonlySet<string> {
   if (card.supportsAuthenticatedExtendedCard === true) {
     claims.add("extendedAgentCard");
   }
-  const isSecured = [card.security, card.securityRequirements].some(
-    (list) => listOrEmpty(list).length > 0,
-  );
-  if (isSecured) claims.add("security");
+  // An empty alternative lets clients in without credentials.
+  const alternatives = [card.security, card.securityRequirements]
+    .flatMap(listOrEmpty)
+    .map(objectOrEmpty)
+    .map((one) => Object.keys(objectOrEmpty(one.schemes ?? one)));
+  const isSecured = alternatives.every((names) => names.length > 0);
+  if (alternatives.length > 0 && isSecured) claims.add("security");
   return claims;
 }

@@ -8,6 +8,8 @@ export {
   startCuttingProxy,
 } from "../replay/cutting-proxy.ts";
 export type { A2aInterface } from "../replay/replay-a2a-v1.ts";
+export { LEVEL_NAMES } from "../report/table.ts";
+export { levelOf } from "../requirement/requirement.ts";
 export { agentCases } from "../runner/run-agent-suite.ts";
 export {
   type ClientSuiteOptions,

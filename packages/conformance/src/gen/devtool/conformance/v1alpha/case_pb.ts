@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/case.proto.
  */
 export const file_devtool_conformance_v1alpha_case: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJIpUBCgRDYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIwCgVzdGVwcxgDIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5TdGVwEhAKCGJpbmRpbmdzGBQgAygJEg0KBW5lZWRzGBUgAygJEhgKEHByb3RvY29sX3ZlcnNpb24YFiABKAkilQQKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJEjUKB3JlYWRpbmcYFiABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZGluZxINCgVuZWVkcxgXIAMoCRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARouCgxDYXB0dXJlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ3CgdSZWFkaW5nEhMKC3JlcXVpcmVtZW50GAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVuZWVkcxgDIAMoCRI4CgZleHBlY3QYBCABKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24iOQoLSHR0cFJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEYm9keRgDIAEoCSKZBAoLRXhwZWN0YXRpb24SEwoLaHR0cF9zdGF0dXMYASABKAUSFwoKZXJyb3JfY29kZRgCIAEoBUgAiAEBEioKCmVycm9yX2RhdGEYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJgoGcmVzdWx0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBmZyYW1lcxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIpCglub19mcmFtZXMYBiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKwoLZmlyc3RfZnJhbWUYByABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKgoKbGFzdF9mcmFtZRgIIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIXCg9jb25zZWN1dGl2ZV9pZHMYCSABKAgSDwoHbmV3X2lkcxgVIAEoCBIQCghmaXJzdF9pZBgKIAEoCRJGCgdoZWFkZXJzGAsgAygLMjUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uLkhlYWRlcnNFbnRyeRIZChFvdGhlcl9lcnJvcl9jb2RlcxgUIAMoBRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUINCgtfZXJyb3JfY29kZSJDCgtHb2xkZW5TdWl0ZRI0Cgdnb2xkZW5zGAEgAygLMiMuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkdvbGRlbiLVAQoGR29sZGVuEgwKBHR5cGUYASABKAkSJAoEanNvbhgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIOCgZiaW5hcnkYAyABKAwSJwoHbGVuaWVudBgEIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIyCgNiYWQYBSADKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQmFkSW5wdXQSKgoKZXF1aXZhbGVudBgGIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSI+CghCYWRJbnB1dBIkCgRqc29uGAEgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEgwKBHNheXMYAiABKAliBnByb3RvMw", [file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJIpUBCgRDYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIwCgVzdGVwcxgDIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5TdGVwEhAKCGJpbmRpbmdzGBQgAygJEg0KBW5lZWRzGBUgAygJEhgKEHByb3RvY29sX3ZlcnNpb24YFiABKAkirAQKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJEjUKB3JlYWRpbmcYFiABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZGluZxINCgVuZWVkcxgXIAMoCRIVCg1kZWNsaW5lZF93aXRoGBggAygFGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDENhcHR1cmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIncKB1JlYWRpbmcSEwoLcmVxdWlyZW1lbnQYASABKAkSDgoGcmVhc29uGAIgASgJEg0KBW5lZWRzGAMgAygJEjgKBmV4cGVjdBgEIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RhdGlvbiI5CgtIdHRwUmVxdWVzdBIOCgZtZXRob2QYASABKAkSDAoEcGF0aBgCIAEoCRIMCgRib2R5GAMgASgJIpkECgtFeHBlY3RhdGlvbhITCgtodHRwX3N0YXR1cxgBIAEoBRIXCgplcnJvcl9jb2RlGAIgASgFSACIAQESKgoKZXJyb3JfZGF0YRgDIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRImCgZyZXN1bHQYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJgoGZnJhbWVzGAUgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEikKCW5vX2ZyYW1lcxgGIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIrCgtmaXJzdF9mcmFtZRgHIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIqCgpsYXN0X2ZyYW1lGAggASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEhcKD2NvbnNlY3V0aXZlX2lkcxgJIAEoCBIPCgduZXdfaWRzGBUgASgIEhAKCGZpcnN0X2lkGAogASgJEkYKB2hlYWRlcnMYCyADKAsyNS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24uSGVhZGVyc0VudHJ5EhkKEW90aGVyX2Vycm9yX2NvZGVzGBQgAygFGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19lcnJvcl9jb2RlIkMKC0dvbGRlblN1aXRlEjQKB2dvbGRlbnMYASADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuR29sZGVuItUBCgZHb2xkZW4SDAoEdHlwZRgBIAEoCRIkCgRqc29uGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBmJpbmFyeRgDIAEoDBInCgdsZW5pZW50GAQgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEjIKA2JhZBgFIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5CYWRJbnB1dBIqCgplcXVpdmFsZW50GAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIj4KCEJhZElucHV0EiQKBGpzb24YASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEc2F5cxgCIAEoCWIGcHJvdG8z", [file_google_protobuf_struct]);
 
 /**
  * A file of conformance cases.
@@ -177,7 +177,8 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
    *
    * A place is a list of keys and list indexes separated by dots, in the result
    * or, for a stream, in the first frame that has a string there. `\.` is a dot
-   * in a key. `<header:NAME>` is a header of the response.
+   * in a key, and `|` separates places of which the first one with a string
+   * counts. `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
@@ -212,6 +213,14 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
    * @generated from field: repeated string needs = 23;
    */
   needs: string[];
+
+  /**
+   * Codes of errors with which an agent may decline what the step asks for. The
+   * rest of the case is then skipped.
+   *
+   * @generated from field: repeated int32 declined_with = 24;
+   */
+  declinedWith: number[];
 };
 
 /**
@@ -317,7 +326,10 @@ export const HttpRequestSchema: GenMessage<HttpRequest> = /*@__PURE__*/
  * - An object whose only key is `<contains>` matches a list that contains each
  *   of the given items.
  * - An object whose only key is `<length>` matches a list with this number of
- *   items. A missing list or null has 0 items.
+ *   items. A missing list or null has 0 items. `<at-most>` matches one with this
+ *   number of items or fewer.
+ * - An object whose only key is `<either>` matches what one of the given values
+ *   matches.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
@@ -331,7 +343,7 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
 
   /**
    * Error code in JSON-RPC; in other bindings, the error that corresponds to
-   * it. Absent expects no error.
+   * it. 0 expects any error, in any form; absent expects none.
    *
    * @generated from field: optional int32 error_code = 2;
    */

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/report.proto.
  */
 export const file_devtool_conformance_v1alpha_report: GenFile = /*@__PURE__*/
-  fileDesc("CihkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcmVwb3J0LnByb3RvEhtkZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEitgIKBlJlcG9ydBINCgVzdWl0ZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEg0KBWFnZW50GAMgASgJEhUKDWFnZW50X3ZlcnNpb24YBCABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgFIAEoCRIPCgdiaW5kaW5nGAYgASgJEhMKC2tpdF92ZXJzaW9uGAcgASgJEigKBHRpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjYKBWNhc2VzGAkgAygLMicuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNhc2VSZXBvcnQSRAoMcmVxdWlyZW1lbnRzGAogAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlJlcXVpcmVtZW50UmVwb3J0IpoCCgpDYXNlUmVwb3J0EgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRI1CgdvdXRjb21lGAMgASgOMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLk91dGNvbWUSDgoGcmVhc29uGAQgASgJEisKCGR1cmF0aW9uGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjYKCGZhaWx1cmVzGAYgAygLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkZhaWx1cmUSPgoJZXhjaGFuZ2VzGAcgAygLMisuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4Y2hhbmdlUmVjb3JkIj0KB0ZhaWx1cmUSFAoMcmVxdWlyZW1lbnRzGAEgAygJEgwKBHN0ZXAYAiABKAUSDgoGcmVhc29uGAMgASgJIpYDCg5FeGNoYW5nZVJlY29yZBIMCgRzdGVwGAEgASgFEhQKDHJlcXVlc3RfbGluZRgCIAEoCRJYCg9yZXF1ZXN0X2hlYWRlcnMYAyADKAsyPy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhjaGFuZ2VSZWNvcmQuUmVxdWVzdEhlYWRlcnNFbnRyeRIUCgxyZXF1ZXN0X2JvZHkYBCABKAkSDgoGc3RhdHVzGAUgASgJEloKEHJlc3BvbnNlX2hlYWRlcnMYBiADKAsyQC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhjaGFuZ2VSZWNvcmQuUmVzcG9uc2VIZWFkZXJzRW50cnkSFQoNcmVzcG9uc2VfYm9keRgHIAEoCRo1ChNSZXF1ZXN0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUUmVzcG9uc2VIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKYAQoRUmVxdWlyZW1lbnRSZXBvcnQSCgoCaWQYASABKAkSEQoJYmVoYXZpb3VyGAIgASgJEg4KBnNvdXJjZRgDIAEoCRI1CgdvdXRjb21lGAQgASgOMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLk91dGNvbWUSDgoGcmVhc29uGAUgASgJEg0KBWNhc2VzGAYgAygJIk4KDEtub3duRmFpbGluZxI+CghmYWlsdXJlcxgBIAMoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RlZEZhaWx1cmUiWAoPRXhwZWN0ZWRGYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdiaW5kaW5nGAMgASgJEhgKEHByb3RvY29sX3ZlcnNpb24YBCABKAkqmwEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhIKDk9VVENPTUVfUEFTU0VEEAESEgoOT1VUQ09NRV9GQUlMRUQQAhITCg9PVVRDT01FX1NLSVBQRUQQAxIZChVPVVRDT01FX0tOT1dOX0ZBSUxJTkcQBBIfChtPVVRDT01FX1BBU1NFRF9USE9VR0hfS05PV04QBWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CihkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcmVwb3J0LnByb3RvEhtkZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEi6QIKBlJlcG9ydBINCgVzdWl0ZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEg0KBWFnZW50GAMgASgJEhUKDWFnZW50X3ZlcnNpb24YBCABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgFIAEoCRIPCgdiaW5kaW5nGAYgASgJEhMKC2tpdF92ZXJzaW9uGAcgASgJEigKBHRpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjYKBWNhc2VzGAkgAygLMicuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNhc2VSZXBvcnQSRAoMcmVxdWlyZW1lbnRzGAogAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlJlcXVpcmVtZW50UmVwb3J0EjEKBWxldmVsGAsgASgOMiIuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkxldmVsIpoCCgpDYXNlUmVwb3J0EgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRI1CgdvdXRjb21lGAMgASgOMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLk91dGNvbWUSDgoGcmVhc29uGAQgASgJEisKCGR1cmF0aW9uGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjYKCGZhaWx1cmVzGAYgAygLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkZhaWx1cmUSPgoJZXhjaGFuZ2VzGAcgAygLMisuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4Y2hhbmdlUmVjb3JkIj0KB0ZhaWx1cmUSFAoMcmVxdWlyZW1lbnRzGAEgAygJEgwKBHN0ZXAYAiABKAUSDgoGcmVhc29uGAMgASgJIpYDCg5FeGNoYW5nZVJlY29yZBIMCgRzdGVwGAEgASgFEhQKDHJlcXVlc3RfbGluZRgCIAEoCRJYCg9yZXF1ZXN0X2hlYWRlcnMYAyADKAsyPy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhjaGFuZ2VSZWNvcmQuUmVxdWVzdEhlYWRlcnNFbnRyeRIUCgxyZXF1ZXN0X2JvZHkYBCABKAkSDgoGc3RhdHVzGAUgASgJEloKEHJlc3BvbnNlX2hlYWRlcnMYBiADKAsyQC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhjaGFuZ2VSZWNvcmQuUmVzcG9uc2VIZWFkZXJzRW50cnkSFQoNcmVzcG9uc2VfYm9keRgHIAEoCRo1ChNSZXF1ZXN0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUUmVzcG9uc2VIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLLAQoRUmVxdWlyZW1lbnRSZXBvcnQSCgoCaWQYASABKAkSEQoJYmVoYXZpb3VyGAIgASgJEg4KBnNvdXJjZRgDIAEoCRI1CgdvdXRjb21lGAQgASgOMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLk91dGNvbWUSDgoGcmVhc29uGAUgASgJEg0KBWNhc2VzGAYgAygJEjEKBWxldmVsGAcgASgOMiIuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkxldmVsIk4KDEtub3duRmFpbGluZxI+CghmYWlsdXJlcxgBIAMoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RlZEZhaWx1cmUiWAoPRXhwZWN0ZWRGYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdiaW5kaW5nGAMgASgJEhgKEHByb3RvY29sX3ZlcnNpb24YBCABKAkqTwoFTGV2ZWwSFQoRTEVWRUxfVU5TUEVDSUZJRUQQABIOCgpMRVZFTF9NVVNUEAESEAoMTEVWRUxfU0hPVUxEEAISDQoJTEVWRUxfTUFZEAMqsAEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhIKDk9VVENPTUVfUEFTU0VEEAESEgoOT1VUQ09NRV9GQUlMRUQQAhITCg9PVVRDT01FX1NLSVBQRUQQAxIZChVPVVRDT01FX0tOT1dOX0ZBSUxJTkcQBBIfChtPVVRDT01FX1BBU1NFRF9USE9VR0hfS05PV04QBRITCg9PVVRDT01FX1dBUk5JTkcQBmIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * Result of playing a suite against a program.
@@ -84,11 +84,19 @@ export type Report = Message<"devtool.conformance.v1alpha.Report"> & {
   cases: CaseReport[];
 
   /**
-   * All requirements, in the order of the manifest.
+   * The requirements that the cases test, in the order of the manifest.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.RequirementReport requirements = 10;
    */
   requirements: RequirementReport[];
+
+  /**
+   * The lowest level whose requirements can fail a case. What only breaks
+   * requirements below it is a warning.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Level level = 11;
+   */
+  level: Level;
 };
 
 /**
@@ -316,6 +324,13 @@ export type RequirementReport = Message<"devtool.conformance.v1alpha.Requirement
    * @generated from field: repeated string cases = 6;
    */
   cases: string[];
+
+  /**
+   * How binding it is, over the binding of the report.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Level level = 7;
+   */
+  level: Level;
 };
 
 /**
@@ -394,6 +409,48 @@ export const ExpectedFailureSchema: GenMessage<ExpectedFailure> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_report, 6);
 
 /**
+ * How binding a requirement is, by the keyword of RFC 2119 with which its
+ * source states it.
+ *
+ * @generated from enum devtool.conformance.v1alpha.Level
+ */
+export enum Level {
+  /**
+   * Not used.
+   *
+   * @generated from enum value: LEVEL_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * MUST, SHALL or REQUIRED, or stated without a keyword.
+   *
+   * @generated from enum value: LEVEL_MUST = 1;
+   */
+  MUST = 1,
+
+  /**
+   * SHOULD or RECOMMENDED.
+   *
+   * @generated from enum value: LEVEL_SHOULD = 2;
+   */
+  SHOULD = 2,
+
+  /**
+   * MAY or OPTIONAL.
+   *
+   * @generated from enum value: LEVEL_MAY = 3;
+   */
+  MAY = 3,
+}
+
+/**
+ * Describes the enum devtool.conformance.v1alpha.Level.
+ */
+export const LevelSchema: GenEnum<Level> = /*@__PURE__*/
+  enumDesc(file_devtool_conformance_v1alpha_report, 0);
+
+/**
  * Outcome of a case or a requirement.
  *
  * @generated from enum devtool.conformance.v1alpha.Outcome
@@ -441,11 +498,18 @@ export enum Outcome {
    * @generated from enum value: OUTCOME_PASSED_THOUGH_KNOWN = 5;
    */
   PASSED_THOUGH_KNOWN = 5,
+
+  /**
+   * Failed only requirements that are below the level of the report.
+   *
+   * @generated from enum value: OUTCOME_WARNING = 6;
+   */
+  WARNING = 6,
 }
 
 /**
  * Describes the enum devtool.conformance.v1alpha.Outcome.
  */
 export const OutcomeSchema: GenEnum<Outcome> = /*@__PURE__*/
-  enumDesc(file_devtool_conformance_v1alpha_report, 0);
+  enumDesc(file_devtool_conformance_v1alpha_report, 1);
 
