@@ -18,17 +18,15 @@ import type { RecordedMessages } from "../task/recorded-messages.ts";
 import { SharedTick } from "../task/shared-tick.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { TaskOperations } from "../task/task-operations.ts";
+import type { TurnRunnerOptions } from "../task/turn-runner.ts";
 import type { WorkspaceReach } from "./workspace-reach.ts";
 
 /** Dependencies of `TaskOpener`. */
-export interface TaskOpenerOptions {
+export interface TaskOpenerOptions
+  extends Pick<TurnRunnerOptions, "modelNameOf" | "onError"> {
   readonly store: TaskStore;
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
-  /** See `TurnRunnerOptions`. */
-  readonly modelNameOf?: ((task: Task) => string) | undefined;
-  /** See `TurnRunnerOptions`. */
-  readonly onError?: ((reason: unknown) => void) | undefined;
   /** What the server's observer hears. Default: there is none. */
   readonly operations?: Operations | undefined;
   readonly now: () => Date;

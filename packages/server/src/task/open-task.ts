@@ -14,9 +14,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
-import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
-import type { AgentSessions } from "../store/agent-sessions.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { afterTurn } from "./after-turn.ts";
@@ -37,27 +35,22 @@ import {
   type Incoming,
   type TaskHandle,
 } from "./task-handle.ts";
-import type { TaskOperations } from "./task-operations.ts";
 import { CANCELED, STOPPING, stopping } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
-import { type Outcome, TurnRunner } from "./turn-runner.ts";
+import {
+  type Outcome,
+  TurnRunner,
+  type TurnRunnerOptions,
+} from "./turn-runner.ts";
 
 /** Dependencies of `OpenTask`. */
-export interface OpenTaskOptions {
-  readonly log: EventLog;
-  readonly executor: AgentExecutor;
-  /** Reads the messages of the tasks that a task continues. */
-  readonly earlier: (task: Task) => Promise<readonly Message[]>;
+export interface OpenTaskOptions
+  extends Omit<TurnRunnerOptions, "recorder" | "recordEnd"> {
   /**
    * The lease under which the log is written. Default: none, because no other
    * server can use the store.
    */
   readonly lease?: TaskLease | undefined;
-  /**
-   * The conversations that agents keep themselves. Default: no other server
-   * works in them.
-   */
-  readonly sessions?: AgentSessions | undefined;
   /**
    * Refuses copies of messages that are recorded. Default: the caller of
    * `accept` has checked that.
@@ -68,12 +61,6 @@ export interface OpenTaskOptions {
    * event loop.
    */
   readonly tick?: SharedTick | undefined;
-  /** What the server's observer hears of the task. Default: none listens. */
-  readonly operations?: TaskOperations | undefined;
-  /** See `TurnRunnerOptions`. */
-  readonly modelNameOf?: ((task: Task) => string) | undefined;
-  /** See `TurnRunnerOptions`. */
-  readonly onError?: ((reason: unknown) => void) | undefined;
 }
 
 /**
@@ -86,51 +73,28 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   readonly log: EventLog;
   /** The fence of the lease under which the log is written; 0 without one. */
   readonly fence: bigint;
-  readonly #lease: TaskLease | undefined;
-  readonly #executor: AgentExecutor;
-  readonly #earlier: OpenTaskOptions["earlier"];
-  readonly #messages: RecordedMessages | undefined;
+  readonly #options: OpenTaskOptions;
   readonly #recorder: TurnRecorder;
   readonly #runner: TurnRunner;
   /** Aborts when the server closes. */
   readonly #stopped = new AbortController();
 
-  constructor({
-    log,
-    executor,
-    earlier,
-    lease,
-    messages,
-    sessions,
-    tick,
-    operations,
-    modelNameOf,
-    onError,
-  }: OpenTaskOptions) {
+  constructor(options: OpenTaskOptions) {
+    const { log, executor, lease, tick, operations } = options;
     this.log = log;
-    this.#lease = lease;
     this.fence = lease?.fence ?? 0n;
-    const recorder = new TurnRecorder(
+    this.#options = options;
+    this.#recorder = new TurnRecorder(
       log,
       executor.checkArguments ? "editable" : "fixed",
       tick,
       operations,
     );
-    this.#recorder = recorder;
-    this.#executor = executor;
-    this.#earlier = earlier;
     this.#runner = new TurnRunner({
-      log,
-      recorder,
-      executor,
-      earlier,
-      sessions,
+      ...options,
+      recorder: this.#recorder,
       recordEnd: (end) => this.#end(end),
-      modelNameOf,
-      onError,
-      operations,
     });
-    this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.
     if (lease?.lost.aborted) this.#lose();
@@ -157,7 +121,11 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
    * task, ends all work here.
    */
   async isCurrent(): Promise<boolean> {
-    if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent())) {
+    if (
+      !this.log.failure &&
+      this.#options.lease &&
+      !(await this.#options.lease.isCurrent())
+    ) {
       this.#lose();
     }
     return this.log.failure === undefined;
@@ -188,7 +156,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     ]);
     // The store refuses the task when another server has created one for a copy
     // of the message. Then no agent must start here.
-    if (this.#lease) await committed;
+    if (this.#options.lease) await committed;
     this.#runner.start();
     await committed;
   }
@@ -212,7 +180,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
       // Nothing waits from here until the message is in the log, so what is
       // checked is still so when it is stored.
       const answered = this.#refuse(incoming);
-      const queued = queuedEntry(this.task, incoming, this.#executor);
+      const queued = queuedEntry(this.task, incoming, this.#options.executor);
       if (incoming.activateExtension) this.log.conversation.activateExtension();
       const sequence = this.#recorder.nextSequence;
       if (queued) {
@@ -232,14 +200,15 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     { messageId }: Message,
     take: () => Promise<T>,
   ): Promise<T> {
-    if (!this.#messages) return take();
-    return this.#messages.takeOnce(this.task.principal, messageId, take);
+    const { messages } = this.#options;
+    if (!messages) return take();
+    return messages.takeOnce(this.task.principal, messageId, take);
   }
 
   /** Rejects for arguments that the agent cannot take in place of its own. */
   async #refuseArguments(message: Message): Promise<void> {
     const { signal } = this.#stopped;
-    await checkArguments(this.task, message, this.#executor, signal);
+    await checkArguments(this.task, message, this.#options.executor, signal);
   }
 
   /**
@@ -334,7 +303,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   ): Promise<Summary | undefined> {
     this.#assertNotRunning();
     const { sequence } = this.task;
-    const earlier = await this.#earlier(this.task);
+    const earlier = await this.#options.earlier(this.task);
     const { summary, usage } = await make({
       ...this.task,
       history: [...earlier, ...this.task.history],
@@ -367,8 +336,8 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
    * its store. Must be called once, before anything else.
    */
   async recover(): Promise<void> {
-    const cause = this.#lease?.afterOutage === true ? "outage" : "stop";
-    const continues = this.#executor.continuesFromLog === true;
+    const cause = this.#options.lease?.afterOutage === true ? "outage" : "stop";
+    const continues = this.#options.executor.continuesFromLog === true;
     const recovery = recoverTask(this.task, { cause, continues });
     const wasWorking = this.task.state === TaskState.WORKING;
     this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
@@ -398,7 +367,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   async close(): Promise<void> {
     await this[Symbol.asyncDispose]();
     // Without it, the lease ends with the server.
-    await this.#lease?.release().catch(() => undefined);
+    await this.#options.lease?.release().catch(() => undefined);
   }
 
   /**
@@ -408,7 +377,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     await this.#runner[Symbol.asyncDispose]();
-    this.#lease?.lost.removeEventListener("abort", this.#lose);
+    this.#options.lease?.lost.removeEventListener("abort", this.#lose);
   }
 
   /**

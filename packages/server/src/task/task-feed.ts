@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
 import type { ListedTask } from "../store/task-store.ts";
+import { Bell } from "../stream/bell.ts";
 
 /**
  * The time in milliseconds that a watch waits after it has shown all changes.
@@ -70,7 +71,7 @@ export class TaskFeed {
 export class TaskWatch implements Disposable {
   readonly #newest = new Map<string, ListedTask>();
   readonly #onClose: () => void;
-  #wake: () => void = () => undefined;
+  #bell: Bell | undefined;
 
   constructor(onClose: () => void) {
     this.#onClose = onClose;
@@ -81,7 +82,7 @@ export class TaskWatch implements Disposable {
     const newest = this.#newest.get(task.last.taskId);
     if (newest && newest.last.sequence > task.last.sequence) return;
     this.#newest.set(task.last.taskId, task);
-    this.#wake();
+    this.#bell?.ring();
   }
 
   /**
@@ -89,25 +90,17 @@ export class TaskWatch implements Disposable {
    * aborts.
    */
   async *read(signal: AbortSignal): AsyncIterable<ListedTask> {
+    const bell = new Bell(signal);
+    this.#bell = bell;
     while (!signal.aborted) {
+      bell.reset();
       for (const [taskId, task] of this.#newest) {
         this.#newest.delete(taskId);
         yield task;
         signal.throwIfAborted();
       }
       await delay(PAUSE_MS, undefined, { signal });
-      if (this.#newest.size > 0) continue;
-      // Waits for the next change.
-      await new Promise<void>((resolve) => {
-        const wake = (): void => {
-          signal.removeEventListener("abort", wake);
-          this.#wake = () => undefined;
-          resolve();
-        };
-        this.#wake = wake;
-        signal.addEventListener("abort", wake);
-        if (signal.aborted) wake();
-      });
+      await bell.rung;
     }
   }
 
