@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { fieldsOf } from "../fields-of.ts";
 import {
   type Artifact as A2aArtifact,
   ArtifactSchema as A2aArtifactSchema,
@@ -21,19 +22,10 @@ import { WireError } from "../wire-error.ts";
 import { decodePartWith, encodePart } from "./part.ts";
 
 /** Encodes an artifact as one of A2A 0.3. */
-export function artifactEnvelope({
-  parts,
-  metadata,
-  ...artifact
-}: Artifact): A2aArtifact {
-  const { artifactId, name, description, extensions } = artifact;
+export function artifactEnvelope(artifact: Artifact): A2aArtifact {
   return create(A2aArtifactSchema, {
-    artifactId,
-    name,
-    description,
-    extensions,
-    parts: parts.flatMap((part) => encodePart(part) ?? []),
-    metadata,
+    ...fieldsOf(artifact),
+    parts: artifact.parts.flatMap((part) => encodePart(part) ?? []),
   });
 }
 
@@ -41,24 +33,16 @@ export function artifactEnvelope({
  * Decodes an artifact of A2A 0.3. Throws a `WireError` that names the first
  * part without content.
  */
-export function decodeArtifact(
-  { parts, metadata, ...envelope }: A2aArtifact,
-  path: string,
-): Artifact {
-  const { artifactId, name, description, extensions } = envelope;
+export function decodeArtifact(envelope: A2aArtifact, path: string): Artifact {
   return create(ArtifactSchema, {
-    artifactId,
-    name,
-    description,
-    extensions,
+    ...fieldsOf(envelope),
     // Data in an artifact is never an answer or a tool call of the extension.
-    parts: parts.map((part, index) =>
+    parts: envelope.parts.map((part, index) =>
       decodePartWith(part, `${path}.parts[${index}]`, (value) => ({
         case: "data",
         value,
       })),
     ),
-    metadata,
   });
 }
 

@@ -5,23 +5,20 @@ import {
   ToolCallConfirmationSchema,
 } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
-import { decodeStrictJson } from "../strict-json.ts";
+import { decodeStrictJson, type Hints } from "../strict-json.ts";
 import { WireError } from "../wire-error.ts";
 
 /** Remedies for common mistakes, by the name of the unknown field. */
-const HINTS: ReadonlyMap<string, string> = new Map([
-  [
-    "modified_details",
-    "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id",
-  ],
-  [
-    "modifiedDetails",
-    "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id",
-  ],
-  ["content", 'write "file_details": {"new_content": …}'],
-  ["new_content", 'write "file_details": {"new_content": …}'],
-  ["newContent", 'write "file_details": {"new_content": …}'],
-]);
+const HINTS: Hints = {
+  get: (key) => {
+    if (/^modified_?details$/i.test(key)) {
+      return "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id";
+    }
+    return /^(new_?)?content$/i.test(key)
+      ? 'write "file_details": {"new_content": …}'
+      : undefined;
+  },
+};
 
 /**
  * The name of the message, in the forms in which clients wrap an answer in it

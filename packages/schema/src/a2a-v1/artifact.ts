@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { fieldsOf } from "../fields-of.ts";
 import {
   type Artifact as ArtifactV03,
   ArtifactSchema as ArtifactV03Schema,
@@ -7,19 +8,10 @@ import { type Artifact, ArtifactSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { partFromV03, partToV03 } from "./part.ts";
 
 /** Converts an artifact of A2A 0.3 to one of 1.0. */
-export function artifactFromV03({
-  parts,
-  metadata,
-  ...artifact
-}: ArtifactV03): Artifact {
-  const { artifactId, name, description, extensions } = artifact;
+export function artifactFromV03(artifact: ArtifactV03): Artifact {
   return create(ArtifactSchema, {
-    artifactId,
-    name,
-    description,
-    extensions,
-    parts: parts.map(partFromV03),
-    metadata,
+    ...fieldsOf(artifact),
+    parts: artifact.parts.map(partFromV03),
   });
 }
 
@@ -27,19 +19,11 @@ export function artifactFromV03({
  * Converts an artifact of A2A 1.0 to one of 0.3. Throws a `WireError` that
  * names the first part without content.
  */
-export function artifactToV03(
-  { parts, metadata, ...artifact }: Artifact,
-  path: string,
-): ArtifactV03 {
-  const { artifactId, name, description, extensions } = artifact;
+export function artifactToV03(artifact: Artifact, path: string): ArtifactV03 {
   return create(ArtifactV03Schema, {
-    artifactId,
-    name,
-    description,
-    extensions,
-    parts: parts.map((part, index) =>
+    ...fieldsOf(artifact),
+    parts: artifact.parts.map((part, index) =>
       partToV03(part, `${path}.parts[${index}]`),
     ),
-    metadata,
   });
 }

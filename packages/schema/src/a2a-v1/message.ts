@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { fieldsOf } from "../fields-of.ts";
 import {
   type Message as MessageV03,
   MessageSchema as MessageV03Schema,
@@ -15,25 +16,10 @@ const ROLE_NAMES: Readonly<Record<Role, string>> = {
 
 /** Converts a message of A2A 0.3 to one of 1.0. */
 export function messageFromV03(message: MessageV03): Message {
-  const {
-    messageId,
-    contextId,
-    taskId,
-    role,
-    parts,
-    metadata,
-    extensions,
-    referenceTaskIds,
-  } = message;
   return create(MessageSchema, {
-    messageId,
-    contextId,
-    taskId,
-    role: role === ROLE_NAMES[Role.USER] ? Role.USER : Role.AGENT,
-    parts: parts.map(partFromV03),
-    extensions,
-    referenceTaskIds,
-    metadata,
+    ...fieldsOf(message),
+    role: message.role === ROLE_NAMES[Role.USER] ? Role.USER : Role.AGENT,
+    parts: message.parts.map(partFromV03),
   });
 }
 
@@ -42,27 +28,12 @@ export function messageFromV03(message: MessageV03): Message {
  * the first part without content.
  */
 export function messageToV03(message: Message, path: string): MessageV03 {
-  const {
-    messageId,
-    contextId,
-    taskId,
-    role,
-    parts,
-    metadata,
-    extensions,
-    referenceTaskIds,
-  } = message;
   return create(MessageV03Schema, {
+    ...fieldsOf(message),
     kind: "message",
-    messageId,
-    contextId,
-    taskId,
-    role: ROLE_NAMES[role],
-    parts: parts.map((part, index) =>
+    role: ROLE_NAMES[message.role],
+    parts: message.parts.map((part, index) =>
       partToV03(part, `${path}.parts[${index}]`),
     ),
-    extensions,
-    referenceTaskIds,
-    metadata,
   });
 }

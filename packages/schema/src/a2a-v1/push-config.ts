@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { fieldsOf } from "../fields-of.ts";
 import {
   type PushConfig,
   PushConfigSchema,
@@ -9,22 +10,13 @@ import {
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
 
 /** Converts a push notification config to one of A2A 1.0. */
-export function pushConfigToA2a({
-  id,
-  taskId,
-  url,
-  token,
-  authentication,
-}: PushConfig): TaskPushNotificationConfig {
+export function pushConfigToA2a(
+  config: PushConfig,
+): TaskPushNotificationConfig {
+  const { authentication } = config;
   return create(TaskPushNotificationConfigSchema, {
-    id,
-    taskId,
-    url,
-    token,
-    authentication: authentication && {
-      scheme: authentication.scheme,
-      credentials: authentication.credentials,
-    },
+    ...fieldsOf(config),
+    authentication: authentication && fieldsOf(authentication),
   });
 }
 
@@ -35,15 +27,9 @@ export function pushConfigToA2a({
 export function pushConfigFromA2a(
   config: TaskPushNotificationConfig,
 ): PushConfig {
-  const { id, taskId, url, token, authentication } = config;
+  const { authentication } = config;
   return create(PushConfigSchema, {
-    id,
-    taskId,
-    url,
-    token,
-    authentication: authentication && {
-      scheme: authentication.scheme,
-      credentials: authentication.credentials,
-    },
+    ...fieldsOf(config),
+    authentication: authentication && fieldsOf(authentication),
   });
 }

@@ -87,27 +87,27 @@ export interface ResultForm {
 }
 
 /**
- * The definition of an operation: its HTTP methods, and its path with
- * placeholders for parameters.
+ * The definition of an operation: its method, its HTTP methods, its path with
+ * placeholders for parameters, and the forms of its parameters and its result.
  */
-export interface OperationOutline {
-  readonly method: string;
-  readonly http: readonly string[];
-  readonly path: string;
-  readonly params: ParamsForm;
-  readonly result: ResultForm;
-}
+export type OperationOutline = readonly [
+  method: string,
+  http: readonly string[],
+  path: string,
+  params: ParamsForm,
+  result: ResultForm,
+];
 
 const VARIABLES = /\{(\w+)\}/g;
 
 /** Makes an operation of its definition. */
-export function operationFrom({
+export function operationFrom([
   method,
   http,
   path,
   params,
   result,
-}: OperationOutline): RestOperation {
+]: OperationOutline): RestOperation {
   const pattern = new RegExp(`^${path.replace(VARIABLES, "(?<$1>[^/:]+)")}$`);
   const [httpMethod = "GET", otherMethod = httpMethod] = http;
   const { query, body, otherBody } = params;

@@ -115,108 +115,30 @@ const AS_IS: ResultForm = {
 };
 
 const PUSH_METHOD = "tasks/pushNotificationConfig";
-const ONE_PUSH =
-  "tasks/{id}/pushNotificationConfigs/{pushNotificationConfigId}";
+const PUSHES = "tasks/{id}/pushNotificationConfigs";
+const ONE_PUSH = `${PUSHES}/{pushNotificationConfigId}`;
 
 const OUTLINES: readonly OperationOutline[] = [
-  {
-    method: "message/send",
-    http: ["POST"],
-    path: "message:send",
-    params: SEND,
-    result: ANSWER,
-  },
-  {
-    method: "message/stream",
-    http: ["POST"],
-    path: "message:stream",
-    params: SEND,
-    result: ANSWER,
-  },
-  {
-    method: "message/withdraw",
-    http: ["POST"],
-    path: "message:withdraw",
-    params: BODY,
-    result: TASK,
-  },
-  {
-    method: "tasks/list",
-    http: ["GET"],
-    path: "tasks",
-    params: QUERY,
-    result: TASK_LIST,
-  },
-  {
-    method: "tasks/get",
-    http: ["GET"],
-    path: "tasks/{id}",
-    params: HISTORY,
-    result: TASK,
-  },
-  {
-    method: "tasks/cancel",
-    http: ["POST"],
-    path: "tasks/{id}:cancel",
-    params: IDS,
-    result: TASK,
-  },
-  {
-    method: "tasks/resubscribe",
-    http: ["GET", "POST"],
-    path: "tasks/{id}:subscribe",
-    params: IDS,
-    result: ANSWER,
-  },
-  {
-    method: `${PUSH_METHOD}/set`,
-    http: ["POST"],
-    path: "tasks/{taskId}/pushNotificationConfigs",
-    params: PUSH_PARAMS,
-    result: PUSH,
-  },
-  {
-    method: `${PUSH_METHOD}/list`,
-    http: ["GET"],
-    path: "tasks/{id}/pushNotificationConfigs",
-    params: IDS,
-    result: PUSH_LIST,
-  },
-  {
-    method: `${PUSH_METHOD}/get`,
-    http: ["GET"],
-    path: ONE_PUSH,
-    params: IDS,
-    result: PUSH,
-  },
-  {
-    method: `${PUSH_METHOD}/delete`,
-    http: ["DELETE"],
-    path: ONE_PUSH,
-    params: IDS,
-    result: NOTHING,
-  },
-  {
-    method: "agent/getAuthenticatedExtendedCard",
-    http: ["GET"],
-    path: "card",
-    params: IDS,
-    result: AS_IS,
-  },
-  {
-    method: "commands/get",
-    http: ["GET"],
-    path: "commands",
-    params: QUERY,
-    result: AS_IS,
-  },
-  {
-    method: "command/execute",
-    http: ["POST"],
-    path: "commands:execute",
-    params: BODY,
-    result: COMMAND,
-  },
+  ["message/send", ["POST"], "message:send", SEND, ANSWER],
+  ["message/stream", ["POST"], "message:stream", SEND, ANSWER],
+  ["message/withdraw", ["POST"], "message:withdraw", BODY, TASK],
+  ["tasks/list", ["GET"], "tasks", QUERY, TASK_LIST],
+  ["tasks/get", ["GET"], "tasks/{id}", HISTORY, TASK],
+  ["tasks/cancel", ["POST"], "tasks/{id}:cancel", IDS, TASK],
+  ["tasks/resubscribe", ["GET", "POST"], "tasks/{id}:subscribe", IDS, ANSWER],
+  [
+    `${PUSH_METHOD}/set`,
+    ["POST"],
+    "tasks/{taskId}/pushNotificationConfigs",
+    PUSH_PARAMS,
+    PUSH,
+  ],
+  [`${PUSH_METHOD}/list`, ["GET"], PUSHES, IDS, PUSH_LIST],
+  [`${PUSH_METHOD}/get`, ["GET"], ONE_PUSH, IDS, PUSH],
+  [`${PUSH_METHOD}/delete`, ["DELETE"], ONE_PUSH, IDS, NOTHING],
+  ["agent/getAuthenticatedExtendedCard", ["GET"], "card", IDS, AS_IS],
+  ["commands/get", ["GET"], "commands", QUERY, AS_IS],
+  ["command/execute", ["POST"], "commands:execute", BODY, COMMAND],
 ];
 
 /**

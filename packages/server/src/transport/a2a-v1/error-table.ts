@@ -5,11 +5,11 @@ import { Code } from "../../errors.ts";
  * The codes of one kind of failure in each binding: JSON-RPC, HTTP+JSON and
  * gRPC.
  */
-export interface FailureCodes {
-  readonly rpcCode: number;
-  readonly status: number;
-  readonly code: Code;
-}
+export type FailureCodes = readonly [
+  rpcCode: number,
+  status: number,
+  code: Code,
+];
 
 /**
  * The failures that A2A 1.0 names, and two of our own (ERR-2, STREAM-7).
@@ -35,89 +35,33 @@ export type ErrorTable = Readonly<Record<Reason, FailureCodes>>;
 
 /** The codes of A2A 1.0.1 (section 5.4). */
 export const ERROR_TABLE: ErrorTable = {
-  TASK_NOT_FOUND: { rpcCode: -32001, status: 404, code: Code.NotFound },
-  TASK_NOT_CANCELABLE: {
-    rpcCode: -32002,
-    status: 400,
-    code: Code.FailedPrecondition,
-  },
-  PUSH_NOTIFICATION_NOT_SUPPORTED: {
-    rpcCode: -32003,
-    status: 400,
-    code: Code.FailedPrecondition,
-  },
-  UNSUPPORTED_OPERATION: {
-    rpcCode: -32004,
-    status: 400,
-    code: Code.FailedPrecondition,
-  },
-  CONTENT_TYPE_NOT_SUPPORTED: {
-    rpcCode: -32005,
-    status: 400,
-    code: Code.InvalidArgument,
-  },
-  INVALID_AGENT_RESPONSE: { rpcCode: -32006, status: 500, code: Code.Internal },
-  EXTENDED_AGENT_CARD_NOT_CONFIGURED: {
-    rpcCode: -32007,
-    status: 400,
-    code: Code.FailedPrecondition,
-  },
-  EXTENSION_SUPPORT_REQUIRED: {
-    rpcCode: -32008,
-    status: 400,
-    code: Code.FailedPrecondition,
-  },
-  VERSION_NOT_SUPPORTED: {
-    rpcCode: -32009,
-    status: 400,
-    code: Code.FailedPrecondition,
-  },
-  RESOURCE_EXHAUSTED: {
-    rpcCode: JsonRpcCode.RESOURCE_EXHAUSTED,
-    status: 507,
-    code: Code.ResourceExhausted,
-  },
-  ALREADY_EXISTS: {
-    rpcCode: JsonRpcCode.ALREADY_EXISTS,
-    status: 409,
-    code: Code.AlreadyExists,
-  },
-  UNAVAILABLE: {
-    rpcCode: JsonRpcCode.UNAVAILABLE,
-    status: 503,
-    code: Code.Unavailable,
-  },
+  TASK_NOT_FOUND: [-32001, 404, Code.NotFound],
+  TASK_NOT_CANCELABLE: [-32002, 400, Code.FailedPrecondition],
+  PUSH_NOTIFICATION_NOT_SUPPORTED: [-32003, 400, Code.FailedPrecondition],
+  UNSUPPORTED_OPERATION: [-32004, 400, Code.FailedPrecondition],
+  CONTENT_TYPE_NOT_SUPPORTED: [-32005, 400, Code.InvalidArgument],
+  INVALID_AGENT_RESPONSE: [-32006, 500, Code.Internal],
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: [-32007, 400, Code.FailedPrecondition],
+  EXTENSION_SUPPORT_REQUIRED: [-32008, 400, Code.FailedPrecondition],
+  VERSION_NOT_SUPPORTED: [-32009, 400, Code.FailedPrecondition],
+  RESOURCE_EXHAUSTED: [
+    JsonRpcCode.RESOURCE_EXHAUSTED,
+    507,
+    Code.ResourceExhausted,
+  ],
+  ALREADY_EXISTS: [JsonRpcCode.ALREADY_EXISTS, 409, Code.AlreadyExists],
+  UNAVAILABLE: [JsonRpcCode.UNAVAILABLE, 503, Code.Unavailable],
 };
 
 /** The codes of A2A 1.0.0, for clients that still expect them. */
 export const ERROR_TABLE_1_0_0: ErrorTable = {
   ...ERROR_TABLE,
-  TASK_NOT_CANCELABLE: {
-    rpcCode: -32002,
-    status: 409,
-    code: Code.FailedPrecondition,
-  },
-  PUSH_NOTIFICATION_NOT_SUPPORTED: {
-    rpcCode: -32003,
-    status: 400,
-    code: Code.Unimplemented,
-  },
-  UNSUPPORTED_OPERATION: {
-    rpcCode: -32004,
-    status: 400,
-    code: Code.Unimplemented,
-  },
-  CONTENT_TYPE_NOT_SUPPORTED: {
-    rpcCode: -32005,
-    status: 415,
-    code: Code.InvalidArgument,
-  },
-  INVALID_AGENT_RESPONSE: { rpcCode: -32006, status: 502, code: Code.Internal },
-  VERSION_NOT_SUPPORTED: {
-    rpcCode: -32009,
-    status: 400,
-    code: Code.Unimplemented,
-  },
+  TASK_NOT_CANCELABLE: [-32002, 409, Code.FailedPrecondition],
+  PUSH_NOTIFICATION_NOT_SUPPORTED: [-32003, 400, Code.Unimplemented],
+  UNSUPPORTED_OPERATION: [-32004, 400, Code.Unimplemented],
+  CONTENT_TYPE_NOT_SUPPORTED: [-32005, 415, Code.InvalidArgument],
+  INVALID_AGENT_RESPONSE: [-32006, 502, Code.Internal],
+  VERSION_NOT_SUPPORTED: [-32009, 400, Code.Unimplemented],
 };
 
 /** The failures that are ours and not the standard's. */

@@ -148,7 +148,8 @@ function namedError(
     desc: ErrorInfoSchema,
     value: { reason, domain, metadata: { ...metadata } },
   };
-  return new ConnectError(message, table[reason].code, undefined, [info]);
+  const [, , code] = table[reason];
+  return new ConnectError(message, code, undefined, [info]);
 }
 
 function badRequest(
@@ -180,10 +181,8 @@ export function rpcErrorFrom(
   table: ErrorTable,
 ): JsonObject {
   const data = encodeDetails(error);
-  const code =
-    codesOf(error, table)?.rpcCode ??
-    RPC_CODES.get(error.code) ??
-    JsonRpcCode.INTERNAL_ERROR;
+  const [code = RPC_CODES.get(error.code) ?? JsonRpcCode.INTERNAL_ERROR] =
+    codesOf(error, table) ?? [];
   const message = error.rawMessage;
   return data.length > 0 ? { code, message, data } : { code, message };
 }
@@ -196,7 +195,7 @@ export function httpErrorFrom(
   error: ConnectError,
   table: ErrorTable,
 ): { readonly status: number; readonly body: JsonObject } {
-  const code = codesOf(error, table)?.status ?? HTTP_STATUS[error.code];
+  const [, code = HTTP_STATUS[error.code]] = codesOf(error, table) ?? [];
   const details = encodeDetails(error);
   return {
     status: code,
