@@ -81,40 +81,17 @@ function assertPublicUrl({
       "set --public-url (public_url)",
     );
   }
+  const wrong = (problem: string, remedy = "begin with https://") =>
+    invalid("public_url", publicUrl, problem, remedy);
   const url = URL.parse(publicUrl);
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw invalid(
-      "public_url",
-      publicUrl,
-      "is not a URL",
-      "begin with https://",
-    );
-  }
+  if (!url || !/^https?:$/.test(url.protocol)) throw wrong("is not a URL");
   if (`${url.username}${url.password}${url.search}${url.hash}` !== "") {
-    throw invalid(
-      "public_url",
-      publicUrl,
-      "may have a host, a port and a path only",
-      "leave the rest out",
-    );
+    const problem = "may have a host, a port and a path only";
+    throw wrong(problem, "leave the rest out");
   }
   if (url.protocol === "https:") return;
-  if (tls || tlsEndedByProxy) {
-    throw invalid(
-      "public_url",
-      publicUrl,
-      "does not fit TLS",
-      "begin with https://",
-    );
-  }
-  if (!isLoopback(url.hostname)) {
-    throw invalid(
-      "public_url",
-      publicUrl,
-      "would send tokens in the clear",
-      "begin with https://",
-    );
-  }
+  if (tls || tlsEndedByProxy) throw wrong("does not fit TLS");
+  if (!isLoopback(url.hostname)) throw wrong("would send tokens in the clear");
 }
 
 /**

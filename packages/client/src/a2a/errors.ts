@@ -256,20 +256,15 @@ const HTTP_CODES: ReadonlyMap<number, Code> = new Map([
 /**
  * The names that gRPC, and so AIP-193, gives the codes.
  */
-const GRPC_STATUSES: ReadonlyMap<string, Code> = new Map([
-  ["CANCELLED", Code.Canceled],
-  ["INVALID_ARGUMENT", Code.InvalidArgument],
-  ["DEADLINE_EXCEEDED", Code.DeadlineExceeded],
-  ["NOT_FOUND", Code.NotFound],
-  ["ALREADY_EXISTS", Code.AlreadyExists],
-  ["PERMISSION_DENIED", Code.PermissionDenied],
-  ["RESOURCE_EXHAUSTED", Code.ResourceExhausted],
-  ["FAILED_PRECONDITION", Code.FailedPrecondition],
-  ["ABORTED", Code.Aborted],
-  ["OUT_OF_RANGE", Code.OutOfRange],
-  ["UNIMPLEMENTED", Code.Unimplemented],
-  ["INTERNAL", Code.Internal],
-  ["UNAVAILABLE", Code.Unavailable],
-  ["DATA_LOSS", Code.DataLoss],
-  ["UNAUTHENTICATED", Code.Unauthenticated],
-]);
+const GRPC_STATUSES: ReadonlyMap<string, Code> = new Map(
+  Object.values(Code).flatMap((code) =>
+    typeof code === "string" || code === Code.Unknown
+      ? []
+      : [[statusName(code), code] as const],
+  ),
+);
+
+function statusName(code: Code): string {
+  if (code === Code.Canceled) return "CANCELLED";
+  return Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}

@@ -13,6 +13,36 @@ import {
   type ToolCallConfirmation,
 } from "@devtool/schema";
 
+/** Why the dialect cannot say what a request asks for, by its field. */
+const REASONS: Readonly<Record<string, string>> = {
+  return_immediately:
+    "the server stops its work when nobody listens, so stream",
+  push_config: "the server posts nothing, so stream",
+  model: "the server alone chooses its model, so leave it out",
+  allowed_tools: "the server's own settings name its tools",
+  mcp_servers: "the server's own settings name its MCP servers",
+  agent: "the server has one agent, so leave it out",
+  agent_options: "the server's agent has none",
+  approval_mode: "the server knows only DEFAULT and YOLO",
+  turn: "the server's own settings hold for every turn",
+  delivery:
+    "the server takes a message when its turn has ended, so leave it out",
+  modified_arguments:
+    "the server runs a call as it is, so decline and say what you want",
+  modified_details:
+    "the server ignores an answer that changes content, so decline and say what you want",
+};
+
+/** Throws a `ConnectError` for the first field that a request asks for. */
+function assertNotAsked(asked: Readonly<Record<string, boolean>>): void {
+  const field = Object.keys(asked).find((name) => asked[name]);
+  if (field === undefined) return;
+  throw new ConnectError(
+    `${field} is not available over the coderAgent dialect: ${REASONS[field]}`,
+    Code.Unimplemented,
+  );
+}
+
 /**
  * Checks a message before it is sent, because the server would not: if it does
  * not understand an answer, or gets a prompt instead of an answer, it leaves
@@ -20,52 +50,25 @@ import {
  *
  * Throws a `ConnectError`.
  */
-export function assertSendable(
-  {
-    message,
-    taskId,
-    returnImmediately,
-    sessionSettings,
-    messageSettings,
-    pushConfig,
-  }: SendMessageRequest,
-  task: Task,
-): void {
+export function assertSendable(request: SendMessageRequest, task: Task): void {
+  const { message, taskId, sessionSettings, messageSettings } = request;
   if (!message) {
     throw new ConnectError("message: is missing", Code.InvalidArgument);
   }
-  if (returnImmediately) {
-    throw unavailable(
-      "return_immediately",
-      "the server stops its work when nobody listens, so stream",
-    );
-  }
-  if (message.model !== "") {
-    throw unavailable(
-      "model",
-      "the server alone chooses its model, so leave it out",
-    );
-  }
-  if (pushConfig) {
-    throw unavailable("push_config", "the server posts nothing, so stream");
-  }
+  assertNotAsked({
+    return_immediately: request.returnImmediately,
+    model: message.model !== "",
+    push_config: request.pushConfig !== undefined,
+  });
   if (sessionSettings) assertSettings(sessionSettings);
-  if (messageSettings?.turn) {
-    throw unavailable("turn", "the server's own settings hold for every turn");
-  }
-  if (messageSettings?.delivery === MessageDelivery.STEER) {
-    throw unavailable(
-      "delivery",
-      "the server takes a message when its turn has ended, so leave it out",
-    );
-  }
+  assertNotAsked({
+    turn: messageSettings?.turn !== undefined,
+    delivery: messageSettings?.delivery === MessageDelivery.STEER,
+    modified_arguments: message.parts.some(
+      ({ modifiedArguments }) => modifiedArguments !== undefined,
+    ),
+  });
   const answers = confirmationsOf(message);
-  if (message.parts.some(({ modifiedArguments }) => modifiedArguments)) {
-    throw unavailable(
-      "modified_arguments",
-      "the server runs a call as it is, so decline and say what you want",
-    );
-  }
   for (const answer of answers) assertAnswer(answer, task);
   const [pending] = openToolCalls(task).filter(isAwaitingApproval);
   if (taskId === "" || answers.length > 0 || !pending) return;
@@ -86,36 +89,14 @@ const APPROVAL_MODES: ReadonlySet<ApprovalMode> = new Set([
  * say.
  */
 export function assertSettings(settings: SessionSettings): void {
-  const { allowedTools, mcpServers, model, approvalMode, agent, agentOptions } =
-    settings;
-  if (allowedTools.length > 0) {
-    throw unavailable(
-      "allowed_tools",
-      "the server's own settings name its tools",
-    );
-  }
-  if (mcpServers.length > 0) {
-    throw unavailable(
-      "mcp_servers",
-      "the server's own settings name its MCP servers",
-    );
-  }
-  if (model !== "") {
-    throw unavailable(
-      "model",
-      "the server alone chooses its model, so leave it out",
-    );
-  }
-  assertNoAgent(agent);
-  if (Object.keys(agentOptions).length > 0) {
-    throw unavailable("agent_options", "the server's agent has none");
-  }
-  if (!APPROVAL_MODES.has(approvalMode)) {
-    throw unavailable(
-      "approval_mode",
-      "the server knows only DEFAULT and YOLO",
-    );
-  }
+  assertNotAsked({
+    allowed_tools: settings.allowedTools.length > 0,
+    mcp_servers: settings.mcpServers.length > 0,
+    model: settings.model !== "",
+    agent: settings.agent !== "",
+    agent_options: Object.keys(settings.agentOptions).length > 0,
+    approval_mode: !APPROVAL_MODES.has(settings.approvalMode),
+  });
 }
 
 /**
@@ -123,9 +104,7 @@ export function assertSettings(settings: SessionSettings): void {
  * has one, without a choice.
  */
 export function assertNoAgent(agent: string): void {
-  if (agent !== "") {
-    throw unavailable("agent", "the server has one agent, so leave it out");
-  }
+  assertNotAsked({ agent: agent !== "" });
 }
 
 function assertAnswer(
@@ -145,23 +124,13 @@ function assertAnswer(
     );
   }
   const offered = call.confirmationRequest?.options.map(({ id }) => id) ?? [];
-  if (
-    modifiedDetails.case !== undefined &&
-    !offered.includes(OPTION_MODIFY_WITH_EDITOR)
-  ) {
-    const reason =
-      "the server ignores an answer that changes content, so decline and say what you want";
-    throw unavailable("modified_details", reason);
-  }
+  assertNotAsked({
+    modified_details:
+      modifiedDetails.case !== undefined &&
+      !offered.includes(OPTION_MODIFY_WITH_EDITOR),
+  });
   if (offered.includes(selectedOptionId)) return;
   const option = JSON.stringify(selectedOptionId);
   const problem = `option ${option} is not offered for ${subject}: choose ${offered.join(", ")}`;
   throw new ConnectError(problem, Code.InvalidArgument);
-}
-
-function unavailable(subject: string, reason: string): ConnectError {
-  return new ConnectError(
-    `${subject} is not available over the coderAgent dialect: ${reason}`,
-    Code.Unimplemented,
-  );
 }

@@ -6,6 +6,7 @@ import { plainText } from "../a2a-v03/plain-text.ts";
 import { updateMetadata } from "../a2a-v03/stream-frame.ts";
 import { createdEnvelope } from "../a2a-v03/task.ts";
 import type { StreamView } from "../extension.ts";
+import { fieldsOf } from "../fields-of.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import {
@@ -44,18 +45,11 @@ export function streamResponseOf(
   }
   const { taskId, contextId, sequence } = event;
   if (payload.case === "artifact") {
-    const {
-      artifact: own = create(OwnArtifactSchema),
-      append,
-      lastChunk,
-    } = payload.value;
-    const artifact = artifactFromV03(artifactEnvelope(own));
+    const { artifact = create(OwnArtifactSchema) } = payload.value;
     const value = create(TaskArtifactUpdateEventSchema, {
-      taskId,
-      contextId,
-      artifact,
-      append,
-      lastChunk,
+      ...fieldsOf(payload.value),
+      ...{ taskId, contextId },
+      artifact: artifactFromV03(artifactEnvelope(artifact)),
     });
     return create(StreamResponseSchema, {
       payload: { case: "artifactUpdate", value },
@@ -65,14 +59,10 @@ export function streamResponseOf(
     const text = plainText(event);
     if (text === undefined) return undefined;
     if (text === "") return statusUpdate(event, undefined, undefined);
-    const place = {
-      taskId,
-      contextId,
+    const message = create(MessageSchema, {
+      ...{ taskId, contextId },
       messageId: `${taskId}:${sequence}`,
       role: Role.AGENT,
-    };
-    const message = create(MessageSchema, {
-      ...place,
       parts: [{ content: { case: "text", value: text } }],
     });
     return statusUpdate(event, message, undefined);

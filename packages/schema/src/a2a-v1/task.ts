@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { decodeState, encodeState } from "../a2a-v03/state.ts";
 import { type EncodeTaskOptions, taskEnvelope } from "../a2a-v03/task.ts";
+import { fieldsOf } from "../fields-of.ts";
 import {
   type TaskStatus as TaskStatusV03,
   TaskStatusSchema as TaskStatusV03Schema,
@@ -27,17 +28,10 @@ export function taskToA2a(
 }
 
 /** Converts a task of A2A 0.3 to one of 1.0. */
-export function taskFromV03({
-  id,
-  contextId,
-  status,
-  history,
-  artifacts,
-  metadata,
-}: TaskV03): A2aTask {
+export function taskFromV03(task: TaskV03): A2aTask {
+  const { status, history, artifacts } = task;
   return create(TaskSchema, {
-    id,
-    contextId,
+    ...fieldsOf(task),
     status: status && {
       state: stateToA2a(decodeState(status.state)),
       message: status.message && messageFromV03(status.message),
@@ -48,23 +42,15 @@ export function taskFromV03({
     },
     history: history.map(messageFromV03),
     artifacts: artifacts.map(artifactFromV03),
-    metadata,
   });
 }
 
 /** Converts a task of A2A 1.0 to one of 0.3. */
-export function taskToV03({
-  id,
-  contextId,
-  status,
-  history,
-  artifacts,
-  metadata,
-}: A2aTask): TaskV03 {
+export function taskToV03(task: A2aTask): TaskV03 {
+  const { status, history, artifacts } = task;
   return create(TaskV03Schema, {
+    ...fieldsOf(task),
     kind: "task",
-    id,
-    contextId,
     status: status && statusToV03(status, "status"),
     history: history.map((message, index) =>
       messageToV03(message, `history[${index}]`),
@@ -72,7 +58,6 @@ export function taskToV03({
     artifacts: artifacts.map((artifact, index) =>
       artifactToV03(artifact, `artifacts[${index}]`),
     ),
-    metadata,
   });
 }
 

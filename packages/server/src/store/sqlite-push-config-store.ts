@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
 import {
@@ -53,31 +53,7 @@ export class SqlitePushConfigStore implements PushConfigStore {
   /** @param database has the tables of `PUSH_SCHEMA`; the caller closes it */
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#statements = {
-      put: database.prepare(
-        "INSERT INTO push_config (task_id, config_id, active, subscription, progress) VALUES (?, ?, ?, ?, ?)" +
-          " ON CONFLICT (task_id, config_id) DO UPDATE SET active = excluded.active," +
-          " subscription = excluded.subscription, progress = excluded.progress",
-      ),
-      get: database.prepare(
-        "SELECT subscription, progress FROM push_config WHERE task_id = ? AND config_id = ?",
-      ),
-      list: database.prepare(
-        "SELECT subscription, progress FROM push_config WHERE task_id = ? ORDER BY rowid",
-      ),
-      count: database.prepare(
-        "SELECT count(*) AS count FROM push_config WHERE task_id = ?",
-      ),
-      active: database.prepare(
-        "SELECT DISTINCT task_id FROM push_config WHERE active = 1 AND task_id > ? ORDER BY task_id LIMIT ?",
-      ),
-      save: database.prepare(
-        "UPDATE push_config SET active = ?, progress = ? WHERE task_id = ? AND config_id = ?",
-      ),
-      remove: database.prepare(
-        "DELETE FROM push_config WHERE task_id = ? AND config_id = ?",
-      ),
-    };
+    this.#statements = prepareStatements(database);
   }
 
   async put(subscription: PushSubscription): Promise<PushSubscription> {
@@ -195,12 +171,32 @@ function decodeSubscription({
   };
 }
 
-interface Statements {
-  readonly put: StatementSync;
-  readonly get: StatementSync;
-  readonly list: StatementSync;
-  readonly count: StatementSync;
-  readonly active: StatementSync;
-  readonly save: StatementSync;
-  readonly remove: StatementSync;
+type Statements = ReturnType<typeof prepareStatements>;
+
+function prepareStatements(database: DatabaseSync) {
+  return {
+    put: database.prepare(
+      "INSERT INTO push_config (task_id, config_id, active, subscription, progress) VALUES (?, ?, ?, ?, ?)" +
+        " ON CONFLICT (task_id, config_id) DO UPDATE SET active = excluded.active," +
+        " subscription = excluded.subscription, progress = excluded.progress",
+    ),
+    get: database.prepare(
+      "SELECT subscription, progress FROM push_config WHERE task_id = ? AND config_id = ?",
+    ),
+    list: database.prepare(
+      "SELECT subscription, progress FROM push_config WHERE task_id = ? ORDER BY rowid",
+    ),
+    count: database.prepare(
+      "SELECT count(*) AS count FROM push_config WHERE task_id = ?",
+    ),
+    active: database.prepare(
+      "SELECT DISTINCT task_id FROM push_config WHERE active = 1 AND task_id > ? ORDER BY task_id LIMIT ?",
+    ),
+    save: database.prepare(
+      "UPDATE push_config SET active = ?, progress = ? WHERE task_id = ? AND config_id = ?",
+    ),
+    remove: database.prepare(
+      "DELETE FROM push_config WHERE task_id = ? AND config_id = ?",
+    ),
+  };
 }
