@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { createClient } from "@connectrpc/connect";
 import { AgentListService } from "@devtool/schema";
@@ -14,6 +16,7 @@ import { agUi } from "@devtool/server/ag-ui";
 import {
   type Dialect,
   forEachAgent,
+  HttpFailure,
   loadOnce,
   route,
   send,
@@ -24,6 +27,24 @@ const agent: Agent = {
   about: { name: "none", description: "does nothing" },
   open: () => ({ createExecutor: () => ({ async *execute() {} }) }),
 };
+
+/** Says in words of its own why a request fails. */
+const strict: Dialect = (services) =>
+  forEachAgent(services, (own) => [
+    route(
+      own,
+      "GET",
+      /^\/strict\/.*$/,
+      async ({ path }) => {
+        throw new HttpFailure(`no ${path}`, 404);
+      },
+      ({ status, message }) => {
+        if (message.includes("evil")) throw new Error("the form is broken");
+        const headers = { "content-type": "text/plain", "x-form": "strict" };
+        return { status: status + 10, headers, body: `failed: ${message}` };
+      },
+    ),
+  ]);
 
 /** Answers a path with the agent that it is below. */
 function named(path: string): Dialect {
@@ -79,6 +100,48 @@ describe("the dialects of a server", () => {
       paths.map(async (path) => (await ask(path)).json()),
     );
     expect(answers).toEqual(["", "one", "two"]);
+  });
+
+  it("say in a form of their own why a request fails, also before they are asked", async () => {
+    const errors: unknown[] = [];
+    server = await createServer({
+      agents: { one: agent, two: agent },
+      dialects: [strict, ...defaultDialects()],
+      onError: (reason) => errors.push(reason),
+    });
+    const { url, token } = server;
+    const known = { authorization: `Bearer ${token}` };
+    const ask = async (path: string, headers: Record<string, string>) => {
+      const response = await new Promise<IncomingMessage>((resolve) =>
+        get(new URL(path, url), { headers }, resolve),
+      );
+      const { statusCode, headers: sent } = response;
+      return [statusCode, sent["x-form"], await text(response)];
+    };
+    const missing = expect.stringMatching(/^failed: the bearer token is miss/);
+    expect(await ask("/strict/a", {})).toEqual([411, "strict", missing]);
+    expect(await ask("/agents/two/strict/a", {})).toEqual([
+      ...[411, "strict", missing],
+    ]);
+    expect(await ask("/strict/a", known)).toEqual([
+      ...[414, "strict", "failed: no /strict/a"],
+    ]);
+    const odd = { ...known, host: "odd.example" };
+    expect(await ask("/strict/a", odd)).toEqual([
+      ...[413, "strict", expect.stringMatching(/^failed: host "odd\.example"/)],
+    ]);
+    // A form that throws costs its request, and the operator hears of it.
+    const evil = await ask("/strict/a", { ...known, host: "evil.example" });
+    expect(evil).toEqual([500, undefined, '{"error":"internal error"}']);
+    expect(errors).toEqual([new Error("the form is broken")]);
+    // Other routes keep theirs, also below an agent's name.
+    const response = await fetch(new URL("/agents/two/a2a", url), {
+      method: "POST",
+    });
+    expect([response.status, await response.json()]).toMatchObject([
+      401,
+      { jsonrpc: "2.0", id: null, error: { code: -32600 } },
+    ]);
   });
 
   it("list gRPC in no card without Connect", async () => {

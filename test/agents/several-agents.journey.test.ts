@@ -1,6 +1,10 @@
 import { runCommand } from "@devtool/cli/testing";
+import { createDevtoolClient, textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
+import { MemoryTaskStore } from "@devtool/server/store";
+import { created, text } from "@devtool/server/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namedAgent } from "../scenarios/named-agent.ts";
 
@@ -85,5 +89,40 @@ describe("a server with several agents", () => {
       2,
       expect.stringContaining("cannot be used with option '--task"),
     ]);
+  });
+});
+
+describe("a server with one agent", () => {
+  it("records its name, and goes on with a task of an older server without", async () => {
+    const older = new MemoryTaskStore();
+    await older.append({ events: [created("old", 1, "local")] });
+    const working = text("old", 2n);
+    const state = TaskState.INPUT_REQUIRED;
+    await older.append({ events: [{ ...working, state }] });
+    await using server = await createServer({
+      agents: { ada: namedAgent("Ada") },
+      workspace: temporaryDirectory(),
+      openStore: async () => older,
+    });
+    const { tasks } = createDevtoolClient(await server.transport());
+    const send = (taskId: string, contextId: string) =>
+      tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "hello"),
+        ...{ taskId, contextId },
+      });
+    const { task: begun } = await send("", "");
+    const { task: old } = await send("old", "c");
+    const value = expect.stringContaining("Ada answers");
+    const said = [{ content: { case: "text", value } }];
+    expect(begun?.history.at(-1)?.parts).toMatchObject(said);
+    expect(old?.history.at(-1)?.parts).toMatchObject(said);
+    const found = await tasks.listTasks({ agent: "ada" });
+    expect(found.tasks.map(({ id, agent }) => [id, agent])).toEqual([
+      [begun?.id, "ada"],
+    ]);
+    const all = await tasks.listTasks({});
+    expect(all.tasks.map(({ id }) => id).toSorted()).toEqual(
+      [begun?.id, "old"].toSorted(),
+    );
   });
 });

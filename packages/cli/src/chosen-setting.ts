@@ -21,9 +21,10 @@ export function refusalOf(
   agent: string,
   agents: readonly ListedAgent[],
 ): string {
+  // A server with one agent lists it without its name.
   const found =
     agents.find(({ name }) => name === agent) ??
-    (agent === "" ? agents[0] : undefined);
+    (agent === "" || agents.length === 1 ? agents[0] : undefined);
   if (!found?.follows || found.follows.settings.includes(setting)) return "";
   const name = JSON.stringify(oneLine(found.name || found.displayName));
   return `agent ${name} does not let its users choose the ${WORDS[setting]}`;

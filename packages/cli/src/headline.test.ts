@@ -61,5 +61,9 @@ describe("the first line of a chat", () => {
     expect(headline(address, {}, agents)).toBe(
       "agent Publisher · workspace /w",
     );
+    // An only agent is listed without its name.
+    expect(headline(address, { agent: "publish" }, agents)).toBe(
+      "agent publish · workspace /w",
+    );
   });
 });

@@ -21,5 +21,5 @@ export { type Frame, streamFrames } from "./transport/http/answer.ts";
 export { assertJson, readBody } from "./transport/http/body.ts";
 export { HttpFailure } from "./transport/http/failure.ts";
 export { oncePerEvent } from "./transport/http/once-per-event.ts";
-export { send } from "./transport/http/route.ts";
+export { type FailureForm, send } from "./transport/http/route.ts";
 export type { RoutedCall } from "./transport/http/routed-call.ts";

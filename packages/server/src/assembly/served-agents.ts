@@ -170,11 +170,7 @@ export class ServedAgents implements AsyncDisposable {
     name: string,
     signal: AbortSignal,
   ): Promise<readonly OfferedModel[]> {
-    return (
-      (await this.#opened
-        .get(this.resolve(name) || this.defaultName)
-        ?.models?.(signal)) ?? []
-    );
+    return (await this.#opened.get(this.resolve(name))?.models?.(signal)) ?? [];
   }
 
   /**
@@ -186,13 +182,12 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Resolves the agent that a session requests; an empty name requests none.
-   *
-   * Returns the name to record in the session: empty when the server has only
-   * one agent. Throws `Code.InvalidArgument` for an unknown name.
+   * Returns the name to record in a session that requests an agent; an empty
+   * name stands for the default agent. Throws `Code.InvalidArgument` for an
+   * unknown name.
    */
   resolve(name: string): string {
-    if (name === "") return this.#agents.size > 1 ? this.defaultName : "";
+    if (name === "") return this.defaultName;
     if (this.#agents.has(name)) return name;
     throw invalid(
       "session_settings.agent",

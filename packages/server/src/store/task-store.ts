@@ -55,7 +55,7 @@ export interface TaskLabel {
   readonly title: string;
   /** The real path of the workspace; empty for a task without one. */
   readonly workspacePath: string;
-  /** The agent; empty on a server whose agent has no name. */
+  /** The agent; empty for a task that began before its name was recorded. */
   readonly agent: string;
   /**
    * The number of messages that began or continued its turns, and of slash

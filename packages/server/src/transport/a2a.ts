@@ -6,6 +6,7 @@ import {
   publicRoute,
   route,
 } from "./dialect.ts";
+import type { FailureForm } from "./http/route.ts";
 import type { RoutedCall } from "./http/routed-call.ts";
 
 /** The well-known path of an agent card, and its older one. */
@@ -40,20 +41,32 @@ export function a2a(): Dialect {
         (await loadOwn()).sendCard(call);
       return [
         ...CARD_PATHS.flatMap((path) => [
-          publicRoute(own, "GET", path, sendCard),
-          publicRoute(own, "HEAD", path, sendCard),
+          publicRoute(own, "GET", path, sendCard, inRestV1),
+          publicRoute(own, "HEAD", path, sendCard, inRestV1),
         ]),
-        route(own, "POST", JSON_RPC, async (call) =>
-          (await loadOwn()).answerJsonRpc(call),
+        route(
+          own,
+          "POST",
+          JSON_RPC,
+          async (call) => (await loadOwn()).answerJsonRpc(call),
+          inJsonRpc,
         ),
-        route(own, "*", REST_V03, async (call) =>
-          (await loadOwn()).answerRest(call),
+        route(
+          own,
+          "*",
+          REST_V03,
+          async (call) => (await loadOwn()).answerRest(call),
+          inRestV03,
         ),
       ];
     });
     // 1.0 serves all agents at one URL.
-    const restV1 = route(services, "*", REST_V1, async (call) =>
-      (await load()).answerRest(call),
+    const restV1 = route(
+      services,
+      "*",
+      REST_V1,
+      async (call) => (await load()).answerRest(call),
+      inRestV1,
     );
     const routes = [...perAgent, restV1];
     return [
@@ -61,4 +74,16 @@ export function a2a(): Dialect {
       { loadRpcs: async () => (await load()).registerRpcs },
     ];
   };
+}
+
+const inRestV1 = formNamed("restV1Failure");
+const inRestV03 = formNamed("restV03Failure");
+const inJsonRpc = formNamed("jsonRpcFailure");
+
+/** Returns a form of failures, which the first of them loads. */
+function formNamed(
+  name: keyof typeof import("./a2a/failure-forms.ts"),
+): FailureForm {
+  return async (...failure) =>
+    (await import("./a2a/failure-forms.ts"))[name](...failure);
 }

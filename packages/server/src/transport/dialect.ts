@@ -10,7 +10,7 @@ import type { CurrentKey } from "../keys/signing-keys.ts";
 import type { A2aOptions } from "./a2a/a2a-options.ts";
 import type { MethodDialect } from "./a2a/method.ts";
 import type { StreamEndpoint } from "./http/answer.ts";
-import { type Route, routesBelow } from "./http/route.ts";
+import { type FailureForm, type Route, routesBelow } from "./http/route.ts";
 import { answerCall, type RoutedCall } from "./http/routed-call.ts";
 
 /**
@@ -123,25 +123,29 @@ type RouteHandler = (call: RoutedCall) => Promise<void>;
  *
  * @param method a method of HTTP, or `*` for all
  * @param path a path, or a pattern from its `^` to its `$`
- * @param answer may throw: the client gets the status of the error's code and
- * `{"error": message}`, and what is not its fault goes to `onError`
+ * @param answer may throw: the client gets the status of the error's code, and
+ * what is not its fault goes to `onError`
+ * @param failureForm writes that error, and why a caller is refused before.
+ * Default: `{"error": message}`
  */
 export function route(
   services: DialectServices,
   method: string,
   path: string | RegExp,
   answer: RouteHandler,
+  failureForm?: FailureForm,
 ): Route {
   const pattern = typeof path === "string" ? undefined : path;
   return {
     name: `${method} ${pattern ? pattern.source : path}`,
     access: "token",
+    failureForm,
     at: typeof path === "string" ? { method, path } : undefined,
     matches: (requested, requestedPath) =>
       (method === "*" || requested === method) &&
       (pattern ? pattern.test(requestedPath) : requestedPath === path),
     handle: (request, response) =>
-      answerCall({ request, response }, services, pattern, answer),
+      answerCall({ request, response }, services, pattern, answer, failureForm),
   };
 }
 

@@ -6,6 +6,7 @@ import {
   route,
 } from "../dialect.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
+import { connectFailure } from "./failure-form.ts";
 import { REDEEM_PATH } from "./options.ts";
 
 type RouteHandler = (call: RoutedCall) => void;
@@ -37,12 +38,12 @@ export function connect(): Dialect {
       const load = call.path.startsWith(OWN_SERVICES) ? own : all;
       (await load())(call);
     };
-    const rpcs = route(services, "*", RPC_PATH, answer);
+    const rpcs = route(services, "*", RPC_PATH, answer, connectFailure);
     const named = { ...rpcs, name: "connect" };
     // The one rpc without credentials: the code in the request is the
     // credential.
     return services.browsers
-      ? [publicRoute(services, "*", REDEEM_PATH, answer), named]
+      ? [publicRoute(services, "*", REDEEM_PATH, answer, connectFailure), named]
       : [named];
   };
 }

@@ -40,6 +40,7 @@ async function errorsAfter(afterGone: AfterGone): Promise<unknown[]> {
       origins: new Set<string>(),
     },
     admit: () => undefined,
+    isStopping: () => false,
     onError: (reason: unknown) => errors.push(reason),
   };
   const server = createServer((request, response) => {

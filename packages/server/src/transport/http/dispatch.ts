@@ -22,6 +22,8 @@ export interface Dispatch {
   /** The routes in order: the first that matches a request answers it. */
   readonly routes: readonly Route[];
   readonly guard: GuardOptions;
+  /** Whether the server stops, and refuses every request. */
+  readonly isStopping: () => boolean;
   /** Called with each request whose credentials were accepted. */
   readonly admit: (request: HttpRequest) => void;
   /** Called with each error that is not the client's fault. */
@@ -29,7 +31,7 @@ export interface Dispatch {
 }
 
 /** The refusal of every request that arrives while the server stops. */
-export const STOPPING_REFUSAL: Refusal = {
+const STOPPING_REFUSAL: Refusal = {
   status: 503,
   message: "the server is stopping: try again when it runs",
 };
@@ -46,13 +48,17 @@ export async function answerRequest(
   response: HttpResponse,
   dispatch: Dispatch,
 ): Promise<void> {
-  const { routes, guard, admit, onError } = dispatch;
+  const { routes, guard, isStopping, admit, onError } = dispatch;
+  const refuseWith = (refusal: Refusal): Promise<void> =>
+    refuse(request, response, refusal, routes);
   try {
+    // Awaited: the form of a route may throw.
+    if (isStopping()) return await refuseWith(STOPPING_REFUSAL);
     // Where web pages may call, every response depends on `Origin`, also the
     // responses to requests without one.
     if (guard.origins.size > 0) response.setHeader("vary", "Origin");
     const misdirection = misdirectionOf(request, guard);
-    if (misdirection) return refuse(request, response, misdirection);
+    if (misdirection) return await refuseWith(misdirection);
     if (request.headers.origin !== undefined) {
       shareWithOrigin(request, response);
     }
@@ -60,7 +66,7 @@ export async function answerRequest(
     const route = routeOf(routes, request);
     const access = route?.access ?? "token";
     const refusal = await requestRefusal(request, access, guard);
-    if (refusal) return refuse(request, response, refusal);
+    if (refusal) return await refuseWith(refusal);
     if (access === "token") admit(request);
     if (!route) {
       const problem = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;

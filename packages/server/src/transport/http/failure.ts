@@ -1,7 +1,15 @@
+import { replaceLoneSurrogates } from "@devtool/internal/exact-json";
 import { WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
 import { BodyTooLarge, UnsupportedMediaType } from "./body.ts";
-import { type HttpResponse, sendError } from "./route.ts";
+import {
+  type Failure,
+  type FailureAnswer,
+  type FailureForm,
+  finish,
+  type HttpRequest,
+  type HttpResponse,
+} from "./route.ts";
 
 /** The HTTP statuses of errors other than 500. */
 const STATUSES: Readonly<Partial<Record<Code, number>>> = {
@@ -38,21 +46,49 @@ export class HttpFailure extends Error {
   }
 }
 
+/** A request, and the response to it. */
+interface Exchanged {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+}
+
 /**
- * Answers a request with an error that was thrown while it was handled:
- * `{"error": message}`, with the HTTP status of its code.
+ * Answers a request with an error that was thrown while it was handled, with
+ * the HTTP status of its code.
  *
  * Errors that are not the client's fault also go to `onError`.
  */
-export function sendFailure(
-  response: HttpResponse,
+export async function sendFailure(
+  exchanged: Exchanged,
   reason: unknown,
   onError: (reason: unknown) => void,
-): void {
+  form: FailureForm | undefined,
+): Promise<void> {
+  const { response } = exchanged;
   if (response.destroyed || response.headersSent) return;
-  const { status, message } = HttpFailure.from(reason);
-  if (status >= 500) onError(reason);
-  sendError(response, status, message);
+  const failure = HttpFailure.from(reason);
+  if (failure.status >= 500) onError(reason);
+  finish(response, await beginFailure(exchanged, failure, form));
+}
+
+/** Sets the status and the headers of a failure, and returns its body. */
+export async function beginFailure(
+  { request, response }: Exchanged,
+  failure: Failure,
+  form: FailureForm = plainFailure,
+): Promise<string | Uint8Array> {
+  const answer = await form(failure, request);
+  response.statusCode = answer.status ?? failure.status;
+  response.setHeader("content-type", "application/json");
+  for (const [name, value] of Object.entries(answer.headers ?? {})) {
+    response.setHeader(name, value);
+  }
+  const { body } = answer;
+  return typeof body === "string" ? replaceLoneSurrogates(body) : body;
+}
+
+function plainFailure({ message: error }: Failure): FailureAnswer {
+  return { body: JSON.stringify({ error }) };
 }
 
 function statusOf(reason: unknown): number {

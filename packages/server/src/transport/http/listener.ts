@@ -1,10 +1,9 @@
 import type { AddressInfo } from "node:net";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { answerRequest, type Dispatch, STOPPING_REFUSAL } from "./dispatch.ts";
+import { answerRequest, type Dispatch } from "./dispatch.ts";
 import { Drain } from "./drain.ts";
 import { ownAddresses } from "./own-addresses.ts";
-import { refuse } from "./refusal.ts";
 import type { HttpRequest, HttpResponse, Route } from "./route.ts";
 import {
   type ConnectionLimits,
@@ -110,7 +109,6 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   ): Promise<void> => {
     server.connections.addRequest({ request, response });
     const dispatch = await served.promise;
-    if (drain.isStopping) return refuse(request, response, STOPPING_REFUSAL);
     // Not awaited: a promise more would stay as long as a stream.
     void answerRequest(request, response, dispatch);
   };
@@ -135,6 +133,7 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
       served.resolve({
         routes,
         guard: { authenticator, hosts, origins },
+        isStopping: () => drain.isStopping,
         admit: (request) => server.connections.admit(request),
         onError: options.onError,
       }),

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { answerRequest, type Dispatch, STOPPING_REFUSAL } from "./dispatch.ts";
-import { refuse } from "./refusal.ts";
+import { answerRequest, type Dispatch } from "./dispatch.ts";
 import { pathOf, type Route, sendError, withoutPrefix } from "./route.ts";
 
 /** Options of a `Mount`. */
@@ -62,7 +61,11 @@ export class Mount {
       [hostname, ...allowedHosts].map((name) => name.toLowerCase()),
     );
     const guard = { authenticator, hosts, origins: new Set(allowedOrigins) };
-    this.#dispatch = { routes, guard, onError, admit: () => undefined };
+    this.#dispatch = {
+      ...{ routes, guard, onError },
+      isStopping: () => this.#isStopping,
+      admit: () => undefined,
+    };
   }
 
   /**
@@ -92,9 +95,8 @@ export class Mount {
       this.#open.delete(response);
       if (this.#open.size === 0) this.#onIdle();
     });
-    if (this.#isStopping) {
-      void refuse(request, response, STOPPING_REFUSAL);
-    } else if (request.readableDidRead || request.readableEnded) {
+    const isRead = request.readableDidRead || request.readableEnded;
+    if (isRead && !this.#isStopping) {
       sendError(response, 500, "internal error");
       const problem =
         "the body of a request was read already: mount the handler before body parsers";

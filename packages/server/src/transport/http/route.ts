@@ -13,6 +13,32 @@ export type HttpResponse = ServerResponse | Http2ServerResponse;
 /** Response headers by lower-case name. */
 export type ResponseHeaders = Readonly<Record<string, string>>;
 
+/**
+ * How a route says why a request fails: one that is refused before it is
+ * handled, and one whose answer throws. `WWW-Authenticate` is added.
+ */
+export type FailureForm = (
+  failure: Failure,
+  request: HttpRequest,
+) => FailureAnswer | Promise<FailureAnswer>;
+
+/** Why a request fails, with its status in HTTP. */
+export interface Failure {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** What the client of a request that fails is sent. */
+export interface FailureAnswer {
+  /** Default: the status of the failure. */
+  readonly status?: number;
+
+  /** Headers by lower-case name. Default: those of JSON. */
+  readonly headers?: ResponseHeaders;
+
+  readonly body: string | Uint8Array;
+}
+
 /** One thing that a server answers. */
 export interface Route {
   /** The name of the route in tests and logs. */
@@ -26,6 +52,9 @@ export interface Route {
    * start that an earlier route takes them. Default: several.
    */
   readonly at?: { readonly method: string; readonly path: string } | undefined;
+
+  /** Default: `{"error": message}`. */
+  readonly failureForm?: FailureForm | undefined;
 
   /** Whether the route answers requests with this method and path. */
   matches(method: string, path: string): boolean;
@@ -69,8 +98,8 @@ export function routeOf(
  */
 export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({
+    ...route,
     name: `${route.name} below ${prefix}`,
-    access: route.access,
     at: route.at && { ...route.at, path: `${prefix}${route.at.path}` },
     matches: (method, path) =>
       (path === prefix || path.startsWith(`${prefix}/`)) &&

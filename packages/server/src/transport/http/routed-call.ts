@@ -6,6 +6,7 @@ import { ClientGone, isDisconnection } from "./client-gone.ts";
 import { sendFailure } from "./failure.ts";
 import { RequestContext } from "./request-context.ts";
 import {
+  type FailureForm,
   type HttpRequest,
   type HttpResponse,
   headerOf,
@@ -65,6 +66,7 @@ export async function answerCall(
   { agent, shutdown, onError }: CallServices,
   pattern: RegExp | undefined,
   answer: (call: RoutedCall) => Promise<void>,
+  failureForm: FailureForm | undefined,
 ): Promise<void> {
   const gone = new ClientGone(response, shutdown);
   try {
@@ -85,7 +87,7 @@ export async function answerCall(
     });
   } catch (reason) {
     if (isDisconnection(request, reason)) return;
-    sendFailure(response, reason, onError);
+    await sendFailure({ request, response }, reason, onError, failureForm);
   } finally {
     // Not `using`: as it is compiled, it costs an idle stream 300 bytes.
     gone[Symbol.dispose]();

@@ -419,8 +419,8 @@ export type TaskSummary = Message<"devtool.v1alpha.TaskSummary"> & {
   workspacePath: string;
 
   /**
-   * The agent that it belongs to. Empty on a server with an agent without a
-   * name, and over protocols that do not carry it.
+   * The agent that it belongs to. Empty for a task that began before its server
+   * recorded the only agent's name, and over protocols that do not carry it.
    *
    * @generated from field: string agent = 6;
    */
