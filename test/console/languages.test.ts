@@ -42,7 +42,7 @@ describe.skipIf(CHROMIUM === undefined || LEFT_TO_CI !== "")(
         const options = {
           locale,
           colorScheme: "dark" as const,
-          viewport: { width: 320, height: 700 },
+          viewport: { width: 320, height: 600 },
         };
         await using opened = await openConsole(browser, server, options);
         const { page } = opened;

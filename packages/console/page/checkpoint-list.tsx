@@ -5,6 +5,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { NO_CHOICE } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
+import { Scrolling } from "./scrolling.tsx";
 import { runCommand } from "./sending.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { useIsShown } from "./use-is-shown.ts";
@@ -50,7 +51,7 @@ export function CheckpointList({
     }
   };
   return (
-    <div className="facts-page">
+    <Scrolling className="facts-page" label={words.checkpoints}>
       {(error || refusal) && (
         <p role="alert">{error ? problemText(error) : refusal}</p>
       )}
@@ -72,6 +73,6 @@ export function CheckpointList({
           </li>
         ))}
       </ul>
-    </div>
+    </Scrolling>
   );
 }

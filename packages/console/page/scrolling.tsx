@@ -7,8 +7,8 @@ export interface ScrollingProps {
 }
 
 /**
- * A region that scrolls sideways, also by the keyboard, where its content is
- * wider than the page.
+ * A region that scrolls, also by the keyboard, where its content is larger than
+ * the page.
  */
 export function Scrolling({
   label,

@@ -8,6 +8,7 @@ import {
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { problemText } from "./problem-text.ts";
+import { Scrolling } from "./scrolling.tsx";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { countText, words } from "./words.ts";
 
@@ -35,14 +36,14 @@ export function WorkspaceRules({
   const { value, error } = useAnswer(ask, head);
   if (!value) {
     return (
-      <div className="facts-page">
+      <Scrolling className="facts-page" label={words.rules}>
         {error && <p role="alert">{problemText(error)}</p>}
-      </div>
+      </Scrolling>
     );
   }
   const { approvalMode, rules, mcpServers, trust } = value;
   return (
-    <div className="facts-page">
+    <Scrolling className="facts-page" label={words.rules}>
       <p>
         {words.approvalMode}:{" "}
         <code>{ApprovalMode[approvalMode].toLowerCase()}</code>
@@ -70,7 +71,7 @@ export function WorkspaceRules({
           </ul>
         </>
       )}
-    </div>
+    </Scrolling>
   );
 }
 
