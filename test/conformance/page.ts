@@ -33,7 +33,9 @@ for each.
 
 A failure may be due to the agent rather than its SDK: the agents on SDKs are small, follow a script
 and use the defaults of their SDK (\`test/interop/servers\`, \`test/interop/go*\`). They are tested only
-for what A2A itself requires. Gemini CLI's server uses a fake Gemini. The level is the keyword with
+for what A2A itself requires, and once more without the extension in their card, greeted as the kit
+greets a stranger's agent: answering with messages alone, with tasks alone, streaming, and
+notifying. What fails then is in the same lists. Gemini CLI's server uses a fake Gemini. The level is the keyword with
 which the specification states the requirement; the exit code of \`devtool conformance\` depends on
 MUST alone unless \`--level\` says otherwise. Where 1.0.0 and 1.0.1 differ, or the specification does not say which
 error is meant, each is accepted. A2A 0.3 over HTTP+JSON leaves more open, and the SDKs differ: each

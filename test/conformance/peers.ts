@@ -1,9 +1,13 @@
+import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import type { ServerTarget } from "@devtool/conformance/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { HAS_PEER, startPeer } from "../gemini-cli/peer.ts";
-import { foreignServers } from "../interop/foreign-servers.ts";
+import {
+  type ForeignServerKind,
+  foreignServers,
+} from "../interop/foreign-servers.ts";
 
 /** A running server. */
 export interface RunningPeer extends AsyncDisposable {
@@ -27,6 +31,8 @@ export const WAYS: readonly Way[] = [
 export interface Peer {
   /** Its name and version. */
   readonly name: string;
+  /** The peer whose list of known failures is its own. */
+  readonly known: string;
   /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
   /**
@@ -76,6 +82,7 @@ export function peers(): readonly Peer[] {
   return [
     {
       name: "devtool",
+      known: "devtool",
       missing: undefined,
       prompts: undefined,
       ways: WAYS,
@@ -84,6 +91,7 @@ export function peers(): readonly Peer[] {
     },
     {
       name: "gemini-cli-a2a-server 0.25.2",
+      known: "gemini-cli-a2a-server 0.25.2",
       missing: HAS_PEER
         ? undefined
         : "Gemini CLI's server is not installed: run npx -y pnpm@12 install:peers",
@@ -96,8 +104,78 @@ export function peers(): readonly Peer[] {
   ];
 }
 
+/** A small agent that does not know the extension. */
+interface Shape {
+  readonly name: string;
+  readonly claims: string;
+  /** The file of its script beside the interop tests. */
+  readonly script: string;
+  /** Undefined where the agent is only greeted. */
+  readonly prompts: Peer["prompts"];
+}
+
+/**
+ * What people write first: an agent that answers a greeting, in one of the
+ * ways that A2A allows.
+ */
+const SHAPES: readonly Shape[] = [
+  {
+    name: "answers with messages",
+    claims: "streaming",
+    script: "hello-message.json",
+    prompts: undefined,
+  },
+  {
+    name: "answers with tasks",
+    claims: "",
+    script: "hello.json",
+    prompts: undefined,
+  },
+  {
+    name: "streams",
+    claims: "streaming",
+    script: "hello.json",
+    prompts: undefined,
+  },
+  {
+    name: "notifies",
+    claims: "push",
+    script: "hello.json",
+    prompts: { says: "Hello", ends: "Hello", hook: SCRIPT_PROMPTS.hook },
+  },
+];
+
+/** Agents on the official SDKs, each in each shape. */
+export function plainPeers(): readonly Peer[] {
+  const directory = fileURLToPath(new URL("../interop/", import.meta.url));
+  return SHAPES.flatMap(({ name, claims, script, prompts }) =>
+    sdkKinds().map(({ peer, ways, missing, start }) => ({
+      name: `${peer}, ${name}`,
+      known: peer,
+      missing,
+      prompts,
+      ways,
+      only: "",
+      start: () => start(`${directory}${script}`, claims),
+    })),
+  );
+}
+
 /** The agents of the interop tests, each once. */
 function sdkPeers(): readonly Peer[] {
+  return sdkKinds().map(({ peer, ways, missing, start }) => ({
+    name: peer,
+    known: peer,
+    missing,
+    prompts: SCRIPT_PROMPTS,
+    ways,
+    only: A2A_ONLY,
+    start: () => start(),
+  }));
+}
+
+/** The servers of the interop tests by their SDK, with all their ways. */
+function sdkKinds(): readonly (ForeignServerKind & Pick<Peer, "ways">)[] {
   const kinds = foreignServers();
   return [...new Set(kinds.map(({ peer }) => peer))].flatMap((name) => {
     const own = kinds.filter(({ peer }) => peer === name);
@@ -107,14 +185,7 @@ function sdkPeers(): readonly Peer[] {
           protocol === way.protocolVersion && binding === way.binding,
       ),
     );
-    return own.slice(0, 1).map(({ missing, start }) => ({
-      name,
-      missing,
-      prompts: SCRIPT_PROMPTS,
-      ways,
-      only: A2A_ONLY,
-      start: () => start(),
-    }));
+    return own.slice(0, 1).map((kind) => ({ ...kind, ways }));
   });
 }
 

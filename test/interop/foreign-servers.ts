@@ -27,9 +27,10 @@ export interface ForeignServerKind extends Spoken {
   readonly missing: string | undefined;
   /**
    * Starts the server. Its agent follows a file of scripts, by default the one
-   * that the scenarios expect.
+   * that the scenarios expect. Its card claims what `claims` names: some of
+   * `streaming`, `push` and `extension`, by default all.
    */
-  start(script?: string): Promise<ForeignServer>;
+  start(script?: string, claims?: string): Promise<ForeignServer>;
 }
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -106,7 +107,7 @@ function asProgram(peer: string, program: Program): Peer {
   return {
     peer,
     missing: missingReason(peer, program),
-    start: (script) => startProgram(program, script),
+    start: (script, claims) => startProgram(program, script, claims),
   };
 }
 
@@ -129,10 +130,12 @@ function python(version: string): Program {
 async function startProgram(
   { command, args }: Program,
   script = `${HERE}agent.json`,
+  claims = "streaming push extension",
 ): Promise<ForeignServer> {
   const env = {
     PATH: process.env.PATH,
     INTEROP_SCRIPT: script,
+    INTEROP_CLAIMS: claims,
     INTEROP_EXTENSION: EXTENSION_URI,
   };
   const child = spawn(command, args, { env, stdio: ["pipe", "pipe", "pipe"] });

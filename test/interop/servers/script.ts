@@ -8,6 +8,8 @@ export interface Step {
   readonly kind?: string;
   readonly text?: string;
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Answers with a message of this text, and without a task. */
+  readonly message?: string;
   /** Sends an artifact with this text. */
   readonly artifact?: string;
   readonly waitMs?: number;
@@ -46,6 +48,11 @@ export async function playSteps(
       publish(step);
     }
   }
+}
+
+/** Whether the steps begin with a task, and not with a message. */
+export function openTask([first]: readonly Step[]): boolean {
+  return first?.message === undefined;
 }
 
 /** The fields of the card that all servers share. */

@@ -3,6 +3,12 @@ import express, { type Express } from "express";
 /** The URI of the extension, which the card of each server lists. */
 export const EXTENSION: string = process.env.INTEROP_EXTENSION ?? "";
 
+/** Whether the card claims a capability, or the extension. Default: all. */
+export function claims(name: "streaming" | "push" | "extension"): boolean {
+  const { INTEROP_CLAIMS = "streaming push extension" } = process.env;
+  return INTEROP_CLAIMS.split(" ").includes(name);
+}
+
 /**
  * Serves an application of an official SDK on a free port. Prints the URL as
  * the first line, and ends the process when standard input ends.

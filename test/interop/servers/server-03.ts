@@ -13,8 +13,8 @@ import {
   restHandler,
   UserBuilder,
 } from "a2a-js-sdk-03/server/express";
-import { CARD, playSteps, type Step, stepsFor } from "./script.ts";
-import { EXTENSION, serve } from "./serve.ts";
+import { CARD, openTask, playSteps, type Step, stepsFor } from "./script.ts";
+import { claims, EXTENSION, serve } from "./serve.ts";
 
 class Player implements AgentExecutor {
   readonly #running = new Map<string, AbortController>();
@@ -30,7 +30,9 @@ class Player implements AgentExecutor {
       state: "submitted",
       timestamp: new Date().toISOString(),
     } as const;
-    if (!task) {
+    const [part] = userMessage.parts;
+    const steps = stepsFor(part?.kind === "text" ? part.text : undefined);
+    if (!task && openTask(steps)) {
       bus.publish({
         kind: "task",
         id: taskId,
@@ -39,8 +41,6 @@ class Player implements AgentExecutor {
         history: [userMessage],
       });
     }
-    const [part] = userMessage.parts;
-    const steps = stepsFor(part?.kind === "text" ? part.text : undefined);
     await playSteps(
       steps,
       (step) => publish(step, context, bus),
@@ -71,6 +71,17 @@ function publish(
   { taskId, contextId }: RequestContext,
   bus: ExecutionEventBus,
 ): void {
+  if (step.message !== undefined) {
+    const parts = [textPart(step.message)];
+    bus.publish({
+      kind: "message",
+      messageId: randomUUID(),
+      contextId,
+      role: "agent",
+      parts,
+    });
+    return;
+  }
   if (step.artifact !== undefined) {
     const artifact = {
       artifactId: randomUUID(),
@@ -135,9 +146,9 @@ serve((app, url) => {
     url: `${url}/`,
     additionalInterfaces: [{ url: `${url}/rest`, transport: "HTTP+JSON" }],
     capabilities: {
-      streaming: true,
-      pushNotifications: true,
-      extensions: [{ uri: EXTENSION }],
+      streaming: claims("streaming"),
+      pushNotifications: claims("push"),
+      extensions: claims("extension") ? [{ uri: EXTENSION }] : [],
     },
     skills: [],
   };

@@ -20,8 +20,8 @@ import {
 } from "@a2a-js/sdk/server/express";
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import { CARD, playSteps, type Step, stepsFor } from "./script.ts";
-import { EXTENSION, serve } from "./serve.ts";
+import { CARD, openTask, playSteps, type Step, stepsFor } from "./script.ts";
+import { claims, EXTENSION, serve } from "./serve.ts";
 
 class Player implements AgentExecutor {
   readonly #running = new Map<string, AbortController>();
@@ -41,11 +41,11 @@ class Player implements AgentExecutor {
       history: [userMessage],
       metadata: undefined,
     };
-    bus.publish(AgentEvent.task(opened));
     const content = userMessage.parts[0]?.content;
     const steps = stepsFor(
       content?.$case === "text" ? content.value : undefined,
     );
+    if (openTask(steps)) bus.publish(AgentEvent.task(opened));
     await playSteps(
       steps,
       (step) => publish(step, context, bus),
@@ -74,6 +74,11 @@ function publish(
   { taskId, contextId }: RequestContext,
   bus: ExecutionEventBus,
 ): void {
+  if (step.message !== undefined) {
+    const said = messageOf({ text: step.message });
+    if (said) bus.publish(AgentEvent.message({ ...said, contextId }));
+    return;
+  }
   if (step.artifact !== undefined) {
     const artifact = {
       artifactId: randomUUID(),
@@ -167,9 +172,9 @@ serve(async (app, url) => {
     ...CARD,
     supportedInterfaces: offers,
     capabilities: {
-      streaming: true,
-      pushNotifications: true,
-      extensions: [{ uri: EXTENSION }],
+      streaming: claims("streaming"),
+      pushNotifications: claims("push"),
+      extensions: claims("extension") ? [{ uri: EXTENSION }] : [],
     },
   });
   const requestHandler = new DefaultRequestHandler(

@@ -32,6 +32,7 @@ from a2a.types import (
 )
 
 EXTENSION = os.environ['INTEROP_EXTENSION']
+CLAIMS = os.environ.get('INTEROP_CLAIMS', 'streaming push extension').split()
 with open(os.environ['INTEROP_SCRIPT'], encoding='utf-8') as script:
     SCRIPTS = json.load(script)
 
@@ -46,13 +47,19 @@ def message_of(step):
 class Player(AgentExecutor):
     async def execute(self, context, queue):
         place = {'task_id': context.task_id, 'context_id': context.context_id}
+        part = context.message.parts[0].root
+        steps = SCRIPTS[part.text if isinstance(part, TextPart) else 'answer']
+        if 'message' in steps[0]:
+            said = message_of({'text': steps[0]['message']})
+            said.context_id = context.context_id
+            await queue.enqueue_event(said)
+            return
         if not context.current_task:
             status = TaskStatus(state=TaskState.submitted)
             await queue.enqueue_event(
                 Task(id=context.task_id, context_id=context.context_id, status=status, history=[context.message])
             )
-        part = context.message.parts[0].root
-        for step in SCRIPTS[part.text if isinstance(part, TextPart) else 'answer']:
+        for step in steps:
             if step.get('hold'):
                 await asyncio.sleep(3600)
             elif 'waitMs' in step:
@@ -87,7 +94,9 @@ async def main():
         url=f'{url}/',
         additional_interfaces=[AgentInterface(url=f'{url}/rest', transport='HTTP+JSON')],
         capabilities=AgentCapabilities(
-            streaming=True, push_notifications=True, extensions=[AgentExtension(uri=EXTENSION)]
+            streaming='streaming' in CLAIMS,
+            push_notifications='push' in CLAIMS,
+            extensions=[AgentExtension(uri=EXTENSION)] if 'extension' in CLAIMS else None,
         ),
         default_input_modes=['text/plain'],
         default_output_modes=['text/plain'],
@@ -96,7 +105,7 @@ async def main():
     handler = DefaultRequestHandler(
         agent_executor=Player(),
         task_store=InMemoryTaskStore(),
-        push_config_store=InMemoryPushNotificationConfigStore(),
+        push_config_store=InMemoryPushNotificationConfigStore() if 'push' in CLAIMS else None,
     )
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
     app.mount('/rest', A2ARESTFastAPIApplication(agent_card=card, http_handler=handler).build())

@@ -21,6 +21,7 @@ from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
 
 EXTENSION = os.environ['INTEROP_EXTENSION']
+CLAIMS = os.environ.get('INTEROP_CLAIMS', 'streaming push extension').split()
 with open(os.environ['INTEROP_SCRIPT'], encoding='utf-8') as script:
     SCRIPTS = json.load(script)
 
@@ -39,12 +40,18 @@ def status_of(step):
 class Player(AgentExecutor):
     async def execute(self, context, queue):
         place = {'taskId': context.task_id, 'contextId': context.context_id}
+        part = context.message.parts[0]
+        steps = SCRIPTS[part.text if part.HasField('text') else 'answer']
+        if 'message' in steps[0]:
+            said = a2a.Message(message_id=str(uuid.uuid4()), role=a2a.ROLE_AGENT, context_id=context.context_id)
+            said.parts.add(text=steps[0]['message'])
+            await queue.enqueue_event(said)
+            return
         if not context.current_task:
             opened = a2a.Task(id=context.task_id, context_id=context.context_id, history=[context.message])
             opened.status.state = a2a.TASK_STATE_SUBMITTED
             await queue.enqueue_event(opened)
-        part = context.message.parts[0]
-        for step in SCRIPTS[part.text if part.HasField('text') else 'answer']:
+        for step in steps:
             if step.get('hold'):
                 await asyncio.sleep(3600)
             elif 'waitMs' in step:
@@ -85,7 +92,9 @@ async def main():
             for address, binding, version in offers
         ],
         capabilities=a2a.AgentCapabilities(
-            streaming=True, push_notifications=True, extensions=[a2a.AgentExtension(uri=EXTENSION)]
+            streaming='streaming' in CLAIMS,
+            push_notifications='push' in CLAIMS,
+            extensions=[a2a.AgentExtension(uri=EXTENSION)] if 'extension' in CLAIMS else [],
         ),
         default_input_modes=['text/plain'],
         default_output_modes=['text/plain'],
@@ -94,7 +103,7 @@ async def main():
         agent_executor=Player(),
         task_store=InMemoryTaskStore(),
         agent_card=card,
-        push_config_store=InMemoryPushNotificationConfigStore(),
+        push_config_store=InMemoryPushNotificationConfigStore() if 'push' in CLAIMS else None,
     )
     rpc = create_jsonrpc_routes(handler, '/', enable_v0_3_compat=True)
     rest = create_rest_routes(handler, path_prefix='/rest', enable_v0_3_compat=True)

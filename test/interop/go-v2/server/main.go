@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type step struct {
 	Kind     string
 	Text     string
 	Data     map[string]any
+	Message  string
 	Artifact string
 	WaitMs   int
 	Hold     bool
@@ -40,14 +42,21 @@ type player struct {
 
 func (p *player) Execute(ctx context.Context, call *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		if call.StoredTask == nil && !yield(a2a.NewSubmittedTask(call, call.Message), nil) {
-			return
-		}
 		script := "answer"
 		if text, ok := call.Message.Parts[0].Content.(a2a.Text); ok {
 			script = string(text)
 		}
-		for _, next := range p.scripts[script] {
+		steps := p.scripts[script]
+		if len(steps) > 0 && steps[0].Message != "" {
+			answer := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(steps[0].Message))
+			answer.ContextID = call.ContextID
+			yield(answer, nil)
+			return
+		}
+		if call.StoredTask == nil && !yield(a2a.NewSubmittedTask(call, call.Message), nil) {
+			return
+		}
+		for _, next := range steps {
 			if next.Hold {
 				<-ctx.Done()
 				yield(nil, ctx.Err())
@@ -99,6 +108,12 @@ func listen() net.Listener {
 	return listener
 }
 
+// claims reports whether the card claims a capability, or the extension.
+func claims(name string) bool {
+	value, set := os.LookupEnv("INTEROP_CLAIMS")
+	return !set || slices.Contains(strings.Fields(value), name)
+}
+
 func main() {
 	p := &player{extension: os.Getenv("INTEROP_EXTENSION")}
 	script, err := os.ReadFile(os.Getenv("INTEROP_SCRIPT"))
@@ -123,16 +138,21 @@ func main() {
 			a2a.NewAgentInterface(rpc.Addr().String(), a2a.TransportProtocolGRPC),
 		},
 		Capabilities: a2a.AgentCapabilities{
-			Streaming:         true,
-			PushNotifications: true,
-			Extensions:        []a2a.AgentExtension{{URI: p.extension}},
+			Streaming:         claims("streaming"),
+			PushNotifications: claims("push"),
 		},
 	}
-	hooks := a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil))
-	handler := a2asrv.NewHandler(p, hooks, a2asrv.WithTaskStore(taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
+	if claims("extension") {
+		card.Capabilities.Extensions = []a2a.AgentExtension{{URI: p.extension}}
+	}
+	var options []a2asrv.RequestHandlerOption
+	if claims("push") {
+		options = append(options, a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil)))
+	}
+	handler := a2asrv.NewHandler(p, append(options, a2asrv.WithTaskStore(taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
 		// Tasks are listed for a user: everybody is the same one.
 		Authenticator: func(context.Context) (string, error) { return "anybody", nil },
-	})))
+	})))...)
 	mux := http.NewServeMux()
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	mux.Handle("/rest/", http.StripPrefix("/rest", a2asrv.NewRESTHandler(handler)))

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/a2a"
@@ -24,6 +26,7 @@ type step struct {
 	Kind     string
 	Text     string
 	Data     map[string]any
+	Message  string
 	Artifact string
 	WaitMs   int
 	Hold     bool
@@ -35,16 +38,22 @@ type player struct {
 }
 
 func (p *player) Execute(ctx context.Context, req *a2asrv.RequestContext, queue eventqueue.Queue) error {
+	script := "answer"
+	if text, ok := req.Message.Parts[0].(a2a.TextPart); ok {
+		script = text.Text
+	}
+	steps := p.scripts[script]
+	if len(steps) > 0 && steps[0].Message != "" {
+		answer := a2a.NewMessage(a2a.MessageRoleAgent, a2a.TextPart{Text: steps[0].Message})
+		answer.ContextID = req.ContextID
+		return queue.Write(ctx, answer)
+	}
 	if req.StoredTask == nil {
 		if err := queue.Write(ctx, a2a.NewSubmittedTask(req, req.Message)); err != nil {
 			return err
 		}
 	}
-	script := "answer"
-	if text, ok := req.Message.Parts[0].(a2a.TextPart); ok {
-		script = text.Text
-	}
-	for _, next := range p.scripts[script] {
+	for _, next := range steps {
 		if err := p.play(ctx, req, queue, next); err != nil {
 			return err
 		}
@@ -89,6 +98,12 @@ func (p *player) Cancel(ctx context.Context, req *a2asrv.RequestContext, queue e
 	return queue.Write(ctx, event)
 }
 
+// claims reports whether the card claims a capability, or the extension.
+func claims(name string) bool {
+	value, set := os.LookupEnv("INTEROP_CLAIMS")
+	return !set || slices.Contains(strings.Fields(value), name)
+}
+
 func main() {
 	p := &player{extension: os.Getenv("INTEROP_EXTENSION")}
 	script, err := os.ReadFile(os.Getenv("INTEROP_SCRIPT"))
@@ -114,14 +129,19 @@ func main() {
 		DefaultOutputModes: []string{"text/plain"},
 		Skills:             []a2a.AgentSkill{},
 		Capabilities: a2a.AgentCapabilities{
-			Streaming:         true,
-			PushNotifications: true,
-			Extensions:        []a2a.AgentExtension{{URI: p.extension}},
+			Streaming:         claims("streaming"),
+			PushNotifications: claims("push"),
 		},
 	}
-	hooks := a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil))
+	if claims("extension") {
+		card.Capabilities.Extensions = []a2a.AgentExtension{{URI: p.extension}}
+	}
+	var options []a2asrv.RequestHandlerOption
+	if claims("push") {
+		options = append(options, a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil)))
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(p, hooks)))
+	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(p, options...)))
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card))
 	fmt.Println(url)
 	go func() {

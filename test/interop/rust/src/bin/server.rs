@@ -25,6 +25,7 @@ struct Step {
     kind: Option<String>,
     text: Option<String>,
     data: Option<Value>,
+    message: Option<String>,
     artifact: Option<String>,
     wait_ms: Option<u64>,
     hold: bool,
@@ -79,6 +80,11 @@ impl AgentExecutor for Player {
         let steps = self.scripts.get(said).cloned().unwrap_or_default();
         let extension = self.extension.clone();
         let (task_id, context_id) = ctx.task_info();
+        if let Some(text) = steps.first().and_then(|step| step.message.clone()) {
+            let mut answer = Message::new(Role::Agent, vec![Part::text(text)]);
+            answer.context_id = Some(context_id);
+            return Box::pin(stream::once(async { Ok(StreamResponse::Message(answer)) }));
+        }
         let opened = ctx.stored_task.is_none().then(|| opened(&ctx));
         Box::pin(stream! {
             if let Some(task) = opened {
@@ -118,6 +124,11 @@ fn opened(ctx: &ExecutorContext) -> Task {
     }
 }
 
+/// Whether the card claims a capability, or the extension.
+fn claims(name: &str) -> bool {
+    env::var("INTEROP_CLAIMS").map_or(true, |names| names.split(' ').any(|each| each == name))
+}
+
 fn card(url: &str, rpc: &str, extension: &str) -> AgentCard {
     let extension = AgentExtension { uri: extension.into(), description: None, required: None, params: None };
     AgentCard {
@@ -130,9 +141,9 @@ fn card(url: &str, rpc: &str, extension: &str) -> AgentCard {
             AgentInterface::new(rpc, TRANSPORT_PROTOCOL_GRPC),
         ],
         capabilities: AgentCapabilities {
-            streaming: Some(true),
-            push_notifications: Some(true),
-            extensions: Some(vec![extension]),
+            streaming: Some(claims("streaming")),
+            push_notifications: Some(claims("push")),
+            extensions: claims("extension").then(|| vec![extension]),
             extended_agent_card: None,
         },
         default_input_modes: vec!["text/plain".into()],

@@ -32,10 +32,13 @@ import jakarta.enterprise.inject.Produces;
 @ApplicationScoped
 public class Agent {
     private static final String EXTENSION = System.getenv("INTEROP_EXTENSION");
+    /** What the card claims: capabilities, and the extension. */
+    private static final List<String> CLAIMS =
+            List.of(System.getenv().getOrDefault("INTEROP_CLAIMS", "streaming push extension").split(" "));
 
     /** One step of what the agent does. */
     @JsonIgnoreProperties(ignoreUnknown = true)
-    public record Step(String state, String kind, String text, Map<String, Object> data, String artifact, int waitMs, boolean hold) {}
+    public record Step(String state, String kind, String text, Map<String, Object> data, String message, String artifact, int waitMs, boolean hold) {}
 
     @Produces
     @PublicAgentCard
@@ -49,7 +52,11 @@ public class Agent {
                 .url(Server03.URL + "/")
                 .preferredTransport("JSONRPC")
                 .additionalInterfaces(List.of(new AgentInterface("JSONRPC", Server03.URL + "/"), new AgentInterface("HTTP+JSON", Server03.URL)))
-                .capabilities(new AgentCapabilities.Builder().streaming(true).pushNotifications(true).extensions(List.of(extension)).build())
+                .capabilities(new AgentCapabilities.Builder()
+                        .streaming(CLAIMS.contains("streaming"))
+                        .pushNotifications(CLAIMS.contains("push"))
+                        .extensions(CLAIMS.contains("extension") ? List.of(extension) : List.of())
+                        .build())
                 .defaultInputModes(List.of("text/plain"))
                 .defaultOutputModes(List.of("text/plain"))
                 .skills(List.of())
@@ -65,12 +72,18 @@ public class Agent {
         @Override
         public void execute(RequestContext context, EventQueue queue) {
             Message said = context.getMessage();
+            String script = said.getParts().get(0) instanceof TextPart text ? text.getText() : "answer";
+            List<Step> steps = scripts.get(script);
+            if (steps.get(0).message() != null) {
+                queue.enqueueEvent(new Message.Builder().role(Message.Role.AGENT).messageId(UUID.randomUUID().toString())
+                        .contextId(context.getContextId()).parts(new TextPart(steps.get(0).message())).build());
+                return;
+            }
             if (context.getTask() == null) {
                 TaskStatus submitted = new TaskStatus(TaskState.SUBMITTED);
                 queue.enqueueEvent(new Task(context.getTaskId(), context.getContextId(), submitted, List.of(), List.of(said), Map.of()));
             }
-            String script = said.getParts().get(0) instanceof TextPart text ? text.getText() : "answer";
-            for (Step step : scripts.get(script)) {
+            for (Step step : steps) {
                 if (step.hold() || step.waitMs() > 0) sleep(step.hold() ? 3_600_000 : step.waitMs());
                 else if (step.artifact() != null) queue.enqueueEvent(artifact(context, step));
                 else queue.enqueueEvent(update(context, step));
