@@ -33,7 +33,7 @@ export interface ConformanceOptions extends ServerOptions {
   /** Where to write a file of prompts to fill in. Nothing is tested then. */
   readonly init?: string;
   /** The lowest level whose requirements decide the exit code. */
-  readonly level: keyof typeof LEVELS;
+  readonly level: "must" | "should" | "may";
   readonly json?: true;
   /**
    * A file of cases that are known to fail. Replaces the list in a
@@ -46,11 +46,11 @@ export interface ConformanceOptions extends ServerOptions {
 }
 
 /** The levels by the names of the option. */
-const LEVELS = {
+const LEVELS: Readonly<Record<ConformanceOptions["level"], Level>> = {
   must: Level.MUST,
   should: Level.SHOULD,
   may: Level.MAY,
-} as const;
+};
 
 /**
  * Tests a server or a program, and reports which requirements it meets. Returns
