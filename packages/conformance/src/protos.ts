@@ -6,6 +6,7 @@ export {
   type Case,
   CaseSchema,
   type Expectation,
+  ExpectationSchema,
   type Golden,
   type GoldenSuite,
   GoldenSuiteSchema,

@@ -1,7 +1,7 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import { type JsonObject, toJsonString } from "@bufbuild/protobuf";
 import { objectOrEmpty } from "@devtool/internal/json";
 import type { Call, Exchange, ProtocolVersion } from "../binding/binding.ts";
-import type { Step } from "../protos.ts";
+import { ExpectationSchema, type Step } from "../protos.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import {
   agentMust,
@@ -53,7 +53,7 @@ export function otherBehaviour(
   if (!call || !opensConversation(call) || isRefusal) return undefined;
   const { protocolVersion } = subject.binding;
   const last = objectOrEmpty(resultsOf(documents).at(-1));
-  if (problem && isMessage(last, protocolVersion)) {
+  if (problem && isMessage(last, protocolVersion) && !takesMessage(step)) {
     return "this agent answers with messages, and the case needs a task";
   }
   if (prompts !== GREETING) return undefined;
@@ -73,6 +73,14 @@ export function otherBehaviour(
 function opensConversation({ method, params }: Call): boolean {
   const { taskId } = objectOrEmpty(objectOrEmpty(params).message);
   return SENDS.has(method) && taskId === undefined;
+}
+
+/** Whether a step expects a message, and not only a task. */
+function takesMessage({ expect }: Step): boolean {
+  return (
+    expect !== undefined &&
+    toJsonString(ExpectationSchema, expect).includes('"messageId"')
+  );
 }
 
 function isMessage(result: JsonObject, version: ProtocolVersion): boolean {
