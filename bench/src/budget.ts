@@ -151,7 +151,7 @@ async function printTasks(): Promise<void> {
   printRow({
     name: "tasks.over-node",
     value: tasks / node,
-    target: { atMost: 5.5 },
+    target: { atMost: 5 },
   });
 }
 

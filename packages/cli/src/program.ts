@@ -12,7 +12,6 @@ import {
 import { UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
-import { visible } from "./render/style.ts";
 import { SERVER_COMMANDS } from "./server-commands.ts";
 
 /**
@@ -37,6 +36,7 @@ export async function runProgram(
     }
     const { isAbort, userMessage } = await import("./error-text.ts");
     if (isAbort(reason)) return ExitCode.CANCELED;
+    const { visible } = await import("./render/style.ts");
     writeLine(
       io.stderr,
       `devtool: ${visible(userMessage(reason)).replaceAll("\n", "\n  │ ")}`,
