@@ -1,11 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  streamMessage,
-  textMessage,
-} from "@devtool/client";
+import { streamMessage, textMessage } from "@devtool/client";
 import { notificationEvent } from "@devtool/client/webhook";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
@@ -21,6 +15,7 @@ import {
 } from "@devtool/server";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
 import { roundsOf, seedOf } from "../depth.ts";
 
@@ -376,13 +371,7 @@ describe("B3: a character of an agent", () => {
         workspace: process.cwd(),
         agents: { own: agent(thoughts) },
       });
-      const client = createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "1.1",
-          interceptors: [bearerInterceptor(server.token)],
-        }),
-      );
+      const client = clientOf(server);
       const message = textMessage(crypto.randomUUID(), "x");
       const limit = AbortSignal.timeout(60_000);
       let thought = "";

@@ -1,18 +1,13 @@
 import { ConnectError } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
+import { clientOf } from "../client-of.ts";
 
 /**
  * The line with which the fake agent says that its session has one option,
@@ -112,14 +107,7 @@ describe("an ACP agent with several callers", () => {
 });
 
 function clientWith(token: string | undefined): DevtoolClient {
-  const interceptors = [bearerInterceptor(token ?? "")];
-  return createDevtoolClient(
-    createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "1.1",
-      interceptors,
-    }),
-  );
+  return clientOf({ url: server.url, token: token ?? "" });
 }
 
 function withOption(messageId: string, id = "none", value = "x") {

@@ -1,16 +1,11 @@
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI, roundsOf, variantsOf } from "../depth.ts";
 import { childrenOf } from "./processes.ts";
 
@@ -177,15 +172,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
           calm: acpAgent({ name: "Calm", command: fakeAgentCommand() }),
         },
       });
-      const { url, token } = server;
-      const interceptors = [bearerInterceptor(token)];
-      client = createDevtoolClient(
-        createConnectTransport({
-          baseUrl: url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      );
+      client = clientOf(server);
     }
 
     async function send(agent: string, prompt: string): Promise<Task> {

@@ -10,15 +10,14 @@ import {
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createNodeHttpHandler } from "@agentclientprotocol/sdk/experimental/node";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { exactFetch, streamPipe } from "@devtool/acp";
 import { serveAcp } from "@devtool/acp/port";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { AcpWorld } from "./agent/world.ts";
 import { choose } from "./port/editor.ts";
 
@@ -36,14 +35,7 @@ describe("ACP over Streamable HTTP", () => {
   beforeAll(async () => {
     workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
-    const interceptors = [bearerInterceptor(server.token)];
-    const client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    const client = clientOf(server);
     const agent = {
       name: "test",
       version: "1",

@@ -1,22 +1,18 @@
 import { PassThrough } from "node:stream";
 import type { McpServer, SessionConfigOption } from "@agentclientprotocol/sdk";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   type PortAgent,
   portAgentFrom,
   serveAcp,
   stdioStream,
 } from "@devtool/acp/port";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { fetchAgentCard } from "@devtool/client/a2a";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Role, type Task, TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { Editor } from "./port/editor.ts";
 
 describe("the agent as an option of a session", () => {
@@ -41,11 +37,7 @@ describe("the agent as an option of a session", () => {
         two: listener("two"),
       },
     });
-    const { url: baseUrl, token } = server;
-    const interceptors = [bearerInterceptor(token)];
-    client = createDevtoolClient(
-      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
-    );
+    client = clientOf(server);
     editor = start(["one", "two"]);
   });
   afterEach(async () => {

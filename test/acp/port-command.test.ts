@@ -4,10 +4,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 import {
   type ServerProcess,
@@ -121,14 +120,7 @@ describe("devtool acp", () => {
           ({ method }) => method === "session/request_permission",
         ),
       );
-      const interceptors = [bearerInterceptor(info.token)];
-      const client = createDevtoolClient(
-        createConnectTransport({
-          baseUrl: info.url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      );
+      const client = clientOf(info);
       const { tasks } = await client.tasks.listTasks({ contextId: session });
       const asked = editor.frames.find(
         ({ method }) => method === "session/request_permission",

@@ -7,18 +7,14 @@ import type {
   McpServer,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { serveAcp, stdioStream } from "@devtool/acp/port";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { choose, Editor, type EditorOptions } from "./port/editor.ts";
 
 describe("the port as an ACP agent", () => {
@@ -30,11 +26,7 @@ describe("the port as an ACP agent", () => {
   beforeAll(async () => {
     workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
-    const { url: baseUrl, token } = server;
-    const interceptors = [bearerInterceptor(token)];
-    client = createDevtoolClient(
-      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
-    );
+    client = clientOf(server);
   });
   afterEach(async () => {
     const problems = editors.flatMap((editor) => editor.problems);

@@ -1,11 +1,8 @@
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { EventType } from "@ag-ui/client";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
 } from "@devtool/client";
@@ -14,6 +11,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { type Task, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { FrontEnd, typesOf } from "./front-end.ts";
 
 const LIMIT_MS = 60_000;
@@ -44,14 +42,7 @@ describe("a front end with the official client of AG-UI", {
       dataDirectory: join(base, "data"),
       sandbox: "none",
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    client = clientOf(server);
   }
 
   /** The only task of a thread. */

@@ -1,10 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Chat } from "@ai-sdk/react";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
-  createDevtoolClient,
   type DevtoolClient,
   modifiedArgumentsPart,
   pendingToolCalls,
@@ -23,6 +20,7 @@ import {
   lastAssistantMessageIsCompleteWithApprovalResponses,
 } from "ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { bundle, CHROMIUM, launch, serveFiles } from "../outer/browser.ts";
 
 describe("a chat of the AI SDK with an agent", () => {
@@ -34,14 +32,7 @@ describe("a chat of the AI SDK with an agent", () => {
     errors.length = 0;
     workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace });
-    const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    client = clientOf(server);
   });
   afterEach(() => server.close());
 

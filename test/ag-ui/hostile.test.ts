@@ -1,18 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { codingAgent, serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
+import { clientOf } from "../client-of.ts";
 import { FrontEnd } from "./front-end.ts";
 import { bareRun, postRun } from "./post-run.ts";
 
@@ -30,14 +26,7 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       sandbox: "none",
       allowedOrigins: [ORIGIN],
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    client = clientOf(server);
   });
   afterAll(() => server.close());
 

@@ -3,10 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createRouterTransport } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   type AskedToolCall,
-  bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
   type TaskItem,
@@ -27,6 +25,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { render, Text } from "ink";
 import { createElement, type ReactElement, useEffect, useState } from "react";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 describe("React in a terminal, with Ink", () => {
   let workspace: string;
@@ -177,13 +176,6 @@ function Question({
     }
   });
   return `ask ${call.toolName} edit=${canEdit}\n`;
-}
-
-function clientOf({ url, token }: Pick<DevtoolServer, "url" | "token">) {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
-  );
 }
 
 /** Renders to a stream, and returns all that was written to it. */

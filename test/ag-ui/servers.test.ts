@@ -1,7 +1,5 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PostgresStore } from "@devtool/postgres";
@@ -11,6 +9,7 @@ import {
   withoutPostgres,
 } from "@devtool/postgres/testing";
 import { beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 import {
   type ServerProcess,
@@ -107,14 +106,7 @@ describe("a thread of AG-UI and the servers that have it", {
       await using one = await serve("one");
       await using other = await serve("other");
       const texts = Array.from({ length: 8 }, (_, index) => `Text ${index}.`);
-      const interceptors = [bearerInterceptor(one.token)];
-      const client = createDevtoolClient(
-        createConnectTransport({
-          baseUrl: one.url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      );
+      const client = clientOf(one);
       for (let round = 0; round < 5; round++) {
         const threadId = crypto.randomUUID();
         const begin = (text: string, index: number) => {

@@ -2,15 +2,11 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-} from "@connectrpc/connect-node";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
   bearerInterceptor,
-  createDevtoolClient,
   type DevtoolClient,
   textMessage,
 } from "@devtool/client";
@@ -23,6 +19,7 @@ import { A2AService } from "@devtool/schema/a2a-v1";
 import { A2aRole } from "@devtool/schema/testing";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const EXT =
   "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
@@ -87,14 +84,7 @@ describe("N1, N12: a setting that the agent does not follow", () => {
       },
       workspace,
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    client = clientOf(server);
   });
   afterAll(() => server.close());
 

@@ -10,7 +10,6 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { TaskState } from "@a2a-js/sdk";
 import {
-  createConnectTransport,
   createGrpcTransport,
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
@@ -28,6 +27,7 @@ import {
   textPart,
   userMessage,
 } from "../a2a/v1/a2a-js-client.ts";
+import { clientOf } from "../client-of.ts";
 import type { Json } from "../conformance/tck/bindings.ts";
 import { freePort } from "../free-port.ts";
 
@@ -330,10 +330,7 @@ async function mount(use: (listener: RequestListener) => RequestListener) {
 }
 
 function clientAt(baseUrl: string, token: string) {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
-  );
+  return clientOf({ url: baseUrl, token });
 }
 
 /** The example in a process of its own. */

@@ -1,11 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  confirmationPart,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { confirmationPart, textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ConfirmationRequestSchema,
@@ -29,6 +23,7 @@ import {
   type Turn,
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
@@ -214,13 +209,7 @@ describe("a turn of an agent that makes its own calls", () => {
   async function exchange(
     request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<Task> {
-    const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "1.1",
-      interceptors,
-    });
-    const { tasks } = createDevtoolClient(transport);
+    const { tasks } = clientOf(server);
     const { task: answered } = await tasks.sendMessage(request);
     const { task } = await tasks.getTask({ taskId: answered?.id ?? "" });
     if (!task) throw new Error("there is no task");

@@ -1,8 +1,5 @@
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
@@ -23,6 +20,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 /** A tool that counts how often it ran, after asking. */
 function countingTool() {
@@ -177,13 +175,7 @@ async function approveAll(options: CodingServerOptions): Promise<Task> {
     workspace: process.cwd(),
     ...options,
   });
-  const interceptors = [bearerInterceptor(server.token)];
-  const transport = createConnectTransport({
-    baseUrl: server.url,
-    httpVersion: "1.1",
-    interceptors,
-  });
-  const { tasks } = createDevtoolClient(transport);
+  const { tasks } = clientOf(server);
   let { task } = await tasks.sendMessage({ message: textMessage("m", "go") });
   while (task && pendingToolCalls(task).length > 0) {
     const parts = pendingToolCalls(task).map((call) =>

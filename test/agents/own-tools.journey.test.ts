@@ -1,11 +1,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   modifiedArgumentsPart,
   pendingToolCalls,
   textMessage,
@@ -28,6 +25,7 @@ import { createPolicyEngine } from "@devtool/policy";
 import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 /**
  * A third-party agent that reads one file and writes another, with the coding
@@ -158,7 +156,9 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
   });
 
   it("are listed as its commands", async () => {
-    const { commands } = await client().commands.getAllSlashCommands({});
+    const { commands } = await clientOf(server).commands.getAllSlashCommands(
+      {},
+    );
     expect(commands.map(({ name }) => name)).toEqual(["help", "greet"]);
   });
 
@@ -172,18 +172,7 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
     });
   }
 
-  function client() {
-    const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
-  }
-
   function tasks() {
-    return client().tasks;
+    return clientOf(server).tasks;
   }
 });

@@ -1,11 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   pendingToolCalls,
   streamMessage,
   textMessage,
@@ -21,6 +18,7 @@ import {
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -94,17 +92,6 @@ describe("two agents of one server that ask under the same id of a call", () => 
     },
   );
 
-  function client() {
-    const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
-  }
-
   function ask(agent: string): Promise<Task> {
     const message = textMessage(crypto.randomUUID(), "ask make");
     return follow({ message, sessionSettings: { agent } }, emptyTask());
@@ -125,13 +112,19 @@ describe("two agents of one server that ask under the same id of a call", () => 
     before: Task,
   ): Promise<Task> {
     let task = before;
-    for await (const event of streamMessage(client(), request, signal)) {
+    for await (const event of streamMessage(
+      clientOf(server),
+      request,
+      signal,
+    )) {
       task = reduceTask(task, event);
     }
     return task;
   }
 
   async function current({ id }: Task): Promise<Task> {
-    return (await client().tasks.getTask({ taskId: id })).task ?? emptyTask();
+    return (
+      (await clientOf(server).tasks.getTask({ taskId: id })).task ?? emptyTask()
+    );
   }
 });

@@ -18,8 +18,8 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { roundsOf, seedOf } from "../depth.ts";
-import { clientOf } from "../sandbox/ground.ts";
 
 const ROUNDS = roundsOf("DEVTOOL_ANSWER_RACES", {
   quick: 12,

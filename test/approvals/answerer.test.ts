@@ -1,8 +1,6 @@
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   createDevtoolClient,
   createTaskView,
   type DevtoolClient,
@@ -15,6 +13,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { AuditAction, type ToolCallDetail } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const LABEL = "chat on Ada's laptop 寸";
 
@@ -29,12 +28,12 @@ describe("who answered a question", () => {
       workspace: join(base),
       dataDirectory: temporaryDirectory(),
     });
-    direct = connect();
+    direct = clientOf(server);
   });
   afterAll(() => server.close());
 
   const clients: Record<string, () => DevtoolClient> = {
-    Connect: () => connect(),
+    Connect: () => clientOf(server),
     "A2A 1.0 over JSON-RPC": () => overA2a("1.0", "JSONRPC"),
     "A2A 1.0 over HTTP+JSON": () => overA2a("1.0", "HTTP+JSON"),
     "A2A 0.3 over JSON-RPC": () => overA2a("0.3", "JSONRPC"),
@@ -149,17 +148,6 @@ describe("who answered a question", () => {
     const responses = await Array.fromAsync(direct.audit.readAudit({}));
     return responses.flatMap(({ record }) =>
       record?.toolCallId === toolCallId ? record : [],
-    );
-  }
-
-  function connect(): DevtoolClient {
-    const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
     );
   }
 

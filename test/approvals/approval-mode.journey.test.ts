@@ -6,9 +6,7 @@ import {
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
   createDevtoolClient,
   type DevtoolClient,
@@ -33,6 +31,7 @@ import {
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const { DEFAULT, PLAN, AUTO_EDIT, YOLO } = ApprovalMode;
 
@@ -50,16 +49,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   const dialects: Readonly<Record<string, () => DevtoolClient>> = {
     "A2A 0.3": () => a2a("0.3"),
     "A2A 1.0": () => a2a("1.0"),
-    Connect: () => {
-      const interceptors = [bearerInterceptor(server.token)];
-      return createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      );
-    },
+    Connect: () => clientOf(server),
   };
 
   it.each(Object.keys(dialects))(

@@ -12,8 +12,8 @@ import {
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
+import { clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
-import { clientOf } from "../sandbox/ground.ts";
 
 interface Answering {
   readonly taskId: string;

@@ -1,9 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
   streamMessage,
@@ -18,6 +15,7 @@ import {
   type Task,
   type ToolCall,
 } from "@devtool/schema";
+import { clientOf } from "../client-of.ts";
 
 /** A user who gives an agent jobs and answers its questions. */
 export class Conversation {
@@ -28,14 +26,7 @@ export class Conversation {
     { url, token }: { readonly url: string; readonly token: string },
     signal: AbortSignal,
   ) {
-    const interceptors = [bearerInterceptor(token)];
-    this.client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    this.client = clientOf({ url, token });
     this.#signal = signal;
   }
 

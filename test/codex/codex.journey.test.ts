@@ -10,11 +10,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   textMessage,
 } from "@devtool/client";
@@ -44,6 +41,7 @@ import type {
   PermissionRequest,
 } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 
 type Client = DevtoolClient["tasks"];
@@ -1000,7 +998,7 @@ describe("Codex behind the port", () => {
   });
 
   it("lists its models, of which a message chooses one for its turn", async () => {
-    const { agents } = connect();
+    const { agents } = clientOf(server);
     const { models } = await agents.listModels({});
     expect(models.map(({ name, displayName }) => [name, displayName])).toEqual([
       ["gpt-own", "GPT-OWN"],
@@ -1024,7 +1022,7 @@ describe("Codex behind the port", () => {
   it("S2: starts nowhere to list models once its workspace leads elsewhere", async () => {
     await rename(workspace, join(directory, "moved"));
     await symlink(tmpdir(), workspace);
-    await expect(connect().agents.listModels({})).rejects.toThrow(
+    await expect(clientOf(server).agents.listModels({})).rejects.toThrow(
       `workspace "${workspace}" is not where it was`,
     );
   });
@@ -1055,20 +1053,9 @@ describe("Codex behind the port", () => {
     });
   }
 
-  function connect(): DevtoolClient {
-    const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
-  }
-
   /** The answer to `/mcp list` in a conversation. */
   async function listMcp({ contextId }: Task): Promise<string> {
-    const { result } = await connect().commands.runSlashCommand({
+    const { result } = await clientOf(server).commands.runSlashCommand({
       command: { commandPath: ["mcp", "list"], args: "" },
       contextId,
     });
@@ -1086,7 +1073,7 @@ describe("Codex behind the port", () => {
   }
 
   function client(): Client {
-    return connect().tasks;
+    return clientOf(server).tasks;
   }
 
   /**
@@ -1096,7 +1083,7 @@ describe("Codex behind the port", () => {
   async function auditOf(
     ...actions: (keyof typeof AuditAction)[]
   ): Promise<string[][]> {
-    const { audit } = connect();
+    const { audit } = clientOf(server);
     const found: string[][] = [];
     const descriptions = new Map<string, string>();
     for await (const { record } of audit.readAudit({})) {

@@ -2,11 +2,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   textMessage,
 } from "@devtool/client";
@@ -31,6 +28,7 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import type { PermissionPolicy } from "@devtool/server/agent";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { roundsOf, seedOf } from "../depth.ts";
 import { pathsOf, replaced } from "../json-mutants.ts";
 import { ASKING, LAST, SCENES } from "./scenes.ts";
@@ -202,13 +200,7 @@ class Player implements AsyncDisposable {
       onError: (reason) => void player.errors.push(reason),
     });
     player.#server = server;
-    player.#client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors: [bearerInterceptor(server.token)],
-      }),
-    );
+    player.#client = clientOf(server);
     return player;
   }
 

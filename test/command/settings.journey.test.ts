@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
   subscribeTask,
@@ -24,6 +22,7 @@ import {
 } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const A2A = ["0.3", "1.0"].flatMap((protocolVersion) =>
   ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({
@@ -57,16 +56,7 @@ describe("the settings of a slash command that begins a conversation", () => {
   afterAll(() => server.close());
 
   const clients: Readonly<Record<string, () => DevtoolClient>> = {
-    Connect: () => {
-      const interceptors = [bearerInterceptor(server.token)];
-      return createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      );
-    },
+    Connect: () => clientOf(server),
     ...Object.fromEntries(
       A2A.map((way) => [
         `A2A ${way.protocolVersion} ${way.protocolBinding}`,

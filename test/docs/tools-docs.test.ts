@@ -2,11 +2,8 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
@@ -26,6 +23,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 describe("docs/tools.md", () => {
   const document = readFile(
@@ -87,10 +85,7 @@ async function play(
   { url, token }: { readonly url: string; readonly token: string },
   script: string,
 ): Promise<Task> {
-  const interceptors = [bearerInterceptor(token)];
-  const client = createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
-  );
+  const client = clientOf({ url, token });
   let task = emptyTask();
   let request: MessageInitShape<typeof StreamMessageRequestSchema> = {
     request: { message: textMessage("m", script) },

@@ -1,10 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
   subscribeTask,
@@ -25,6 +22,7 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 import { beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 describe("a checkpoint of a server", () => {
   const signal = AbortSignal.timeout(300_000);
@@ -121,16 +119,7 @@ describe("a checkpoint of a server", () => {
       workspace: join(base, "workspace"),
       dataDirectory: join(base, "data"),
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    await use(
-      createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      ),
-    );
+    await use(clientOf(server));
   }
 
   /** Runs a slash command, approves each call, and returns its text. */

@@ -12,7 +12,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../sandbox/ground.ts";
+import { clientOf } from "../client-of.ts";
 
 const DAMAGED = /the log of the task is damaged/;
 

@@ -1,12 +1,11 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Io } from "@devtool/cli/testing";
 import { FakeTerminal, runProgram } from "@devtool/cli/testing";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { DEPTH, LEFT_TO_CI, variantsOf } from "../depth.ts";
 import { freePort } from "../free-port.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
@@ -203,13 +202,7 @@ describe("a server that is killed and started again", () => {
   }
 
   function callWith(token: string): Promise<unknown> {
-    const interceptors = [bearerInterceptor(token)];
-    const transport = createConnectTransport({
-      baseUrl: server.info.url,
-      httpVersion: "1.1",
-      interceptors,
-    });
-    return createDevtoolClient(transport).tasks.listTasks({});
+    return clientOf({ url: server.info.url, token }).tasks.listTasks({});
   }
 });
 

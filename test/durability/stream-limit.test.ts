@@ -21,6 +21,7 @@ import {
   expect,
   it,
 } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const LIMIT = 3;
 
@@ -37,14 +38,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
       workspace,
       limits: { maxStreamsPerCaller: LIMIT },
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        interceptors,
-        httpVersion: "1.1",
-      }),
-    );
+    client = clientOf(server);
     const { task } = await client.tasks.sendMessage({
       message: textMessage("m1", "hang"),
       returnImmediately: true,

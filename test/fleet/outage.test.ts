@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
   textMessage,
@@ -21,6 +19,7 @@ import {
 import { ApprovalMode, Role, type Task, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const bin = findPostgres();
 const LEASE_MS = 3000;
@@ -93,7 +92,7 @@ describe.skipIf(bin === undefined)(
       const { taskId } = await start("text done");
       await database.stop();
       for (const client of [
-        connect(),
+        clientOf(server),
         ...["0.3", "1.0"].flatMap((version) =>
           ["JSONRPC", "HTTP+JSON"].map((binding) => a2a(version, binding)),
         ),
@@ -123,7 +122,7 @@ describe.skipIf(bin === undefined)(
         onError: (reason) => errors.push(reason),
         onNotice: (text) => notices.push(text),
       });
-      const client = connect();
+      const client = clientOf(server);
       const { task } = await client.tasks.sendMessage({
         message: textMessage(crypto.randomUUID(), script),
         returnImmediately: true,
@@ -149,16 +148,6 @@ describe.skipIf(bin === undefined)(
         if (!isWorking) return task;
         await delay(50);
       }
-    }
-
-    function connect(): DevtoolClient {
-      return createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "1.1",
-          interceptors: [bearerInterceptor(server.token)],
-        }),
-      );
     }
 
     function a2a(

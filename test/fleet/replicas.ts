@@ -1,9 +1,4 @@
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { PostgresStore } from "@devtool/postgres";
 import {
   type Agent,
@@ -13,6 +8,7 @@ import {
   type ServerOptions,
   type Turn,
 } from "@devtool/server";
+import { clientOf } from "../client-of.ts";
 
 /** The turn of an agent. */
 export type Execute = (
@@ -67,13 +63,7 @@ export async function startReplicaOf(
     onError: (reason) => errors.push(reason),
     ...settings,
   });
-  const interceptors = [bearerInterceptor(server.token)];
-  const transport = createConnectTransport({
-    baseUrl: server.url,
-    httpVersion: "2",
-    interceptors,
-  });
-  const client = createDevtoolClient(transport);
+  const client = clientOf(server, "2");
   return {
     server,
     store,

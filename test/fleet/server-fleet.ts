@@ -1,13 +1,9 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { PostgresServer } from "@devtool/postgres/testing";
+import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServing,
@@ -136,10 +132,7 @@ export class ServerFleet implements AsyncDisposable {
   client(index?: number): DevtoolClient {
     const baseUrl =
       index === undefined ? this.url : `http://127.0.0.1:${this.#ports[index]}`;
-    const interceptors = [bearerInterceptor(TOKEN)];
-    return createDevtoolClient(
-      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
-    );
+    return clientOf({ url: baseUrl, token: TOKEN });
   }
 
   /** Reads rows of a table of the fleet. */

@@ -2,12 +2,8 @@ import { spawnSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
-  type DevtoolClient,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
@@ -32,6 +28,7 @@ import {
   expect,
   it,
 } from "vitest";
+import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServing,
@@ -90,18 +87,18 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
 
   it("hands a task that asks to another server when its own is killed, which runs the call once it is approved", async () => {
     const [one, other] = [await start(), await start()];
-    const first = await clientOf(one).tasks.sendMessage({
+    const first = await clientOf(one.info, "2").tasks.sendMessage({
       message: textMessage("m1", "write asked.txt answered"),
     });
     expect(first.task?.state).toBe(TaskState.INPUT_REQUIRED);
     await one.kill();
     const taskId = first.task?.id ?? "";
     await owned(taskId, 2);
-    const { task } = await clientOf(other).tasks.getTask({ taskId });
+    const { task } = await clientOf(other.info, "2").tasks.getTask({ taskId });
     const [asking] = task ? pendingToolCalls(task) : [];
     if (!asking) throw new Error("nothing is asked");
     const parts = [confirmationPart(asking, OPTION_PROCEED_ONCE)];
-    const answered = await clientOf(other).tasks.sendMessage({
+    const answered = await clientOf(other.info, "2").tasks.sendMessage({
       message: { ...textMessage("m2", ""), parts },
       taskId,
     });
@@ -114,7 +111,7 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
   it("goes on with a task of a server that is stopped, and keeps nothing that this one writes when it goes on", async () => {
     const [zombie, other] = [await start(), await start()];
     const prompt = "say 3\nwait 600000";
-    const begun = await clientOf(zombie).tasks.sendMessage({
+    const begun = await clientOf(zombie.info, "2").tasks.sendMessage({
       message: textMessage("m1", prompt),
       returnImmediately: true,
     });
@@ -122,7 +119,7 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
     const seen: TaskEvent[] = [];
     const signal = AbortSignal.timeout(LIMIT_MS);
     let stopped = false;
-    for await (const { event } of clientOf(other).tasks.subscribeTask(
+    for await (const { event } of clientOf(other.info, "2").tasks.subscribeTask(
       { taskId },
       { signal },
     )) {
@@ -133,7 +130,7 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
       }
       if (event && event.state > TaskState.WORKING) break;
     }
-    const next = await clientOf(other).tasks.sendMessage({
+    const next = await clientOf(other.info, "2").tasks.sendMessage({
       message: textMessage("m2", "text Here."),
       taskId,
     });
@@ -141,16 +138,16 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
     process.kill(zombie.info.pid, "SIGCONT");
     // The zombie answers with the log of the other server, and its own run has
     // ended.
-    const { task } = await clientOf(zombie).tasks.getTask({ taskId });
+    const { task } = await clientOf(zombie.info, "2").tasks.getTask({ taskId });
     expect([task?.state, task?.sequence]).toEqual([
       TaskState.COMPLETED,
       next.task?.sequence,
     ]);
     const rest: TaskEvent[] = [];
-    for await (const { event } of clientOf(zombie).tasks.subscribeTask(
-      { taskId },
-      { signal },
-    )) {
+    for await (const { event } of clientOf(
+      zombie.info,
+      "2",
+    ).tasks.subscribeTask({ taskId }, { signal })) {
       if (event) rest.push(event);
     }
     expect(rest.map(({ sequence }) => Number(sequence))).toEqual(
@@ -199,13 +196,6 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
     );
   }
 });
-
-function clientOf({ info: { url, token } }: ServerProcess): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }),
-  );
-}
 
 function textOf(events: readonly TaskEvent[]): string {
   return events

@@ -4,8 +4,6 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { isObject } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -15,6 +13,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServerProcess,
@@ -257,10 +256,7 @@ describe("third-party ACP clients", () => {
   /** The tasks that the server has now. */
   async function tasks(): Promise<Task[]> {
     const { url: baseUrl, token } = server?.info ?? expect.fail("no server");
-    const interceptors = [bearerInterceptor(token)];
-    const client = createDevtoolClient(
-      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
-    ).tasks;
+    const client = clientOf({ url: baseUrl, token }).tasks;
     const list = await client.listTasks({});
     const read = await Promise.all(
       list.tasks.map(({ id }) => client.getTask({ taskId: id })),

@@ -13,13 +13,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  confirmationPart,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { confirmationPart, textMessage } from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { PROTOCOL_NAMES, readProtocolNames } from "@devtool/codex/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
@@ -35,6 +29,7 @@ import {
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_DEEP } from "../depth.ts";
 
 const VERSION = "0.169.0";
@@ -297,13 +292,7 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
   async function exchange(
     request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<Task> {
-    const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "1.1",
-      interceptors,
-    });
-    const { tasks } = createDevtoolClient(transport);
+    const { tasks } = clientOf(server);
     const { task: sent } = await tasks.sendMessage(request);
     const { task } = await tasks.getTask({ taskId: sent?.id ?? "" });
     if (!task) throw new Error("there is no task");

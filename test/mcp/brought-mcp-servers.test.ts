@@ -1,16 +1,11 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { createMcp } from "@devtool/mcp";
 import { TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clientOf } from "../sandbox/ground.ts";
+import { clientOf } from "../client-of.ts";
 import { Victim } from "../sandbox/workspace-attacks/victim.ts";
 
 const SETTINGS = "https://devtool.dev/a2a/session-settings/v1alpha";
@@ -122,7 +117,7 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   it("refuses it over Connect, and so does the start of a command", async () => {
     await expect(send("plain")).rejects.toThrow(`${PROBLEM}: ${remedy}`);
     const command = { commandPath: ["about"] };
-    const run = client().commands.runSlashCommand({
+    const run = clientOf(server).commands.runSlashCommand({
       command,
       sessionSettings: settingsFor("plain"),
     });
@@ -145,20 +140,9 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
     );
   });
 
-  function client({ url, token } = server) {
-    const interceptors = [bearerInterceptor(token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
-  }
-
   function send(name: string, at = server) {
     const message = textMessage(crypto.randomUUID(), "Hi.");
-    return client(at).tasks.sendMessage({
+    return clientOf(at).tasks.sendMessage({
       message,
       sessionSettings: settingsFor(name),
     });

@@ -1,16 +1,11 @@
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { nodeServer } from "./servers.ts";
 
 const BROUGHT = {
@@ -85,13 +80,6 @@ describe("a coding agent that was made without MCP servers", () => {
     );
   });
 });
-
-function clientOf({ url, token }: DevtoolServer): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
-  );
-}
 
 /** The task of a message whose session brings an MCP server. */
 async function bring(server: DevtoolServer) {

@@ -1,17 +1,12 @@
 import { once } from "node:events";
 import { createServer as createWeb, type RequestListener } from "node:http";
 import { json } from "node:stream/consumers";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  streamMessage,
-  textMessage,
-} from "@devtool/client";
+import { streamMessage, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const METADATA = "http://169.254.169.254/latest/meta-data";
 
@@ -89,14 +84,7 @@ describe("an MCP server that a client brings (S7)", () => {
       onNotice,
       mcp: createMcp({ targets }),
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    const client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    const client = clientOf(server);
     const transport = {
       case: way,
       value: {

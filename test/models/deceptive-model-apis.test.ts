@@ -17,7 +17,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clientOf } from "../sandbox/ground.ts";
+import { clientOf } from "../client-of.ts";
 
 /** A call as a model sends it: its name, and its arguments as text. */
 type RawCall = readonly [name: string, argumentsText: string];

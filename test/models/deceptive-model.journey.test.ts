@@ -17,7 +17,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clientOf } from "../sandbox/ground.ts";
+import { clientOf } from "../client-of.ts";
 import {
   type RawGemini,
   startRawGemini,

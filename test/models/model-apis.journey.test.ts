@@ -1,13 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   pendingToolCalls,
   streamMessage,
 } from "@devtool/client";
@@ -26,6 +23,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const signal = AbortSignal.timeout(300_000);
 const PNG = Buffer.from("iVBORw0KGgo=", "base64");
@@ -94,14 +92,7 @@ describe.each(APIS)(
         model: createModel(fake.url),
         drainMs: 100,
       });
-      const interceptors = [bearerInterceptor(server.token)];
-      const client = createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "2",
-          interceptors,
-        }),
-      );
+      const client = clientOf(server, "2");
       const script =
         "think\ntext First.\nwrite a.txt one\nwrite b.txt two\ntext Done.";
       const source = { case: "bytes", value: PNG } as const;

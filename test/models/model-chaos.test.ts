@@ -1,11 +1,6 @@
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { startFakeGemini } from "@devtool/gemini/testing";
@@ -13,8 +8,8 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import { TaskState } from "@devtool/schema";
-import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI, roundsOf, variantsOf } from "../depth.ts";
 import { FAULTS, type Fault } from "./chaos/faults.ts";
 import { playFault, violationsOf } from "./chaos/play.ts";
@@ -122,7 +117,7 @@ describe.skipIf(LEFT_TO_CI !== "").each(APIS)(
         model,
         drainMs: 100,
       });
-      const client = clientFor(server);
+      const client = clientOf(server, "2");
       const found: string[] = [];
       const queue = [...faults];
       const work = async (): Promise<void> => {
@@ -253,11 +248,4 @@ async function stuckTasks(client: DevtoolClient): Promise<string[]> {
   );
   const stuck = pages.flatMap(({ tasks }) => tasks);
   return stuck.length > 0 ? [`${stuck.length} tasks are stuck`] : [];
-}
-
-function clientFor({ url, token }: DevtoolServer): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }),
-  );
 }

@@ -1,9 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
 import {
-  bearerInterceptor,
   createDevtoolClient,
   createTaskView,
   type DevtoolClient,
@@ -17,6 +15,7 @@ import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -127,15 +126,9 @@ async function serve(model: Model | undefined) {
     sandbox: "none",
     ...(model && { model }),
   });
-  const interceptors = [bearerInterceptor(server.token)];
-  const transport = createConnectTransport({
-    baseUrl: server.url,
-    httpVersion: "1.1",
-    interceptors,
-  });
   return {
     server,
-    client: createDevtoolClient(transport),
+    client: clientOf(server),
     [Symbol.asyncDispose]: async () => {
       await server.close();
     },

@@ -3,12 +3,7 @@ import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { createServer as createListener, type Server } from "node:net";
 import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -23,6 +18,7 @@ import {
   vi,
 } from "vitest";
 import { hasOpenssl } from "../auth/certificates.ts";
+import { clientOf } from "../client-of.ts";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import { variantsOf } from "../depth.ts";
 import {
@@ -372,14 +368,8 @@ class Asked implements AsyncDisposable {
   /** The outcome of a message. */
   async ask(script: string): Promise<Task> {
     const { url, token } = this.#server.info;
-    const interceptors = [bearerInterceptor(token)];
-    const transport = createConnectTransport({
-      baseUrl: url,
-      httpVersion: "1.1",
-      interceptors,
-    });
     const message = textMessage(crypto.randomUUID(), script);
-    const { task } = await createDevtoolClient(transport).tasks.sendMessage({
+    const { task } = await clientOf({ url, token }).tasks.sendMessage({
       message,
     });
     if (!task) throw new Error("nothing became of the message");

@@ -19,7 +19,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../sandbox/ground.ts";
+import { clientOf } from "../client-of.ts";
 
 const DENY_TOUCH =
   '[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\ndeny_message = "no touching"\n';

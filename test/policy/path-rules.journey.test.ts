@@ -2,10 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
   streamMessage,
@@ -22,6 +19,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const SECRET = "hunter2-in-env";
 const MANUAL = `tool = ["read_file", "search_file_content"]\npath = ["**/.env", ".env"]`;
@@ -85,14 +83,7 @@ describe.each([
         workspace,
         dataDirectory: join(base, "data"),
       });
-      const interceptors = [bearerInterceptor(server.token)];
-      client = createDevtoolClient(
-        createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "1.1",
-          interceptors,
-        }),
-      );
+      client = clientOf(server);
     });
     afterAll(() => server.close());
 

@@ -1,17 +1,12 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PushFormat, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const SECRETS = ["s3cret-in-the-url", "s3cret-token", "s3cret-credentials"];
 
@@ -88,14 +83,7 @@ describe("a receiver of notifications that is hostile", () => {
       onNotice: (text) => notices.push(text),
       onError: (reason) => notices.push(String(reason)),
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    client = clientOf(server);
   });
   afterAll(async () => {
     await server.close();

@@ -3,14 +3,8 @@ import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { listenOptions, pushListen } from "@devtool/cli/testing";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import {
   notificationEvent,
   notificationKeys,
@@ -27,6 +21,7 @@ import { EXTENSION_URI, PushFormat, type TaskEvent } from "@devtool/schema";
 import { ServerConfigSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { freePort } from "../free-port.ts";
 import { type Received, type Receiver, receive } from "./receiver.ts";
 
@@ -480,16 +475,6 @@ async function rpc(
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
   return JSON.parse(await response.text());
-}
-
-function clientOf({ url, token }: Address): DevtoolClient {
-  return createDevtoolClient(
-    createConnectTransport({
-      baseUrl: url,
-      httpVersion: "1.1",
-      interceptors: [bearerInterceptor(token)],
-    }),
-  );
 }
 
 /** The log of a task that has ended. */

@@ -18,17 +18,12 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { discoveryPath, writeDiscovery } from "@devtool/cli/testing";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { TaskState } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
+import { clientOf } from "../client-of.ts";
 
 /**
  * The targets of an escape: a machine with secrets, other processes, and a
@@ -218,18 +213,4 @@ async function askToWrite(
   if (task?.state !== TaskState.INPUT_REQUIRED) {
     throw new Error("nothing waits for an answer");
   }
-}
-
-/** A client of a server, with its token. */
-export function clientOf({
-  url,
-  token,
-}: {
-  readonly url: string;
-  readonly token: string;
-}): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
-  );
 }

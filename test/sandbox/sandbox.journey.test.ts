@@ -30,11 +30,12 @@ import { ApprovalMode, type ToolCall, toolCallsOf } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI, roundsOf } from "../depth.ts";
 import { approvalScript } from "./approval-script.ts";
 import type { Escape } from "./escape.ts";
 import { ESCAPES } from "./escapes.ts";
-import { clientOf, type Ground, prepareGround } from "./ground.ts";
+import { type Ground, prepareGround } from "./ground.ts";
 import { LEFT, processesOf } from "./process-escapes.ts";
 
 const signal = AbortSignal.timeout(240_000);

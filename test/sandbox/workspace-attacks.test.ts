@@ -25,8 +25,8 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
-import { clientOf } from "./ground.ts";
 import {
   answer,
   asked,

@@ -1,11 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import { createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { type CodingServerOptions, codingAgent } from "@devtool/coding-agent";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
@@ -16,6 +11,7 @@ import {
   type DevtoolServer,
   type ServerOptions,
 } from "@devtool/server";
+import { type Address, clientOf as connectClientOf } from "../client-of.ts";
 
 /** The protocol between a client and the server. */
 export type Dialect = "Connect" | "A2A 0.3" | "A2A 1.0";
@@ -105,19 +101,12 @@ export class Ground implements AsyncDisposable {
 }
 
 /** A client that speaks a dialect. */
-export function clientOf(
-  { url, token }: Pick<DevtoolServer, "url" | "token">,
-  dialect: Dialect,
-): DevtoolClient {
-  if (dialect !== "Connect") {
-    const protocolVersion = dialect.slice("A2A ".length);
-    return createDevtoolClient(
-      createA2aTransport({ url: `${url}/`, token, protocolVersion }),
-    );
-  }
-  const interceptors = [bearerInterceptor(token)];
+export function clientOf(address: Address, dialect: Dialect): DevtoolClient {
+  if (dialect === "Connect") return connectClientOf(address);
+  const { url, token } = address;
+  const protocolVersion = dialect.slice("A2A ".length);
   return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
+    createA2aTransport({ url: `${url}/`, token, protocolVersion }),
   );
 }
 

@@ -9,9 +9,7 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { writeDiscovery } from "@devtool/cli/testing";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Message, Role } from "@devtool/schema";
@@ -26,6 +24,7 @@ import {
   expect,
   it,
 } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
 import { HAS_TMUX, Tmux } from "./tmux.ts";
@@ -395,12 +394,7 @@ describe.skipIf(!HAS_TMUX)(
       url,
       token,
     }: DevtoolServer): Promise<readonly Message[]> {
-      const transport = createConnectTransport({
-        baseUrl: url,
-        httpVersion: "1.1",
-        interceptors: [bearerInterceptor(token)],
-      });
-      const { tasks } = createDevtoolClient(transport);
+      const { tasks } = clientOf({ url, token });
       const [newest] = (await tasks.listTasks({ pageSize: 1 })).tasks;
       return (
         (await tasks.getTask({ taskId: newest?.id ?? "" })).task?.history ?? []

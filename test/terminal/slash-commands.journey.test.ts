@@ -1,10 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
   streamMessage,
@@ -29,6 +26,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -98,13 +96,7 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
       now: () => new Date(0),
     });
     server = await serveCodingAgent({ workspace, dataDirectory });
-    client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors: [bearerInterceptor(server.token)],
-      }),
-    );
+    client = clientOf(server);
   });
   afterAll(() => server.close());
 

@@ -1,8 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-} from "@connectrpc/connect-node";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   createDevtoolClient,
@@ -20,6 +17,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 describe("the title of a task", () => {
   let base: string;
@@ -28,7 +26,7 @@ describe("the title of a task", () => {
   beforeEach(async () => {
     base = temporaryDirectory();
     server = await serveCodingAgent({ workspace: base });
-    client = overConnect(server);
+    client = clientOf(server);
   });
   afterEach(() => server.close());
 
@@ -198,13 +196,6 @@ async function eventAt(
     if (event.sequence === sequence) return event;
   }
   throw new Error(`task ${taskId} has no event ${sequence}`);
-}
-
-function overConnect({ url, token }: DevtoolServer): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }),
-  );
 }
 
 function overGrpc({ url, token }: DevtoolServer): DevtoolClient {

@@ -1,6 +1,5 @@
 import { Code } from "@connectrpc/connect";
 import {
-  createConnectTransport,
   createGrpcTransport,
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
@@ -16,6 +15,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { TaskState, type WatchTasksResponse } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 describe("WatchTasks", () => {
   let base: string;
@@ -28,12 +28,12 @@ describe("WatchTasks", () => {
       workspace: base,
       limits: { maxStreamsPerCaller: 3 },
     });
-    client = overConnect(server);
+    client = clientOf(server);
   });
   afterEach(() => server.close());
 
   const transports = {
-    connect: overConnect,
+    connect: clientOf,
     grpc: overGrpc,
     "grpc-web": overGrpcWeb,
   };
@@ -153,13 +153,6 @@ class Watch {
   close(): void {
     this.#controller.abort();
   }
-}
-
-function overConnect({ url, token }: DevtoolServer): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }),
-  );
 }
 
 function overGrpc({ url, token }: DevtoolServer): DevtoolClient {

@@ -1,13 +1,10 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import { type AcpAgentOptions, acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
   streamMessage,
@@ -31,6 +28,7 @@ import {
   type ServerOptions,
 } from "@devtool/server";
 import { readStore } from "../../audit/kills.ts";
+import { clientOf } from "../../client-of.ts";
 
 /** The options of `AcpWorld`. */
 export interface AcpWorldOptions extends Partial<AcpAgentOptions> {
@@ -89,14 +87,7 @@ export class AcpWorld implements AsyncDisposable {
 
   get client(): DevtoolClient {
     const { url = "", token = "" } = this.#server ?? {};
-    const interceptors = [bearerInterceptor(token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+    return clientOf({ url, token });
   }
 
   /**

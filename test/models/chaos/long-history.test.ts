@@ -1,12 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  streamMessage,
-  textMessage,
-} from "@devtool/client";
+import { streamMessage, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
@@ -19,6 +13,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../../client-of.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -48,14 +43,7 @@ describe("a history near the limit of the model", () => {
       model,
       drainMs: 100,
     });
-    const interceptors = [bearerInterceptor(server.token)];
-    const client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "2",
-        interceptors,
-      }),
-    );
+    const client = clientOf(server, "2");
     const message = textMessage("m1", "read long.txt\ntext never said");
     const task = await fold(streamMessage(client, { message }, signal));
     expect(task.state).toBe(TaskState.COMPLETED);

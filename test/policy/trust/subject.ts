@@ -3,10 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
-  createDevtoolClient,
   type DevtoolClient,
   streamMessage,
   textMessage,
@@ -23,6 +20,7 @@ import {
 } from "@devtool/coding-agent/testing";
 import { emptyTask, reduceTask, TaskState } from "@devtool/schema";
 import type { CommandContext } from "@devtool/server/agent";
+import { clientOf } from "../../client-of.ts";
 import { REPOSITORIES } from "./repositories.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -48,13 +46,7 @@ async function openInServer(): Promise<void> {
     workspaceRoots: [root],
     dataDirectory: data,
   });
-  const client = createDevtoolClient(
-    createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "2",
-      interceptors: [bearerInterceptor(server.token)],
-    }),
-  );
+  const client = clientOf(server, "2");
   await client.commands.getAllSlashCommands({});
   for (const workspacePath of paths) await openWith(client, workspacePath);
 }

@@ -19,7 +19,7 @@ import {
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, type ToolCall, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
-import { clientOf } from "../ground.ts";
+import { clientOf } from "../../client-of.ts";
 
 /**
  * A user who opens a workspace that somebody else filled, and watches what
