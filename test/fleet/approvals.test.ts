@@ -8,43 +8,25 @@ import {
 } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PostgresStore } from "@devtool/postgres";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { ApprovalMode, type Task, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-} from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { Conversation } from "../audit/conversation.ts";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
 import { LIMIT_MS } from "./agents.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
 const SAVE = "proceed_always_and_save";
 
-describe.skipIf(bin === undefined)(
-  `an approval for good at one of several servers${why}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "an approval for good at one of several servers",
+  (database) => {
     let issuer: Issuer;
     let root: string;
     let servers: DevtoolServer[];
     beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
       issuer = await createIssuer();
     });
-    afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
       root = temporaryDirectory();
       await mkdir(join(root, "workspace"));

@@ -1,28 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { InboxRequestSchema, type Message } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./agents.ts";
 import { type Execute, type Replica, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
-
-describe.skipIf(bin === undefined)(
-  `copies of a message at several servers (STREAM-7)${why}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "copies of a message at several servers (STREAM-7)",
+  (database) => {
     let schemas = 0;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
 
     const nextSchema = () => `copies_${++schemas}`;
 

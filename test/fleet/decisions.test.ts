@@ -4,20 +4,13 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { roundsOf } from "../depth.ts";
 import { asking } from "./agents.ts";
 import { type Replica, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
 const CALLS = roundsOf("DEVTOOL_DECISIONS", {
   quick: 60,
   ci: 250,
@@ -34,15 +27,9 @@ interface Said {
   readonly error: ConnectError | undefined;
 }
 
-describe.skipIf(bin === undefined)(
-  `opposite decisions at two servers at once (R7)${why}`,
-  () => {
-    let database: PostgresServer;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
-
+describeWithPostgres(
+  "opposite decisions at two servers at once (R7)",
+  (database) => {
     it("have one winner for each call, and the loser is told which", {
       timeout: 180_000 + CALLS * 200,
     }, async () => {

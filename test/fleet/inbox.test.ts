@@ -6,12 +6,6 @@ import {
   textMessage,
 } from "@devtool/client";
 import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
-import {
   ApprovalMode,
   InboxRequestSchema,
   type Message,
@@ -19,7 +13,7 @@ import {
   OPTION_PROCEED_ONCE,
   TaskState,
 } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import {
   asking,
   begin,
@@ -30,19 +24,12 @@ import {
   textOf,
 } from "./agents.ts";
 import { type Execute, type Replica, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
-
-describe.skipIf(bin === undefined)(
-  `a request for a task that another server runs${why}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "a request for a task that another server runs",
+  (database) => {
     let schemas = 0;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
 
     const nextSchema = () => `inbox_${++schemas}`;
     const start = (schema: string, execute: Execute) =>

@@ -1,26 +1,13 @@
 import { textMessage } from "@devtool/client";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./agents.ts";
 import { type Execute, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
-
-describe.skipIf(bin === undefined)(
-  `a server that has lost a task and does not know it${why}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "a server that has lost a task and does not know it",
+  (database) => {
     let schemas = 0;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
 
     const nextSchema = () => `lost_${++schemas}`;
 

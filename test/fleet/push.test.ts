@@ -3,22 +3,8 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, TaskState } from "@devtool/schema";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-} from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { NGINX, WITHOUT_NGINX } from "../outer/nginx.ts";
 import { type Receiver, receive } from "../push/receiver.ts";
@@ -32,20 +18,13 @@ import {
 } from "./agents.ts";
 import { type Execute, type Replica, startReplica } from "./replicas.ts";
 import { ServerFleet } from "./server-fleet.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
-
-describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
-  `push notifications of servers that share a database (PUSH-1)${why}${LEFT_TO_CI}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "push notifications of servers that share a database (PUSH-1)",
+  (database) => {
     let receiver: Receiver;
     let schemas = 0;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
       receiver = await receive();
       schemas++;
@@ -205,6 +184,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
       },
     );
   },
+  LEFT_TO_CI,
 );
 
 /** The sequences that were posted, of all tasks or of one. */

@@ -14,7 +14,7 @@ const TOKEN = "one-token-for-all-servers-of-32-characters";
 
 /** How a fleet is set up. */
 export interface FleetOptions {
-  readonly database: PostgresServer;
+  readonly database: Pick<PostgresServer, "run" | "url">;
   /** The schema of its tables. */
   readonly schema: string;
   readonly replicas: number;

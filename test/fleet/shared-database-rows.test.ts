@@ -1,13 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { InboxRequestSchema, TaskState } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import {
   asking,
@@ -18,9 +12,8 @@ import {
   speaking,
 } from "./agents.ts";
 import { type Replica, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
 /**
  * As text, which is how rows are sent, more than a string of JavaScript holds:
  * 300 MiB. PostgreSQL stores them in 4.
@@ -28,15 +21,10 @@ const why = withoutPostgres(bin);
 const OVERSIZED = "convert_to(repeat('x', 300 * 1024 * 1024), 'UTF8')";
 const NOT_PROTOBUF = "'\\xff'::bytea";
 
-describe.skipIf(bin === undefined)(
-  `a row that somebody else wrote into the database of servers${why}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "a row that somebody else wrote into the database of servers",
+  (database) => {
     let schemas = 0;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
 
     const nextSchema = () => `rows_${++schemas}`;
 

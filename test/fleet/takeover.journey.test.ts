@@ -9,47 +9,27 @@ import {
 } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
-import {
   OPTION_PROCEED_ONCE,
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-} from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
 const LIMIT_MS = 120_000;
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/dist/main.js", import.meta.url),
 );
 
-describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
-  let database: PostgresServer;
+describeWithPostgres("devtool serve --store", (database) => {
   let base: string;
   const servers: ServerProcess[] = [];
   let schemas = 0;
-  beforeAll(async () => {
-    database = await startPostgres(bin ?? "");
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
   beforeEach(async () => {
     base = temporaryDirectory();
     await mkdir(join(base, "work"));

@@ -1,28 +1,14 @@
 import { PostgresStore } from "@devtool/postgres";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { type TaskEvent, TaskState } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./agents.ts";
 import { type Execute, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
-
-describe.skipIf(bin === undefined)(
-  `a task of a server that is gone, whose log another one cannot read${why}`,
-  () => {
-    let database: PostgresServer;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
-
+describeWithPostgres(
+  "a task of a server that is gone, whose log another one cannot read",
+  (database) => {
     it("goes on when the log can be read again, without a request", async () => {
       await using _other = await startReplica(database.url, "again", silent, {
         openStore: () => openFlaky(database.url, "again"),

@@ -7,31 +7,18 @@ import {
   textMessage,
 } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-  withoutPostgres,
-} from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, type Task, TaskState } from "@devtool/schema";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
 import { asking } from "./agents.ts";
 import { type Replica, startReplica } from "./replicas.ts";
+import { describeWithPostgres } from "./with-postgres.ts";
 
-const bin = findPostgres();
-const why = withoutPostgres(bin);
-
-describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
-  `servers that share a database and not all workspaces${why}${LEFT_TO_CI}`,
-  () => {
-    let database: PostgresServer;
+describeWithPostgres(
+  "servers that share a database and not all workspaces",
+  (database) => {
     let base: string;
     let schemas = 0;
-    beforeAll(async () => {
-      database = await startPostgres(bin ?? "");
-    });
-    afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
       schemas++;
       base = temporaryDirectory();
@@ -111,6 +98,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
       60_000,
     );
   },
+  LEFT_TO_CI,
 );
 
 async function ask({ client }: Replica): Promise<Task> {
