@@ -1,19 +1,17 @@
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
-  createDevtoolClient,
   createTaskView,
   type DevtoolClient,
   subscribeTask,
   type TaskView,
 } from "@devtool/client";
-import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AuditAction, type ToolCallDetail } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
 
 const LABEL = "chat on Ada's laptop 寸";
 
@@ -32,18 +30,18 @@ describe("who answered a question", () => {
   });
   afterAll(() => server.close());
 
-  const clients: Record<string, () => DevtoolClient> = {
-    Connect: () => clientOf(server),
-    "A2A 1.0 over JSON-RPC": () => overA2a("1.0", "JSONRPC"),
-    "A2A 1.0 over HTTP+JSON": () => overA2a("1.0", "HTTP+JSON"),
-    "A2A 0.3 over JSON-RPC": () => overA2a("0.3", "JSONRPC"),
-    "A2A 0.3 over HTTP+JSON": () => overA2a("0.3", "HTTP+JSON"),
-  };
-
-  it.each(Object.entries(clients))(
+  it.each([
+    "Connect",
+    "A2A 1.0 over JSON-RPC",
+    "A2A 1.0 over HTTP+JSON",
+    "A2A 0.3 over JSON-RPC",
+    "A2A 0.3 over HTTP+JSON",
+  ] as const)(
     "is in the log, in the events and in the audit log: %s",
-    async (_, over) => {
-      const view = createTaskView(over(), { clientLabel: LABEL });
+    async (over) => {
+      const view = createTaskView(CLIENTS[over](server), {
+        clientLabel: LABEL,
+      });
       const toolCallId = await ask(view);
       await view.answer(toolCallId, "proceed_once", soon());
       const answerer = { principal: "local", clientLabel: LABEL };
@@ -148,16 +146,6 @@ describe("who answered a question", () => {
     const responses = await Array.fromAsync(direct.audit.readAudit({}));
     return responses.flatMap(({ record }) =>
       record?.toolCallId === toolCallId ? record : [],
-    );
-  }
-
-  function overA2a(
-    protocolVersion: string,
-    protocolBinding: string,
-  ): DevtoolClient {
-    const { url, token } = server;
-    return createDevtoolClient(
-      createA2aTransport({ url, token, protocolVersion, protocolBinding }),
     );
   }
 });

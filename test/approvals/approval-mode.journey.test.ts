@@ -8,13 +8,11 @@ import {
 } from "@bufbuild/protobuf";
 import {
   confirmationPart,
-  createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -31,7 +29,7 @@ import {
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
 
 const { DEFAULT, PLAN, AUTO_EDIT, YOLO } = ApprovalMode;
 
@@ -46,17 +44,15 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   });
   afterEach(() => server.close());
 
-  const dialects: Readonly<Record<string, () => DevtoolClient>> = {
-    "A2A 0.3": () => a2a("0.3"),
-    "A2A 1.0": () => a2a("1.0"),
-    Connect: () => clientOf(server),
-  };
-
-  it.each(Object.keys(dialects))(
+  it.each([
+    "A2A 0.3 over JSON-RPC",
+    "A2A 1.0 over JSON-RPC",
+    "Connect",
+  ] as const)(
     "narrows the session over %s, and its later tasks",
     async (dialect) => {
       await serve(YOLO);
-      const client = dialects[dialect]?.();
+      const client = CLIENTS[dialect](server);
       const first = await say("write one.txt 1", { client });
       expect([
         first.task.state,
@@ -199,7 +195,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     await serve(DEFAULT);
     const asking = await say("write one.txt 1\nwrite two.txt 2");
     const asked = pendingToolCalls(asking.task);
-    await dialects.Connect?.().tasks.sendMessage({
+    await clientOf(server).tasks.sendMessage({
       message: textMessage(
         crypto.randomUUID(),
         "write three.txt 3\ntext Planned.",
@@ -224,7 +220,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   it("is that of the last message of a queue that was taken", async () => {
     await serve(YOLO);
     const { task } = await say("text One.");
-    const { tasks } = dialects.Connect?.() ?? expect.fail("no client");
+    const { tasks } = clientOf(server);
     const send = (script: string, approvalMode: ApprovalMode) =>
       tasks.sendMessage({
         message: textMessage(crypto.randomUUID(), script),
@@ -303,10 +299,9 @@ describe("the approval mode of a later message (SESSION-4)", () => {
       say("two", { mode: PLAN, contextId: task.contextId }),
     ).rejects.toThrow(refusal);
     expect((await read(task)).sequence).toBe(task.sequence);
-    const { tasks } =
-      (await dialects
-        .Connect?.()
-        .tasks.listTasks({ contextId: task.contextId })) ?? expect.fail();
+    const { tasks } = await clientOf(server).tasks.listTasks({
+      contextId: task.contextId,
+    });
     expect(tasks).toHaveLength(1);
     const again = await say("three", { mode: YOLO, task });
     expect(again.task.sequence).toBeGreaterThan(task.sequence);
@@ -315,7 +310,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   it("comes without options of the agent: ours has none", async () => {
     await serve(DEFAULT);
     const { task } = await say("text One.");
-    const { tasks } = dialects.Connect?.() ?? expect.fail("no client");
+    const { tasks } = clientOf(server);
     const message = textMessage(crypto.randomUUID(), "text Two.");
     const sessionSettings = { agentOptions: { effort: "high" } };
     for (const place of [
@@ -360,25 +355,13 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     database.close();
   }
 
-  function a2a(protocolVersion: string): DevtoolClient {
-    const { url, token } = server;
-    return createDevtoolClient(
-      createA2aTransport({
-        url,
-        token,
-        protocolVersion,
-        protocolBinding: "JSONRPC",
-      }),
-    );
-  }
-
   /** Sends a script and follows its task until it rests. */
   async function say(script: string, to: Recipient = {}): Promise<Said> {
     const {
       mode = ApprovalMode.UNSPECIFIED,
       task,
       contextId,
-      client = dialects.Connect?.(),
+      client = clientOf(server),
     } = to;
     const message = textMessage(crypto.randomUUID(), script);
     const place = task ? { taskId: task.id } : { contextId: contextId ?? "" };
@@ -404,12 +387,12 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   async function follow(
     request: MessageInitShape<typeof SendMessageRequestSchema>,
     from: Task = emptyTask(),
-    client: DevtoolClient | undefined = dialects.Connect?.(),
+    client: DevtoolClient = clientOf(server),
   ): Promise<Said> {
     const events: TaskEvent[] = [];
     let task = from;
     for await (const event of streamMessage(
-      client ?? expect.fail("no client"),
+      client,
       request,
       AbortSignal.timeout(180_000),
     )) {
@@ -423,8 +406,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   }
 
   async function read({ id }: Task): Promise<Task> {
-    const { task } =
-      (await dialects.Connect?.().tasks.getTask({ taskId: id })) ?? {};
+    const { task } = await clientOf(server).tasks.getTask({ taskId: id });
     return task ?? expect.fail("no task");
   }
 
@@ -440,8 +422,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
 
   async function audit() {
     const records = [];
-    for await (const { record } of dialects.Connect?.().audit.readAudit({}) ??
-      []) {
+    for await (const { record } of clientOf(server).audit.readAudit({})) {
       if (record) records.push(record);
     }
     return records;

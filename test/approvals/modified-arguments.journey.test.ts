@@ -4,20 +4,12 @@ import { join } from "node:path";
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
-import {
   type AskedToolCall,
-  bearerInterceptor,
-  createDevtoolClient,
   createTaskView,
   type DevtoolClient,
   modifiedArgumentsPart,
   type TaskView,
 } from "@devtool/client";
-import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -31,10 +23,21 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Binding, CLIENTS, clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
 
 const LABEL = "Ada's laptop";
 const EDIT = "modify_arguments";
+
+const PLAYED: readonly Binding[] = [
+  "Connect",
+  "gRPC",
+  "gRPC-Web",
+  "A2A 1.0 over JSON-RPC",
+  "A2A 1.0 over HTTP+JSON",
+  "A2A 0.3 over JSON-RPC",
+  "A2A 0.3 over HTTP+JSON",
+];
 
 describe("arguments that a user changes before a call runs (TOOL-12)", () => {
   let base: string;
@@ -53,27 +56,16 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
       policyFiles: [join(base, "rules.toml")],
       sandbox: "none",
     });
-    direct = connect();
+    direct = clientOf(server);
   });
   afterEach(() => server.close());
 
-  const clients: Record<string, () => DevtoolClient> = {
-    Connect: () => connect(),
-    gRPC: () => createDevtoolClient(createGrpcTransport(options())),
-    "gRPC-Web": () =>
-      createDevtoolClient(
-        createGrpcWebTransport({ ...options(), httpVersion: "1.1" }),
-      ),
-    "A2A 1.0 over JSON-RPC": () => overA2a("1.0", "JSONRPC"),
-    "A2A 1.0 over HTTP+JSON": () => overA2a("1.0", "HTTP+JSON"),
-    "A2A 0.3 over JSON-RPC": () => overA2a("0.3", "JSONRPC"),
-    "A2A 0.3 over HTTP+JSON": () => overA2a("0.3", "HTTP+JSON"),
-  };
-
-  it.each(variantsOf("clients", Object.entries(clients), 3))(
+  it.each(variantsOf("clients", PLAYED, 3))(
     "are asked about again, and run once they are approved: %s",
-    async (_, over) => {
-      const view = createTaskView(over(), { clientLabel: LABEL });
+    async (over) => {
+      const view = createTaskView(CLIENTS[over](server), {
+        clientLabel: LABEL,
+      });
       const shown = await ask(view, "run eval echo theirs >theirs.txt");
       expect(shown.argumentsEditable).toBe(true);
       await edit(view, { command: "echo mine >mine.txt" });
@@ -303,7 +295,10 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
   });
 
   it("cannot be approved by the digest of what was shown before, or changed by it", async () => {
-    const [one, other] = [createTaskView(direct), createTaskView(connect())];
+    const [one, other] = [
+      createTaskView(direct),
+      createTaskView(clientOf(server)),
+    ];
     const shown = await ask(one, "run eval echo theirs >a.txt");
     await edit(one, { command: "echo mine >a.txt" });
     const late = {
@@ -337,7 +332,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
           role: Role.USER,
           parts: [modifiedArgumentsPart(shown, { command })],
         };
-        return connect().tasks.sendMessage({ taskId, message });
+        return clientOf(server).tasks.sendMessage({ taskId, message });
       }),
     );
     const won = sent.findIndex(({ status }) => status === "fulfilled");
@@ -565,29 +560,6 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
     };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
     return (await fetch(url, { method: "POST", headers, body })).json();
-  }
-
-  function options() {
-    return {
-      baseUrl: server.url,
-      interceptors: [bearerInterceptor(server.token)],
-    };
-  }
-
-  function connect(): DevtoolClient {
-    return createDevtoolClient(
-      createConnectTransport({ ...options(), httpVersion: "1.1" }),
-    );
-  }
-
-  function overA2a(
-    protocolVersion: string,
-    protocolBinding: string,
-  ): DevtoolClient {
-    const { url, token } = server;
-    return createDevtoolClient(
-      createA2aTransport({ url, token, protocolVersion, protocolBinding }),
-    );
   }
 
   function contentOf(name: string): string | undefined {

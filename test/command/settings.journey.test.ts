@@ -7,7 +7,6 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
-import { createA2aTransport } from "@devtool/client/a2a";
 import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -22,14 +21,7 @@ import {
 } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
-
-const A2A = ["0.3", "1.0"].flatMap((protocolVersion) =>
-  ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({
-    protocolVersion,
-    protocolBinding,
-  })),
-);
+import { CLIENTS } from "../client-of.ts";
 
 describe("the settings of a slash command that begins a conversation", () => {
   let workspace: string;
@@ -55,26 +47,15 @@ describe("the settings of a slash command that begins a conversation", () => {
   });
   afterAll(() => server.close());
 
-  const clients: Readonly<Record<string, () => DevtoolClient>> = {
-    Connect: () => clientOf(server),
-    ...Object.fromEntries(
-      A2A.map((way) => [
-        `A2A ${way.protocolVersion} ${way.protocolBinding}`,
-        () =>
-          createDevtoolClient(
-            createA2aTransport({
-              url: `${server.url}/`,
-              token: server.token,
-              ...way,
-            }),
-          ),
-      ]),
-    ),
-  };
-
-  describe.each(Object.keys(clients))("over %s", (name) => {
+  describe.each([
+    "Connect",
+    "A2A 0.3 over JSON-RPC",
+    "A2A 0.3 over HTTP+JSON",
+    "A2A 1.0 over JSON-RPC",
+    "A2A 1.0 over HTTP+JSON",
+  ] as const)("over %s", (name) => {
     it("list the commands of the agent, for the directory", async () => {
-      const { commands } = clients[name]?.() ?? unknownClient();
+      const { commands } = CLIENTS[name](server);
       const listed = await commands.getAllSlashCommands({
         settings: { workspacePath: elsewhere },
         sessionSettings: { agent: "greeter" },
@@ -85,7 +66,7 @@ describe("the settings of a slash command that begins a conversation", () => {
     });
 
     it("name the agents there are when there is no such agent", async () => {
-      const { commands } = clients[name]?.() ?? unknownClient();
+      const { commands } = CLIENTS[name](server);
       const listed = commands.getAllSlashCommands({
         sessionSettings: { agent: "nobody" },
       });
@@ -93,7 +74,7 @@ describe("the settings of a slash command that begins a conversation", () => {
     });
 
     it("choose the model of a command in a conversation, and of that command alone", async () => {
-      const client = clients[name]?.() ?? unknownClient();
+      const client = CLIENTS[name](server);
       const say = async (contextId: string, model: string): Promise<Task> => {
         const message = textMessage(crypto.randomUUID(), "Hello.");
         const sessionSettings = { agent: "greeter", model };
@@ -120,7 +101,7 @@ describe("the settings of a slash command that begins a conversation", () => {
     });
 
     it("do not let it skip a question that the operator wants, at first or later", async () => {
-      const { commands, tasks } = clients[name]?.() ?? unknownClient();
+      const { commands, tasks } = CLIENTS[name](server);
       const command = { commandPath: ["shell"], args: "touch unasked.txt" };
       const run = async (
         contextId: string,
@@ -147,7 +128,7 @@ describe("the settings of a slash command that begins a conversation", () => {
     });
 
     it("keep it from what its approval mode excludes", async () => {
-      const client = clients[name]?.() ?? unknownClient();
+      const client = CLIENTS[name](server);
       const file = `${name.replaceAll(/\W/g, "-")}.txt`;
       const { result } = await client.commands.runSlashCommand({
         command: { commandPath: ["shell"], args: `touch ${file}` },
@@ -244,8 +225,4 @@ async function ended(client: DevtoolClient, taskId: string): Promise<Task> {
     if (isTerminal(task.state)) break;
   }
   return task;
-}
-
-function unknownClient(): never {
-  throw new Error("there is no such client");
 }

@@ -1,16 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import {
-  createConnectTransport,
-  createGrpcTransport,
-} from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
   type DevtoolClient,
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -23,9 +16,20 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Binding, CLIENTS } from "../client-of.ts";
 import { GatedModel } from "./message-queue/gated-model.ts";
 
 const signal = AbortSignal.timeout(120_000);
+
+const PLAYED: readonly Binding[] = [
+  "A2A 0.3 over JSON-RPC",
+  "A2A 0.3 over HTTP+JSON",
+  "A2A 1.0 over JSON-RPC",
+  "A2A 1.0 over HTTP+JSON",
+  "A2A 1.0 over gRPC",
+  "Connect",
+  "gRPC",
+];
 
 describe("a message to a task at work (STREAM-8)", () => {
   let server: DevtoolServer;
@@ -41,47 +45,10 @@ describe("a message to a task at work (STREAM-8)", () => {
   });
   afterEach(() => server.close());
 
-  const clients: Record<string, () => DevtoolClient> = {
-    "A2A 0.3 over JSON-RPC": () => a2aClient("0.3", "JSONRPC"),
-    "A2A 0.3 over HTTP+JSON": () => a2aClient("0.3", "HTTP+JSON"),
-    "A2A 1.0 over JSON-RPC": () => a2aClient("1.0", "JSONRPC"),
-    "A2A 1.0 over HTTP+JSON": () => a2aClient("1.0", "HTTP+JSON"),
-    "A2A 1.0 over gRPC": () => a2aClient("1.0", "GRPC"),
-    Connect: () =>
-      createDevtoolClient(
-        createConnectTransport({ ...http(), httpVersion: "1.1" }),
-      ),
-    gRPC: () => createDevtoolClient(createGrpcTransport(http())),
-  };
-
-  function a2aClient(
-    protocolVersion: string,
-    protocolBinding: string,
-  ): DevtoolClient {
-    const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
-    const { url, token } = server;
-    return createDevtoolClient(
-      createA2aTransport({
-        url,
-        token,
-        protocolVersion,
-        protocolBinding,
-        grpc,
-      }),
-    );
-  }
-
-  function http() {
-    return {
-      baseUrl: server.url,
-      interceptors: [bearerInterceptor(server.token)],
-    };
-  }
-
-  describe.each(Object.keys(clients))("over %s", (name) => {
+  describe.each(PLAYED)("over %s", (name) => {
     let client: DevtoolClient;
     beforeEach(() => {
-      client = clients[name]?.() ?? expect.fail("no such client");
+      client = CLIENTS[name](server);
     });
 
     /** A task whose model thinks about its first message. */

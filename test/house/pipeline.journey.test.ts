@@ -2,21 +2,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
   confirmationPart,
-  createDevtoolClient,
-  type DevtoolClient,
   pendingToolCalls,
   streamMessage,
   subscribeTask,
   textMessage,
 } from "@devtool/client";
-import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { fetchAgentCard } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -28,6 +20,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CLIENTS } from "../client-of.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -45,58 +38,9 @@ describe("the whole pipeline", () => {
 
   afterAll(() => server.close());
 
-  const transports: Record<string, () => DevtoolClient> = {
-    "A2A 0.3": () =>
-      createDevtoolClient(
-        createA2aTransport({ url: server.url, token: server.token }),
-      ),
-    "A2A 0.3 over HTTP+JSON": () =>
-      createDevtoolClient(createA2aTransport(v03("HTTP+JSON"))),
-    "A2A 1.0 over JSONRPC": () =>
-      createDevtoolClient(createA2aTransport(v1("JSONRPC"))),
-    "A2A 1.0 over HTTP+JSON": () =>
-      createDevtoolClient(createA2aTransport(v1("HTTP+JSON"))),
-    "A2A 1.0 over GRPC": () =>
-      createDevtoolClient(createA2aTransport(v1("GRPC"))),
-    "Connect over HTTP/1.1": () =>
-      createDevtoolClient(createConnectTransport(http("1.1"))),
-    "Connect over h2c": () =>
-      createDevtoolClient(createConnectTransport(http("2"))),
-    gRPC: () => createDevtoolClient(createGrpcTransport(http("2"))),
-    "gRPC-Web": () => createDevtoolClient(createGrpcWebTransport(http("1.1"))),
-  };
-
-  function v03(protocolBinding: string) {
-    return {
-      url: server.url,
-      token: server.token,
-      protocolVersion: "0.3",
-      protocolBinding,
-    };
-  }
-
-  function v1(protocolBinding: string) {
-    const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
-    return {
-      url: server.url,
-      token: server.token,
-      protocolVersion: "1.0",
-      protocolBinding,
-      grpc,
-    };
-  }
-
-  function http<Version extends "1.1" | "2">(httpVersion: Version) {
-    return {
-      baseUrl: server.url,
-      httpVersion,
-      interceptors: [bearerInterceptor(server.token)],
-    };
-  }
-
-  for (const [name, connect] of Object.entries(transports)) {
+  for (const [name, connect] of Object.entries(CLIENTS)) {
     it(`asks, is answered with changed content, runs and completes over ${name} (STREAM-4, TOOL-6)`, async () => {
-      const client = connect();
+      const client = connect(server);
       const file = `${name.replaceAll(/\W/g, "-")}.txt`;
       const script = `think\nwrite ${file} proposed\\n\nrun eval cat ${file}\ntext done`;
       const asked = await fold(
@@ -135,18 +79,16 @@ describe("the whole pipeline", () => {
   }
 
   it.each([
-    "A2A 0.3",
+    "A2A 0.3 over JSON-RPC",
     "A2A 0.3 over HTTP+JSON",
-    "A2A 1.0 over JSONRPC",
+    "A2A 1.0 over JSON-RPC",
     "A2A 1.0 over HTTP+JSON",
-    "A2A 1.0 over GRPC",
+    "A2A 1.0 over gRPC",
     "gRPC",
-  ])(
+  ] as const)(
     "keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)",
     async (name) => {
-      const client = transports[name]?.();
-      if (!client) throw new Error(`unknown transport "${name}"`);
-      const { tasks, push } = client;
+      const { tasks, push } = CLIENTS[name](server);
       const pushConfig = {
         id: "one",
         url: "https://93.184.215.14/hook",
@@ -180,8 +122,11 @@ describe("the whole pipeline", () => {
   );
 
   it("goes on, is canceled and says what is wrong over A2A 0.3 over HTTP+JSON as over JSON-RPC (STREAM-3, ERR-1)", async () => {
-    for (const binding of ["JSONRPC", "HTTP+JSON"]) {
-      const { tasks } = createDevtoolClient(createA2aTransport(v03(binding)));
+    for (const binding of [
+      "A2A 0.3 over JSON-RPC",
+      "A2A 0.3 over HTTP+JSON",
+    ] as const) {
+      const { tasks } = CLIENTS[binding](server);
       const message = textMessage(crypto.randomUUID(), "wait 60000");
       const { task } = await tasks.sendMessage({
         message,
@@ -203,9 +148,9 @@ describe("the whole pipeline", () => {
         tasks.getTask({ taskId: "" }),
         tasks.sendMessage({ message: { ...message, messageId: "" } }),
         Array.fromAsync(tasks.subscribeTask({ taskId: "nobody" })),
-        createDevtoolClient(
-          createA2aTransport({ ...v03(binding), token: "wrong" }),
-        ).tasks.getTask({ taskId }),
+        CLIENTS[binding]({ url: server.url, token: "wrong" }).tasks.getTask({
+          taskId,
+        }),
       ];
       const codes = failures.map((failed) =>
         failed.then(() => undefined).catch(({ code }) => Code[code]),
