@@ -40,7 +40,8 @@ export async function listTasks(
   });
 }
 
-const Watched = TaskService.method.watchTasks.output;
+const Watched: typeof TaskService.method.watchTasks.output =
+  TaskService.method.watchTasks.output;
 
 /** Where `watchTasks` finds tasks and their changes. */
 interface Watchable {
