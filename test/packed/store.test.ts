@@ -22,6 +22,33 @@ async function* execute() {
 }
 `;
 
+/** The suites for a store in memory, and for one that keeps events as JSON. */
+const WRONG = `
+import { fromJson, toJson } from "@bufbuild/protobuf";
+import { TaskEventSchema } from "@devtool/schema";
+import { MemoryTaskStore } from "@devtool/server/store";
+import { testPushConfigStore, testTaskStore } from "@devtool/server/testing/contracts";
+import { describe } from "vitest";
+
+const inMemory = async () => new MemoryTaskStore();
+describe("memory", () => {
+  testTaskStore(inMemory);
+  testPushConfigStore(async () => {
+    const store = await inMemory();
+    return { configs: store.pushConfigs, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  });
+});
+
+class JsonStore extends MemoryTaskStore {
+  append(written) {
+    const events = written.events.map((event) =>
+      fromJson(TaskEventSchema, toJson(TaskEventSchema, event)));
+    return super.append({ ...written, events });
+  }
+}
+describe("JSON", () => testTaskStore(async () => new JsonStore(), "forgets"));
+`;
+
 describe.skipIf(LEFT_TO_CI !== "")(
   `a third-party store, beside the packed command${LEFT_TO_CI}`,
   () => {
@@ -47,20 +74,46 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await mkdir(join(project.directory, "work"));
     }, 400_000);
 
-    it("passes the suites that prove it", { timeout: 120_000 }, async () => {
+    /** Runs the tests of a file, and returns vitest's report. */
+    const report = async (file: string) => {
       const main = join(project.directory, "node_modules/vitest/vitest.mjs");
-      const output = join(project.directory, "report.json");
+      const output = join(project.directory, `${file}.json`);
       // The suites of the page leave their stores behind.
       const TMPDIR = join(project.directory, "tmp");
-      await mkdir(TMPDIR);
+      await mkdir(TMPDIR, { recursive: true });
+      // Ends with 1 when a test fails, which the report says.
       await run(
         process.execPath,
-        [main, "run", "--reporter=json", `--outputFile=${output}`],
+        [main, "run", file, "--reporter=json", `--outputFile=${output}`],
         { cwd: project.directory, env: project.environment({ TMPDIR }) },
-      );
-      const report = JSON.parse(await readFile(output, "utf8"));
-      expect(report.numFailedTests).toBe(0);
-      expect(report.numPassedTests).toBeGreaterThan(25);
+      ).catch(() => undefined);
+      return JSON.parse(await readFile(output, "utf8"));
+    };
+
+    it("passes the suites that prove it", { timeout: 120_000 }, async () => {
+      const { numFailedTests, numPassedTests } = await report("store.test.mjs");
+      expect(numFailedTests).toBe(0);
+      expect(numPassedTests).toBeGreaterThan(30);
+    });
+
+    it("fails them when it keeps nothing, or not all of a record", {
+      timeout: 120_000,
+    }, async () => {
+      await writeFile(join(project.directory, "wrong.test.mjs"), WRONG);
+      const { testResults } = await report("wrong.test.mjs");
+      const results: readonly { fullName: string; status: string }[] =
+        testResults[0].assertionResults;
+      const failed = results
+        .filter(({ status }) => status === "failed")
+        .map(({ fullName }) => fullName);
+      const unknown =
+        "readEvents keeps what a newer release has in a record, and this one does not know";
+      expect(failed).toEqual([
+        "memory a store that is opened again has all that was appended",
+        "memory a store that is opened again goes on where each log and the audit log ended",
+        "memory a store of push configs has all when it is opened again, also what it does not know",
+        `JSON ${unknown}`,
+      ]);
     });
 
     it("keeps the tasks of a server that is killed, and hears of them", async () => {

@@ -271,7 +271,11 @@ function addStore(program: Command, io: Io, done: Done): void {
     .description("Copy tasks between stores")
     .command("copy <from> <to>")
     .description(
-      "Copy all tasks, approvals and the audit log into an empty store, and verify the copy; a store is a data directory or a postgres:// URL",
+      "Copy all tasks, approvals and the audit log into an empty store, and verify the copy; a store is a data directory, a postgres:// URL or module:PATH",
+    )
+    .option(
+      "--data <dir>",
+      "data directory of a module's store (default: that of serve)",
     )
     .option("--schema <name>", "schema of the database (default: devtool)")
     .action(async (from, to, options) =>

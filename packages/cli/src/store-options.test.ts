@@ -25,7 +25,7 @@ describe("the store of a module", () => {
     const config = create(ServerConfigSchema, { store: { url } });
     const { openStore } = storeOptions(flag, { config, directory: base });
     if (!openStore) throw new Error("there is no store");
-    return openStore();
+    return openStore({ dataDirectory: base });
   }
 
   it("is opened by a flag, or by the config file relative to its directory", async () => {
@@ -35,6 +35,15 @@ describe("the store of a module", () => {
     const flag = `module:${join(base, "mine.mjs")}`;
     await using other = await open("postgres://u@h/d", flag);
     expect((await other.list({ limit: 1 })).tasks).toEqual([]);
+  });
+
+  it("is given the data directory", async () => {
+    await writeFile(
+      join(base, "mine.mjs"),
+      `${MEMORY}export const openStore = (place) => Object.assign(new MemoryTaskStore(), place);`,
+    );
+    await using store = await open("module:./mine.mjs");
+    expect(store).toMatchObject({ dataDirectory: base });
   });
 
   it.each([
@@ -52,7 +61,7 @@ describe("the store of a module", () => {
     [
       "no export",
       "export const store = 1;",
-      /exports no function "openStore", only store: write `export function openStore\(\) \{ … \}`/,
+      /exports no function "openStore", only store: write `export function openStore\(\{ dataDirectory \}\) \{ … \}`/,
     ],
     [
       "no function",

@@ -4,7 +4,7 @@ import type { ServerSettings } from "@devtool/server";
 import type { OperatorConfig } from "./agents/agent-options.ts";
 
 /** The prefix of the path of a module that opens a store. */
-const MODULE_PREFIX = "module:";
+export const MODULE_PREFIX = "module:";
 
 /**
  * Returns the store of a server: the database or the module of the flag, or of
@@ -41,8 +41,10 @@ export function storeOptions(
     const name = url.slice(MODULE_PREFIX.length);
     const path = resolve(isFlag ? "." : directory, name);
     return {
-      openStore: async () =>
-        (await import("./module-store.ts")).openModuleStore(path, setting),
+      openStore: async (place) => {
+        const { openModuleStore } = await import("./module-store.ts");
+        return openModuleStore(path, setting, place);
+      },
     };
   }
   const leaseMs = config.store?.lease && durationMs(config.store.lease);

@@ -33,11 +33,12 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
   afterAll(() => server[Symbol.asyncDispose]());
 
   // The name has what must be quoted.
-  const nextSchema = () => `a "test" \\ ${++schemas}`;
+  const schemaOf = (place: string) => `a "test" \\ ${place}`;
+  const nextSchema = () => schemaOf(String(++schemas));
   const open = (schema = nextSchema()) =>
     PostgresStore.open({ url: server.url, schema });
 
-  testTaskStore(() => open());
+  testTaskStore((place) => open(schemaOf(place)));
   testSharedStore(() => {
     const schema = nextSchema();
     return {
@@ -50,8 +51,8 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       },
     };
   });
-  testPushConfigStore(async () => {
-    const store = await open();
+  testPushConfigStore(async (place) => {
+    const store = await open(schemaOf(place));
     return {
       configs: store.pushConfigs,
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

@@ -131,13 +131,15 @@ export interface ServerSettings {
 
   /**
    * Opens the store of the tasks, for instance `PostgresStore` of
-   * `@devtool/postgres`. The server closes it. Default: the file in
-   * `dataDirectory`, or memory without one.
+   * `@devtool/postgres`. Is given `dataDirectory`, which exists then. The server
+   * closes it. Default: the file in `dataDirectory`, or memory without one.
    *
    * Servers may share a store that has leases: each task is run by one of them,
    * and any of them streams it.
    */
-  readonly openStore?: (() => Promise<ServerStore>) | undefined;
+  readonly openStore?:
+    | ((place: Pick<ServerSettings, "dataDirectory">) => Promise<ServerStore>)
+    | undefined;
 
   /**
    * The path of the SQLite file with the tasks and the audit log, relative to

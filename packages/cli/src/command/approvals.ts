@@ -74,7 +74,7 @@ async function withApprovals(
     flag,
     await operatorConfig(config, directory),
   );
-  await using store = await openStore?.();
+  await using store = await openStore?.({ dataDirectory: directory });
   return use(
     store?.shared
       ? new SavedApprovals(store.shared.approvals, onNotice)

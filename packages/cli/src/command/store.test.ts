@@ -83,10 +83,42 @@ describe("devtool store copy", () => {
     const refused = {
       code: 1,
       out: "",
-      err: `devtool: ${missing}/tasks.db is missing: name a data directory, or a URL such as postgres://host/database\n`,
+      err: `devtool: ${missing}/tasks.db is missing: name a data directory, a URL such as postgres://host/database, or module:PATH\n`,
     };
     expect(await copy(missing, join(root, "copied"))).toEqual(refused);
     expect(await copy(missing, join(root, "copied"))).toEqual(refused);
+  });
+
+  it("copies into the store of a module and out of it, which has its data directory", async () => {
+    const asked = await ask(join(root, "data"));
+    const module = join(root, "store.mjs");
+    const entry = import.meta.resolve("@devtool/server/store");
+    await writeFile(
+      module,
+      `import { SqliteTaskStore } from ${JSON.stringify(entry)};
+       export const openStore = ({ dataDirectory }) => SqliteTaskStore.open(dataDirectory + "/own.db");`,
+    );
+    const saved =
+      '[[rule]]\ntool = [ "write_file" ]\npath = [ "a.txt" ]\ndecision = "allow"\nworkspace = "/w"\n';
+    const kept = join(root, "data", "saved-approvals.toml");
+    await writeFile(kept, saved, { mode: 0o600 });
+    // Beside the file, and then in a directory of its own.
+    for (const name of ["data", "mine"]) {
+      const data = ["--data", join(root, name)];
+      const into = await copy(join(root, "data"), `module:${module}`, ...data);
+      expect(into).toMatchObject({ code: 0, err: "" });
+      const out = await copy(
+        `module:${module}`,
+        join(root, `${name}-2`),
+        ...data,
+      );
+      expect(out).toMatchObject({ code: 0, err: "" });
+      expect(out.out).toContain("1 saved approval\n");
+      const copied = join(root, `${name}-2`, "saved-approvals.toml");
+      expect(await readFile(copied, "utf8")).toContain('"a.txt"');
+    }
+    const ended = await answer(join(root, "mine-2"), asked);
+    expect(ended.state).toBe(TaskState.COMPLETED);
   });
 
   it("refuses a target that has tasks", async () => {

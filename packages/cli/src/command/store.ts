@@ -5,13 +5,21 @@ import { ApprovalFile } from "@devtool/policy/operator";
 import { PolicyFileSchema } from "@devtool/schema";
 import { copyStore, openStore } from "@devtool/server/operator";
 import type { ServerStore } from "@devtool/server/store";
+import { defaultDataDirectory } from "../connection/discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
+import { MODULE_PREFIX } from "../store-options.ts";
 
 /** The options of `devtool store copy`. */
 export interface StoreOptions {
+  /**
+   * The data directory of a module's store, which has the saved approvals.
+   * Default: the user's.
+   */
+  readonly data?: string;
+
   /** The schema of a database. Default: `devtool`. */
   readonly schema?: string;
 }
@@ -20,30 +28,37 @@ export interface StoreOptions {
  * `devtool store copy`: copies all tasks, push configs, saved approvals and
  * audit records into an empty store, and compares the copy.
  *
- * Each place is a data directory or the URL of a PostgreSQL database.
+ * Each place is a data directory, the URL of a PostgreSQL database, or
+ * `module:` and the path of a module that opens a store.
  */
 export async function copy(
   from: string,
   to: string,
-  { schema }: StoreOptions,
+  options: StoreOptions,
   io: Io,
 ): Promise<number> {
   using interrupt = interruptSignal(io);
-  if (!isDatabase(from)) {
+  const data = resolve(options.data ?? defaultDataDirectory(io.env));
+  const fromDirectory = isModule(from) ? data : resolve(from);
+  const toDirectory = isModule(to) ? data : resolve(to);
+  if (!isDatabase(from) && !isModule(from)) {
     // Opening a directory without a store would create one.
     const tasks = join(resolve(from), "tasks.db");
     await access(tasks).catch(() => {
       throw new Error(
-        `${visibleName(tasks)} is missing: name a data directory, or a URL such as postgres://host/database`,
+        `${visibleName(tasks)} is missing: name a data directory, a URL such as postgres://host/database, or module:PATH`,
       );
     });
   }
-  await using source = await openPlace(from, schema);
-  await using target = await openPlace(to, schema);
+  await using source = await openPlace(from, options, data);
+  await using target = await openPlace(to, options, data);
   // A directory keeps its approvals in a file beside that of the tasks.
-  const given = source.shared?.approvals ?? new ApprovalFile(resolve(from));
-  const copied = target.shared?.approvals ?? new ApprovalFile(resolve(to));
-  if ((await copied.read()).file.rule.length > 0) {
+  const given = source.shared?.approvals ?? new ApprovalFile(fromDirectory);
+  const copied = target.shared?.approvals ?? new ApprovalFile(toDirectory);
+  // A module's store in the same directory has them already.
+  const areThere =
+    !source.shared && !target.shared && fromDirectory === toDirectory;
+  if (!areThere && (await copied.read()).file.rule.length > 0) {
     throw new Error(
       "the target of the copy has saved approvals already: choose an empty directory or schema",
     );
@@ -54,7 +69,7 @@ export async function copy(
     interrupt.signal,
   );
   const { file } = await given.read();
-  if (file.rule.length > 0) {
+  if (!areThere && file.rule.length > 0) {
     const isStored = await copied.replace(file, (await copied.read()).version);
     if (
       !isStored ||
@@ -78,11 +93,24 @@ export async function copy(
 
 async function openPlace(
   place: string,
-  schema: string | undefined,
+  { schema }: StoreOptions,
+  data: string,
 ): Promise<ServerStore> {
+  if (isModule(place)) {
+    const { openModuleStore } = await import("../module-store.ts");
+    const path = resolve(place.slice(MODULE_PREFIX.length));
+    return openStore({
+      dataDirectory: data,
+      openStore: (given) => openModuleStore(path, `"${place}"`, given),
+    });
+  }
   if (!isDatabase(place)) return openStore({ dataDirectory: resolve(place) });
   const { PostgresStore } = await import("@devtool/postgres");
   return PostgresStore.open({ url: place, schema });
+}
+
+function isModule(place: string): boolean {
+  return place.startsWith(MODULE_PREFIX);
 }
 
 function isDatabase(place: string): boolean {

@@ -22,11 +22,15 @@ export async function openStore({
   taskFile = "tasks.db",
   openStore: open,
 }: ServerSettings): Promise<ServerStore> {
-  if (open) return wholeStore(await open());
-  if (dataDirectory === undefined) return new MemoryTaskStore();
+  if (dataDirectory === undefined) {
+    return open ? wholeStore(await open({})) : new MemoryTaskStore();
+  }
   const path = resolve(dataDirectory, taskFile);
   failpoint("devtool:store.make.before");
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  if (open) {
+    return wholeStore(await open({ dataDirectory: resolve(dataDirectory) }));
+  }
   // Creates the file with its mode; SQLite copies the mode to the files that it
   // creates beside it.
   await (await openFile(path, "a", 0o600)).close();

@@ -3,8 +3,9 @@ import { testPushConfigStore } from "../testing/push-config-store.contract.ts";
 import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 
 describe("MemoryPushConfigStore", () => {
-  testPushConfigStore(async () => ({
+  const open = async () => ({
     configs: new MemoryPushConfigStore(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
-  }));
+  });
+  testPushConfigStore(open, "forgets");
 });

@@ -3,4 +3,4 @@ import { testTaskStore } from "../testing/task-store.contract.ts";
 import { MemoryTaskStore } from "./memory-task-store.ts";
 
 describe("MemoryTaskStore", () =>
-  testTaskStore(() => Promise.resolve(new MemoryTaskStore())));
+  testTaskStore(async () => new MemoryTaskStore(), "forgets"));

@@ -14,8 +14,8 @@ describe("SqlitePushConfigStore", () => {
     directory = temporaryDirectory();
   });
 
-  const open = async () => {
-    const store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+  const open = async (place = "tasks") => {
+    const store = await SqliteTaskStore.open(join(directory, `${place}.db`));
     return {
       store,
       configs: store.pushConfigs,

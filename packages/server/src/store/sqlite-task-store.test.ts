@@ -27,7 +27,7 @@ describe("SqliteTaskStore", () => {
     directory = temporaryDirectory();
   });
 
-  testTaskStore(() => SqliteTaskStore.open(join(directory, "tasks.db")));
+  testTaskStore((place) => SqliteTaskStore.open(join(directory, place)));
 
   it("reads large rows in pages limited by bytes, and lets others run between them (R5)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));

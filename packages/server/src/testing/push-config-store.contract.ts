@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   PushProgressSchema,
   type PushSubscription,
@@ -10,6 +10,8 @@ import {
   MAX_PUSH_CONFIGS,
   type PushConfigStore,
 } from "../store/push-config-store.ts";
+import { UNKNOWN } from "./task-events.ts";
+import type { Keeping, OpenAt } from "./task-list.contract.ts";
 
 /** An open store. */
 export interface OpenedPushConfigStore extends AsyncDisposable {
@@ -18,14 +20,57 @@ export interface OpenedPushConfigStore extends AsyncDisposable {
 
 /**
  * Tests the contract of `PushConfigStore`. The test of each implementation
- * calls it with a function that opens an empty store.
+ * calls it with a function that opens a store at a place, and opens it again
+ * there.
+ *
+ * @param keeps `forgets` for a store that says of itself that it keeps nothing
  */
 export function testPushConfigStore(
-  open: () => Promise<OpenedPushConfigStore>,
+  openAt: OpenAt<OpenedPushConfigStore>,
+  keeps: Keeping = "durable",
 ): void {
+  const open = () => openAt(crypto.randomUUID());
   describe("a store of push configs", () => {
+    testReopened(openAt, keeps);
     testConfigs(open);
     testProgress(open);
+  });
+}
+
+function testReopened(
+  openAt: OpenAt<OpenedPushConfigStore>,
+  keeps: Keeping,
+): void {
+  const title =
+    keeps === "forgets"
+      ? "keeps nothing, as it declares, when it is opened again"
+      : "has all when it is opened again, also what it does not know";
+  it(title, async () => {
+    const place = crypto.randomUUID();
+    const stored = {
+      ...subscription({ id: "a" }),
+      progress: create(PushProgressSchema, { cursor: 7n, failures: 3 }),
+      $unknown: UNKNOWN,
+    };
+    const bytesOf = (each: PushSubscription) =>
+      Buffer.from(toBinary(PushSubscriptionSchema, each)).toString("hex");
+    const all = [subscription({ id: "b" }), stored].map(bytesOf);
+    {
+      await using opened = await openAt(place);
+      await opened.configs.put(subscription({ id: "b" }));
+      await opened.configs.put({ ...stored, progress: undefined });
+      const key = { taskId: "t1", configId: "a" };
+      await opened.configs.saveProgress(key, stored.progress);
+      await opened.configs.put(subscription({ id: "gone" }));
+      await opened.configs.delete({ taskId: "t1", configId: "gone" });
+      expect((await opened.configs.list("t1")).map(bytesOf)).toEqual(all);
+    }
+    await using opened = await openAt(place);
+    const isKept = keeps === "durable";
+    const listed = (await opened.configs.list("t1")).map(bytesOf);
+    expect(listed).toEqual(isKept ? all : []);
+    const active = await Array.fromAsync(opened.configs.activeTasks());
+    expect(active).toEqual(isKept ? ["t1"] : []);
   });
 }
 

@@ -149,6 +149,23 @@ function testKept<Store extends SharedStore>(
     expect(await mine.replace(file, kept.version)).toBe(false);
   });
 
+  it("are there when no server has had the store open", async () => {
+    const ground = make();
+    const file = create(PolicyFileSchema, {
+      rule: [{ commandPrefix: ["make a"], decision: RuleDecision.ALLOW }],
+    });
+    const keys = create(SigningKeyFileSchema, { keys: [{}] });
+    {
+      await using one = await ground.open();
+      const { approvals, keys: kept } = one.shared;
+      await approvals.replace(file, (await approvals.read()).version);
+      await kept.replace(keys, (await kept.read()).version);
+    }
+    await using later = await ground.open();
+    expect((await later.shared.approvals.read()).file).toEqual(file);
+    expect((await later.shared.keys.read()).keys).toEqual(keys);
+  });
+
   it("are keys that the other servers read", async () => {
     const ground = make();
     await using one = await ground.open();

@@ -1,4 +1,5 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type UnknownField } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   TaskCreatedSchema,
@@ -8,6 +9,11 @@ import {
   TaskState,
 } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
+
+/** A field that no release has yet. */
+export const UNKNOWN: UnknownField[] = [
+  { no: 9999, wireType: WireType.Varint, data: new Uint8Array([42]) },
+];
 
 /**
  * Creates the first event of a task of the principal `me` in the conversation

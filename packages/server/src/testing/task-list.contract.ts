@@ -8,6 +8,15 @@ import { created, labeled, message, renamed, text } from "./task-events.ts";
 /** Opens an empty store. */
 export type OpenTaskStore = () => Promise<TaskStore>;
 
+/**
+ * Opens a store at a place that the suite names with letters, digits and `-`:
+ * an empty one at a new place, and later what was stored there.
+ */
+export type OpenAt<Store> = (place: string) => Promise<Store>;
+
+/** What a store has when it is opened again: all, or nothing. */
+export type Keeping = "durable" | "forgets";
+
 /** Tests the lists of a `TaskStore`: their order, pages and filters. */
 export function testTaskList(open: OpenTaskStore): void {
   describe("list", () => testList(open));

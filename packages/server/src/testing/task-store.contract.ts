@@ -1,21 +1,48 @@
-import { create } from "@bufbuild/protobuf";
-import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type AuditRecord,
+  AuditRecordSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TextContentSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { verifyAudit } from "../store/audit-chain.ts";
-import { created, eventsOf, message, sequences, text } from "./task-events.ts";
-import { type OpenTaskStore, testTaskList } from "./task-list.contract.ts";
+import type { TaskStore } from "../store/task-store.ts";
+import {
+  created,
+  eventsOf,
+  labeled,
+  message,
+  sequences,
+  text,
+  UNKNOWN,
+} from "./task-events.ts";
+import {
+  type Keeping,
+  type OpenAt,
+  type OpenTaskStore,
+  testTaskList,
+} from "./task-list.contract.ts";
 
 /**
  * Tests the contract of `TaskStore`. The test of each implementation calls it
- * with a function that opens an empty store.
+ * with a function that opens a store at a place, and opens it again there.
+ *
+ * @param keeps `forgets` for a store that says of itself that it keeps nothing
  */
-export function testTaskStore(open: OpenTaskStore): void {
+export function testTaskStore(
+  openAt: OpenAt<TaskStore>,
+  keeps: Keeping = "durable",
+): void {
+  const open = () => openAt(crypto.randomUUID());
   describe("append", () => {
     testOrder(open);
     testWriters(open);
   });
   describe("readEvents", () => testReadEvents(open));
+  describe("a store that is opened again", () => testReopened(openAt, keeps));
   testTaskList(open);
   describe("findLatest", () => testFindLatest(open));
   describe("findMessage", () => testFindMessage(open));
@@ -147,6 +174,26 @@ function testReadEvents(open: OpenTaskStore): void {
     ]);
   });
 
+  it("keeps what a newer release has in a record, and this one does not know", async () => {
+    await using store = await open();
+    const events = [created("t1"), text("t1", 2n), text("t1", 3n)].map(
+      (event): TaskEvent => ({ ...event, $unknown: UNKNOWN }),
+    );
+    const content = create(TextContentSchema, { text: "y" });
+    const value = { ...content, $unknown: UNKNOWN };
+    events.push({ ...text("t1", 4n), payload: { case: "text", value } });
+    const audit = [{ ...record("t1"), $unknown: UNKNOWN }];
+    await store.append({ events, audit });
+    const read = await eventsOf(store, "t1");
+    const bytesOf = (event: TaskEvent) =>
+      Buffer.from(toBinary(TaskEventSchema, event)).toString("hex");
+    expect(read.map(bytesOf)).toEqual(events.map(bytesOf));
+    const [kept] = await Array.fromAsync(store.readAudit(0n));
+    expect(kept?.$unknown).toMatchObject([{ no: 9999 }]);
+    const verdict = await verifyAudit(store.readAudit(0n));
+    expect(verdict).toMatchObject({ count: 1n, fault: undefined });
+  });
+
   it("starts in the middle of an append", async () => {
     await using store = await open();
     await store.append({
@@ -183,6 +230,77 @@ function testReadEvents(open: OpenTaskStore): void {
       600n,
     ]);
   });
+}
+
+function testReopened(openAt: OpenAt<TaskStore>, keeps: Keeping): void {
+  if (keeps === "forgets") {
+    it("keeps nothing, as it declares", async () => {
+      const place = crypto.randomUUID();
+      await fill(openAt, place);
+      await using store = await openAt(place);
+      expect(await sequences(store, "t1", 0n)).toEqual([]);
+      expect((await store.list({ limit: 9 })).tasks).toEqual([]);
+    });
+    return;
+  }
+
+  it("has all that was appended", async () => {
+    const place = crypto.randomUUID();
+    const before = await fill(openAt, place);
+    await using store = await openAt(place);
+    expect(await contentsOf(store)).toEqual(before);
+  });
+
+  it("goes on where each log and the audit log ended", async () => {
+    const place = crypto.randomUUID();
+    await fill(openAt, place);
+    {
+      await using store = await openAt(place);
+      const again = { events: [text("t1", 2n)] };
+      await expect(store.append(again)).rejects.toMatchObject({
+        code: Code.Aborted,
+      });
+      const next = [text("t1", 4n)];
+      await store.append({ events: next, audit: [record("t1")] });
+    }
+    await using store = await openAt(place);
+    expect(await sequences(store, "t1", 0n)).toEqual([1n, 2n, 3n, 4n]);
+    expect(await store.findLatest("me", "c")).toEqual(text("t1", 4n));
+    const verdict = await verifyAudit(store.readAudit(0n));
+    expect(verdict).toMatchObject({ count: 3n, fault: undefined });
+  });
+}
+
+/** Fills a store, closes it, and returns what it had. */
+async function fill(
+  openAt: OpenAt<TaskStore>,
+  place: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  await using store = await openAt(place);
+  await store.append({ events: [created("t1")], audit: [record("t1")] });
+  await store.append({
+    events: [labeled("t2", "Fix it", "/w", "ada")],
+    audit: [record("t2")],
+  });
+  await store.append({ events: [text("t1", 2n), message("t1", 3n, "n")] });
+  const contents = await contentsOf(store);
+  // So that two empty stores are not equal.
+  expect(contents).toMatchObject({ latest: message("t1", 3n, "n") });
+  return contents;
+}
+
+async function contentsOf(
+  store: TaskStore,
+): Promise<Readonly<Record<string, unknown>>> {
+  const first = await store.list({ limit: 1 });
+  return {
+    events: [await eventsOf(store, "t1"), await eventsOf(store, "t2")],
+    pages: [first, await store.list({ limit: 1, cursor: first.cursor })],
+    found: (await store.list({ agent: "ada", limit: 9 })).tasks,
+    latest: await store.findLatest("me", "c"),
+    message: await store.findMessage("me", "n"),
+    audit: await Array.fromAsync(store.readAudit(0n)),
+  };
 }
 
 function testFindLatest(open: OpenTaskStore): void {
