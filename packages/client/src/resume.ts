@@ -8,7 +8,8 @@ import type { TaskEvent } from "@devtool/schema";
  * An error about the request or the task itself is thrown at once, because a
  * retry would fail in the same way: `Code.InvalidArgument`, `NotFound`,
  * `AlreadyExists`, `PermissionDenied`, `Unauthenticated`,
- * `FailedPrecondition`, `OutOfRange`, `Unimplemented` and `DataLoss`. So is one
+ * `FailedPrecondition`, `OutOfRange`, `Unimplemented`, `DataLoss`, and
+ * `ResourceExhausted`: a limit, or a full disk of the server. So is one
  * of a certificate that is not trusted, and one with the metadata
  * `grpc-retry-pushback-ms: -1`, which the A2A transports set where repeating a
  * message would start it twice. After any other error, such as
@@ -273,8 +274,8 @@ export function causesOf(
 }
 
 /**
- * Codes about the request or the log itself: a retry would fail in the same
- * way.
+ * Codes about the request, the log itself or a full disk: a retry would fail in
+ * the same way.
  */
 const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.InvalidArgument,
@@ -283,6 +284,7 @@ const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.PermissionDenied,
   Code.Unauthenticated,
   Code.FailedPrecondition,
+  Code.ResourceExhausted,
   Code.OutOfRange,
   Code.Unimplemented,
   Code.DataLoss,

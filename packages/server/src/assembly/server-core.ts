@@ -40,6 +40,7 @@ import type {
   TaskStore,
 } from "../store/task-store.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
+import { StoreFaults } from "../task/store-faults.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import type { ServedAgents } from "./served-agents.ts";
@@ -224,7 +225,7 @@ interface Tasks {
 function createTasks(
   agents: ServedAgents,
   options: ServerSettings,
-  { clock, onError }: Surroundings,
+  { clock, onError, onNotice }: Surroundings,
   store: ServerStore,
 ): Tasks {
   const { retryWindowMs = 10 * 60_000, observer } = options;
@@ -240,6 +241,7 @@ function createTasks(
     modelNameOf: (task) => agents.modelNameOf(task),
     onError,
     operations,
+    faults: new StoreFaults(onNotice),
     operatorMode: (name) => agents.operatorModeOf(name),
     now,
     messages: shared && messages,

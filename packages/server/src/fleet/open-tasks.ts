@@ -63,6 +63,8 @@ export class OpenTasks implements AsyncDisposable {
   readonly #opener: TaskOpener;
   /** The tasks that are being closed because they failed. */
   readonly #closing = new Set<Promise<void>>();
+  /** Why the store refused tasks that have not been opened again. */
+  readonly #refused = new Map<string, DevtoolError>();
   #companion: TaskCompanion | undefined;
   #isStopping = false;
 
@@ -134,6 +136,8 @@ export class OpenTasks implements AsyncDisposable {
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
     if (held && !(await held.handle.isCurrent())) {
+      const { refusal } = held.handle.log;
+      if (refusal) this.#refused.set(taskId, refusal);
       if (this.#tasks.get(taskId) === task) {
         this.#forget(taskId, held.handle.task);
         this.#closeLater(held.handle);
@@ -230,7 +234,9 @@ export class OpenTasks implements AsyncDisposable {
    * server runs it.
    */
   async #load(taskId: string): Promise<OpenTask | undefined> {
-    const openTask = await this.#opener.load(taskId);
+    const refusal = this.#refused.get(taskId);
+    const openTask = await this.#opener.load(taskId, refusal);
+    this.#refused.delete(taskId);
     if (openTask) this.#companion?.opened(openTask);
     return openTask;
   }

@@ -6,6 +6,7 @@ import {
   TaskSchema,
 } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
+import type { DevtoolError } from "../errors.ts";
 import type { Operations } from "../operations.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
@@ -16,6 +17,7 @@ import { OpenTask } from "../task/open-task.ts";
 import { readTask } from "../task/read-task.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import { SharedTick } from "../task/shared-tick.ts";
+import type { StoreFaults } from "../task/store-faults.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { TaskOperations } from "../task/task-operations.ts";
 import type { TurnRunnerOptions } from "../task/turn-runner.ts";
@@ -27,6 +29,8 @@ export interface TaskOpenerOptions
   readonly store: TaskStore;
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
+  /** Tells the operator that the store refuses. Default: nobody does. */
+  readonly faults?: StoreFaults | undefined;
   /** What the server's observer hears. Default: there is none. */
   readonly operations?: Operations | undefined;
   readonly now: () => Date;
@@ -132,8 +136,13 @@ export class TaskOpener {
   /**
    * Opens a task that the store has, and goes on with its work. Undefined when
    * there is no such task, or another server runs it.
+   *
+   * @param refusal why the store refused the task when it was open before
    */
-  async load(taskId: string): Promise<OpenTask | undefined> {
+  async load(
+    taskId: string,
+    refusal: DevtoolError | undefined,
+  ): Promise<OpenTask | undefined> {
     const { store, shared } = this.#options;
     // A server that has the workspace must run the task.
     if (shared && (await this.#reach.of(taskId)).problem) return undefined;
@@ -167,7 +176,7 @@ export class TaskOpener {
           lease,
         );
         try {
-          await openTask.recover();
+          await openTask.recover(refusal);
         } catch (reason) {
           await openTask[Symbol.asyncDispose]();
           throw reason;
@@ -209,7 +218,7 @@ export class TaskOpener {
     conversation: Conversation,
     lease: TaskLease | undefined,
   ): OpenTask {
-    const { store, now, messages, shared, modelNameOf, onError } =
+    const { store, now, messages, shared, modelNameOf, onError, faults } =
       this.#options;
     const operations =
       this.#options.operations && new TaskOperations(this.#options.operations);
@@ -221,6 +230,7 @@ export class TaskOpener {
       lease,
       feed: this.#feed,
       operations,
+      faults,
     });
     return new OpenTask({
       log,

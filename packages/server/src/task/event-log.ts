@@ -24,6 +24,7 @@ import {
 } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
+import { isRefusal, type StoreFaults } from "./store-faults.ts";
 import type { TaskFeed } from "./task-feed.ts";
 import type { TaskOperations } from "./task-operations.ts";
 
@@ -94,6 +95,8 @@ export interface EventLogOptions {
   readonly lease?: TaskLease | undefined;
   /** What the server's observer hears of the task. Default: none listens. */
   readonly operations?: TaskOperations | undefined;
+  /** Tells the operator that the store refuses. Default: nobody does. */
+  readonly faults?: StoreFaults | undefined;
 }
 
 /**
@@ -105,6 +108,8 @@ export interface EventLogOptions {
  */
 export class EventLog {
   readonly conversation: Conversation;
+  /** Why the store refused an append; undefined while it has not. */
+  refusal: DevtoolError | undefined;
   readonly #failed = new AbortController();
   /**
    * Aborted when the store fails or the task is lost. Its reason is `failure`.
@@ -114,6 +119,7 @@ export class EventLog {
   readonly #now: () => Date;
   readonly #feed: TaskFeed | undefined;
   readonly #fence: bigint | undefined;
+  readonly #faults: StoreFaults | undefined;
   readonly #operations: TaskOperations | undefined;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
@@ -141,8 +147,10 @@ export class EventLog {
     feed,
     lease,
     operations,
+    faults,
   }: EventLogOptions) {
     this.#store = store;
+    this.#faults = faults;
     this.#operations = operations;
     this.#fence = lease?.fence;
     this.conversation = conversation;
@@ -210,12 +218,15 @@ export class EventLog {
     try {
       await this.#store.append({ events, audit, fence: this.#fence, answer });
       operation?.finish(SUCCEEDED);
+      this.#faults?.end();
       this.#feed?.wake(this.#fold.taskId);
     } catch (reason) {
       operation?.finish({ outcome: "failed", error: reason });
       if (this.#fence !== undefined && hasCode(reason, Code.Aborted)) {
         this.lose();
       } else {
+        this.#faults?.note(reason);
+        if (isRefusal(reason)) this.refusal = reason;
         this.#fail(reason);
       }
       throw this.failure ?? reason;

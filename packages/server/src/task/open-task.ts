@@ -334,9 +334,12 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   /**
    * Continues a task that a stop of the server interrupted (R1), or an outage of
    * its store. Must be called once, before anything else.
+   *
+   * @param refusal why the store refused the task when it was open before
    */
-  async recover(): Promise<void> {
-    const cause = this.#options.lease?.afterOutage === true ? "outage" : "stop";
+  async recover(refusal?: DevtoolError): Promise<void> {
+    const isOutage = this.#options.lease?.afterOutage === true;
+    const cause = isOutage ? "outage" : (refusal ?? "stop");
     const continues = this.#options.executor.continuesFromLog === true;
     const recovery = recoverTask(this.task, { cause, continues });
     const wasWorking = this.task.state === TaskState.WORKING;

@@ -12,6 +12,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { toolFailure } from "../agent/failure.ts";
+import type { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
 import { stateEntry } from "./turn-entries.ts";
@@ -29,11 +30,12 @@ export type Recovery =
   | { readonly case: "interrupt"; readonly entries: readonly LogEntry[] };
 
 /**
- * What interrupted a turn: a stop of the server, or of the store that it could
- * not reach, after which a turn that `continues` does so by itself.
+ * What interrupted a turn: a stop of the server, an append that the store
+ * refused, or an outage of the store, after which a turn that `continues` does
+ * so by itself.
  */
 export interface Interruption {
-  readonly cause: "stop" | "outage";
+  readonly cause: "stop" | "outage" | DevtoolError;
   readonly continues: boolean;
 }
 
@@ -63,7 +65,7 @@ export function recoverTask(
   const isApproved = open.some((call) => !isAwaitingApproval(call));
   const goesOn = isApproved || (cause === "outage" && continues);
   if (!isLost && goesOn) return { case: "resume" };
-  const words = WORDS[cause];
+  const words = wordsOf(cause);
   const ended = open.filter(
     (call) =>
       !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId),
@@ -99,6 +101,18 @@ export function recoverTask(
 }
 
 /** What is said about an interruption: within an error, and in a sentence. */
+function wordsOf(cause: Interruption["cause"]): {
+  readonly problem: string;
+  readonly sentence: string;
+} {
+  if (cause === "stop" || cause === "outage") return WORDS[cause];
+  const { problem } = cause;
+  return {
+    problem: `the store could not be written (${problem})`,
+    sentence: `The store could not be written while the agent was working: ${problem}.`,
+  };
+}
+
 const WORDS = {
   stop: {
     problem: "the server stopped",
@@ -118,9 +132,10 @@ export function cutTurnNotice(
   cause: Interruption["cause"],
   next: "queued message" | "turn",
 ): LogEntry {
+  const { sentence } = wordsOf(cause);
   const text =
     next === "turn"
-      ? `${WORDS[cause].sentence} It goes on, and may say again what it was saying.`
-      : `${WORDS[cause].sentence} It continues with the queued message.`;
+      ? `${sentence} It goes on, and may say again what it was saying.`
+      : `${sentence} It continues with the queued message.`;
   return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
 }
