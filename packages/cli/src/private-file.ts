@@ -62,9 +62,7 @@ export async function readPrivateFile(
     if (reason.code === "ENOENT") return undefined;
     throw new Error(
       `file "${path}" cannot be read (${reason.message}): ${REMEDIES.get(reason.code) ?? "remove it"}`,
-      {
-        cause: reason,
-      },
+      { cause: reason },
     );
   }
 }

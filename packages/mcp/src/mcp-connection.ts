@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Sample } from "@devtool/coding-agent/tool";
+import { abortable } from "@devtool/internal/abortable";
 import type { McpServer } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type {
@@ -17,6 +18,7 @@ import type {
 import type { CallHooks } from "./call-events.ts";
 import type { LeftOut } from "./left-out.ts";
 import { ListCache } from "./list-cache.ts";
+import type { ListKind } from "./list-items.ts";
 import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import { showJson } from "./message-problem.ts";
 import { loadSdk } from "./sdk.ts";
@@ -68,6 +70,9 @@ export interface ToolRequest {
   readonly args: JsonObject;
   readonly hooks: CallHooks;
 }
+
+/** Sends one request to the server. */
+type ServerRequest<T> = (client: Client, options: RequestOptions) => Promise<T>;
 
 interface McpLists {
   readonly tools: ListCache<ToolDefinition>;
@@ -151,12 +156,9 @@ export class McpConnection implements AsyncDisposable {
    * client does not support tasks.
    */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
-    if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     return this.lists.tools.get(async () => {
-      this.leftOut.clear("tools");
-      const { tools } = await this.#ask(
-        (client) => client.listTools(undefined, this.#requestOptions(signal)),
-        signal,
+      const tools = await this.#list("tools", signal, (client, options) =>
+        client.listTools(undefined, options).then((listed) => listed.tools),
       );
       return tools
         .filter(({ execution }) => execution?.taskSupport !== "required")
@@ -172,8 +174,7 @@ export class McpConnection implements AsyncDisposable {
     { name, args, hooks }: ToolRequest,
     signal: AbortSignal,
   ): Promise<CallToolResult> {
-    const options: RequestOptions = {
-      ...this.#requestOptions(signal),
+    const callOptions: RequestOptions = {
       timeout: MAX_TIMEOUT_MS,
       onprogress: ({ progress, total = 0, message = "" }) =>
         hooks.progress(progress, total, this.#secrets.hide(message)),
@@ -182,7 +183,11 @@ export class McpConnection implements AsyncDisposable {
     try {
       return await this.#current.run(hooks, () =>
         this.#ask(
-          (client) => client.callTool({ name, arguments: args }, options),
+          (client, options) =>
+            client.callTool(
+              { name, arguments: args },
+              { ...options, ...callOptions },
+            ),
           signal,
         ),
       );
@@ -196,15 +201,11 @@ export class McpConnection implements AsyncDisposable {
    * prompts.
    */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
-    if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
-    return this.lists.prompts.get(async () => {
-      this.leftOut.clear("prompts");
-      const { prompts } = await this.#ask(
-        (client) => client.listPrompts(undefined, this.#requestOptions(signal)),
-        signal,
-      );
-      return prompts;
-    });
+    return this.lists.prompts.get(() =>
+      this.#list("prompts", signal, (client, options) =>
+        client.listPrompts(undefined, options).then(({ prompts }) => prompts),
+      ),
+    );
   }
 
   /** Returns the messages of a prompt, filled in with arguments. */
@@ -214,11 +215,8 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<GetPromptResult> {
     return this.#ask(
-      (client) =>
-        client.getPrompt(
-          { name, arguments: { ...args } },
-          this.#requestOptions(signal),
-        ),
+      (client, options) =>
+        client.getPrompt({ name, arguments: { ...args } }, options),
       signal,
     );
   }
@@ -228,16 +226,13 @@ export class McpConnection implements AsyncDisposable {
    * support resources.
    */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
-    if (!this.#opened.client.getServerCapabilities()?.resources) return [];
-    return this.lists.resources.get(async () => {
-      this.leftOut.clear("resources");
-      const { resources } = await this.#ask(
-        (client) =>
-          client.listResources(undefined, this.#requestOptions(signal)),
-        signal,
-      );
-      return resources;
-    });
+    return this.lists.resources.get(() =>
+      this.#list("resources", signal, (client, options) =>
+        client
+          .listResources(undefined, options)
+          .then(({ resources }) => resources),
+      ),
+    );
   }
 
   async readResource(
@@ -245,7 +240,7 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
     return this.#ask(
-      (client) => client.readResource({ uri }, this.#requestOptions(signal)),
+      (client, options) => client.readResource({ uri }, options),
       signal,
     );
   }
@@ -254,13 +249,9 @@ export class McpConnection implements AsyncDisposable {
     if (!this.#ended.signal.aborted) {
       // The session is ended as a courtesy: a server that fails or takes too
       // long is left.
-      const timeout = Promise.withResolvers<void>();
-      const timer = setTimeout(timeout.resolve, LEAVE_MS);
-      await Promise.race([
-        this.#opened.transport.leave().catch(() => undefined),
-        timeout.promise,
-      ]);
-      clearTimeout(timer);
+      const leaving = this.#opened.transport.leave();
+      const timeout = AbortSignal.timeout(LEAVE_MS);
+      await abortable(leaving, timeout).catch(() => undefined);
     }
     this.#end("it was stopped");
     await this.#closing;
@@ -276,21 +267,22 @@ export class McpConnection implements AsyncDisposable {
     return definition;
   }
 
-  #requestOptions(signal: AbortSignal): RequestOptions {
-    return {
-      signal: AbortSignal.any([signal, this.#ended.signal]),
-      timeout: REQUEST_MS,
-    };
+  /** Asks for a whole list anew. It is empty when the server has none. */
+  async #list<T>(
+    kind: ListKind,
+    signal: AbortSignal,
+    request: ServerRequest<readonly T[]>,
+  ): Promise<readonly T[]> {
+    if (!this.#opened.client.getServerCapabilities()?.[kind]) return [];
+    this.leftOut.clear(kind);
+    return this.#ask(request, signal);
   }
 
   /**
    * Sends a request. Neither the result nor an error contains a secret of the
    * server.
    */
-  async #ask<T>(
-    request: (client: Client) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
+  async #ask<T>(request: ServerRequest<T>, signal: AbortSignal): Promise<T> {
     try {
       return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
     } catch (reason) {
@@ -307,19 +299,23 @@ export class McpConnection implements AsyncDisposable {
    * refused it for lack of consent.
    */
   async #askWithConsent<T>(
-    request: (client: Client) => Promise<T>,
+    request: ServerRequest<T>,
     signal: AbortSignal,
   ): Promise<T> {
     const { client, transport } = this.#opened;
+    const options = {
+      signal: AbortSignal.any([signal, this.#ended.signal]),
+      timeout: REQUEST_MS,
+    };
     try {
-      return await request(client);
+      return await request(client, options);
     } catch (reason) {
       const { UnauthorizedError } = await loadSdk();
       if (!transport.authorize || !(reason instanceof UnauthorizedError)) {
         throw reason;
       }
       await transport.authorize(signal);
-      return request(client);
+      return request(client, options);
     }
   }
 

@@ -7,6 +7,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
 import { LeftOut } from "./left-out.ts";
+import type { ListKind } from "./list-items.ts";
 import {
   type ConnectionOptions,
   McpConnection,
@@ -116,6 +117,10 @@ async function createClient(
   const { clientInfo, originOf, workspacePath, sample } = options;
   const { server } = opened;
   const validator = await createSafeValidator();
+  const changeOf = (list: ListKind) => ({
+    ...ON_CHANGE,
+    onChanged: () => connection.lists[list].invalidate(),
+  });
   const client: Client = new Client(
     { ...clientInfo },
     {
@@ -125,18 +130,9 @@ async function createClient(
       // The reader ends long lists, and keeps what came until then.
       listMaxPages: 0,
       listChanged: {
-        tools: {
-          ...ON_CHANGE,
-          onChanged: () => connection.lists.tools.invalidate(),
-        },
-        prompts: {
-          ...ON_CHANGE,
-          onChanged: () => connection.lists.prompts.invalidate(),
-        },
-        resources: {
-          ...ON_CHANGE,
-          onChanged: () => connection.lists.resources.invalidate(),
-        },
+        tools: changeOf("tools"),
+        prompts: changeOf("prompts"),
+        resources: changeOf("resources"),
       },
     },
   );

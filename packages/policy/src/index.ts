@@ -22,7 +22,12 @@ export {
   type PolicyErrorReason,
   tomlProblem,
 } from "./policy-error.ts";
-export { parsePolicyFile, readPolicyFile } from "./policy-file.ts";
+export {
+  parsePolicyFile,
+  readPolicyFile,
+  readRules,
+  type ServerRules,
+} from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
 export { digestRules } from "./rule-digest.ts";
 export { createPolicyEngine } from "./rule-policy.ts";

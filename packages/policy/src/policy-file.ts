@@ -1,5 +1,6 @@
 import { constants, type Stats } from "node:fs";
 import { lstat, open } from "node:fs/promises";
+import { join } from "node:path";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject } from "@devtool/internal/json";
 import {
@@ -28,6 +29,17 @@ export interface PolicySource {
   readonly label?: string;
 }
 
+/** The rules of a server, with the names that they have in decisions. */
+export interface ServerRules {
+  /** Those with the paths of the operator's files. */
+  readonly rules: readonly CompiledRule[];
+  /**
+   * The same, with the number of an operator's file in place of its path, for
+   * instance `operator-1:3`: clients must not see paths of the server.
+   */
+  readonly publicRules: readonly CompiledRule[];
+}
+
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_RULES = 1000;
 /**
@@ -37,6 +49,38 @@ const MAX_RULES = 1000;
  * With one of them, a rule would not match the text that people read.
  */
 const INVISIBLE = /[\p{Cf}--[\u200c\u200d]]/v;
+
+/**
+ * Reads the rules of the user, which are in the data directory, and those of
+ * the operator's files. Throws a `PolicyError` for an invalid file.
+ */
+export async function readRules(
+  dataDirectory: string | undefined,
+  policyFiles: readonly string[],
+): Promise<ServerRules> {
+  const label = "policy.toml";
+  const own =
+    dataDirectory === undefined
+      ? []
+      : await readPolicyFile({
+          path: join(dataDirectory, label),
+          tier: "user",
+          label,
+        });
+  const operators = await Promise.all(
+    policyFiles.map((path) => readPolicyFile({ path, tier: "operator" })),
+  );
+  const numbered = policyFiles.flatMap((path, at) =>
+    (operators[at] ?? []).map((rule) => ({
+      ...rule,
+      label: `operator-${at + 1}${rule.label.slice(path.length)}`,
+    })),
+  );
+  return {
+    rules: [...own, ...operators.flat()],
+    publicRules: [...own, ...numbered],
+  };
+}
 
 /**
  * Reads the rules of a policy file. A user's file that does not exist has no

@@ -250,9 +250,7 @@ export function missingMode(name: string, planMode: string): DevtoolError {
   return new DevtoolError(
     `agent ${quoted(name)} has no mode ${quoted(planMode)}`,
     Code.FailedPrecondition,
-    {
-      remedy: "choose another approval_mode",
-    },
+    { remedy: "choose another approval_mode" },
   );
 }
 

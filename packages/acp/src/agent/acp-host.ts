@@ -317,9 +317,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       throw new DevtoolError(
         `agent ${quoted(this.options.name)} needs a workspace`,
         Code.FailedPrecondition,
-        {
-          remedy: "name one in workspace_path",
-        },
+        { remedy: "name one in workspace_path" },
       );
     }
     return {

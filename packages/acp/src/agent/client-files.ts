@@ -123,9 +123,7 @@ export class ClientFiles {
         throw new DevtoolError(
           `file ${quoted(path)} was changed since it was shown`,
           Code.FailedPrecondition,
-          {
-            remedy: "read it again",
-          },
+          { remedy: "read it again" },
         );
       }
       failpoint("devtool:acp.write.before");
@@ -265,9 +263,7 @@ function isALink(path: string): DevtoolError {
   return new DevtoolError(
     `path ${quoted(path)} is a symbolic link`,
     Code.InvalidArgument,
-    {
-      remedy: "name the place that it points to",
-    },
+    { remedy: "name the place that it points to" },
   );
 }
 

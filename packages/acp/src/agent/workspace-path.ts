@@ -56,9 +56,7 @@ export class WorkspacePlace implements AsyncDisposable {
       throw new DevtoolError(
         `path ${quoted(path)} is not absolute`,
         Code.InvalidArgument,
-        {
-          remedy: `begin it with ${quoted(workspacePath)}`,
-        },
+        { remedy: `begin it with ${quoted(workspacePath)}` },
       );
     }
     const name = basename(path);
@@ -93,9 +91,7 @@ export async function workspaceDirectoryOf(
     throw new DevtoolError(
       `directory ${quoted(path)} is not absolute`,
       Code.InvalidArgument,
-      {
-        remedy: `begin it with ${quoted(workspacePath)}`,
-      },
+      { remedy: `begin it with ${quoted(workspacePath)}` },
     );
   }
   const { directory, shownPath } = await openDirectory(

@@ -1,11 +1,9 @@
-import { join } from "node:path";
 import {
-  type CompiledRule,
   callRequest,
   createPolicyEngine,
   createShellAnalyzer,
   digestRules,
-  readPolicyFile,
+  readRules,
 } from "@devtool/policy";
 import type { PlainCall } from "@devtool/policy/operator";
 import { ApprovalMode, stricterMode } from "@devtool/schema";
@@ -36,7 +34,7 @@ export async function permissionPolicy({
   policyFiles = [],
   approvalMode = ApprovalMode.DEFAULT,
 }: AgentRules): Promise<PermissionPolicy> {
-  const rules = await readRules(dataDirectory, policyFiles);
+  const { publicRules: rules } = await readRules(dataDirectory, policyFiles);
   const analyze = createShellAnalyzer();
   const basis = { approvalMode, rules: digestRules(rules) };
   const decide: PermissionPolicy = async (request, signal) => {
@@ -78,29 +76,6 @@ export async function permissionPolicy({
     );
   };
   return Object.assign(decide, { basis });
-}
-
-/** Reads the rules of the user and those of the operator's files. */
-async function readRules(
-  dataDirectory: string,
-  policyFiles: readonly string[],
-): Promise<CompiledRule[]> {
-  const own = await readPolicyFile({
-    path: join(dataDirectory, "policy.toml"),
-    tier: "user",
-    label: "policy.toml",
-  });
-  const operators = await Promise.all(
-    policyFiles.map(async (path, index) => {
-      const compiled = await readPolicyFile({ path, tier: "operator" });
-      // Clients see the number of an operator's file in place of its path.
-      return compiled.map((rule) => ({
-        ...rule,
-        label: `operator-${index + 1}${rule.label.slice(path.length)}`,
-      }));
-    }),
-  );
-  return [...own, ...operators.flat()];
 }
 
 /**

@@ -69,9 +69,7 @@ export async function openConsole(
     if (ConnectError.from(reason).code !== Code.Unimplemented) throw reason;
     throw new Error(
       'the server has no console: start it without --no-console, and without "enabled = false" in [console] of its configuration',
-      {
-        cause: reason,
-      },
+      { cause: reason },
     );
   }
   return ExitCode.OK;

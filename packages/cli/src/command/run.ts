@@ -76,9 +76,7 @@ export async function run(
     const problem = errorMessage(reason);
     throw new Error(
       `file "${outputLastMessage}" for the last message cannot be written: ${problem}`,
-      {
-        cause: reason,
-      },
+      { cause: reason },
     );
   });
   await using server = await serverForJob(options, io);

@@ -1,5 +1,4 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { describeRule } from "@devtool/policy";
 import { RuleDecision } from "@devtool/schema";
 import type { AgentWorkspace } from "@devtool/server/agent";
 import { trustProblem } from "../trust/trust.ts";
@@ -35,7 +34,7 @@ export function agentWorkspace(host: AgentHost): AgentWorkspace {
     async settings(task, signal) {
       const { principal, settings } = task;
       const workspacePath = settings?.workspacePath ?? "";
-      const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
+      const rules = await host.listRules(principal);
       const servers =
         (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
       const trust =
@@ -46,15 +45,9 @@ export function agentWorkspace(host: AgentHost): AgentWorkspace {
         trust?.case === "trusted" ? [...trust.files.keys()].sort() : [];
       return {
         approvalMode: host.approvalModeOf(task),
-        rules: [...saved, ...host.rulesFor(principal)].map(
-          ({ rule, label, decision }) => {
-            return {
-              name: label,
-              decision: DECISIONS[decision],
-              description: describeRule(rule),
-            };
-          },
-        ),
+        rules: rules.map((rule) => {
+          return { ...rule, decision: DECISIONS[rule.decision] };
+        }),
         mcpServers: servers.map(({ name, state, toolCount }) => ({
           name,
           state,

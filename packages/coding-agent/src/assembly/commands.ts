@@ -1,4 +1,3 @@
-import { describeRule } from "@devtool/policy";
 import {
   type AgentConversations,
   type CommandPlace,
@@ -39,16 +38,7 @@ export function createSlashCommands(
         mcp?.status(mcpSession(place), signal) ?? [],
       refresh: async (place, signal) => mcp?.refresh(mcpSession(place), signal),
     },
-    policies: {
-      list: async ({ principal }) => {
-        const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
-        return [...saved, ...host.rulesFor(principal)].map(
-          ({ rule, label, decision }) => {
-            return { name: label, decision, description: describeRule(rule) };
-          },
-        );
-      },
-    },
+    policies: { list: ({ principal }) => host.listRules(principal) },
     checkpoints: host.checkpoints,
   });
   const sources = [createCommandFiles({ trust, model, onNotice })];

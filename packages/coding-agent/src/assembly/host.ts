@@ -1,10 +1,12 @@
-import { delimiter, join } from "node:path";
+import { delimiter } from "node:path";
 import {
   type CompiledRule,
   createShellAnalyzer,
+  describeRule,
   digestRules,
-  readPolicyFile,
+  readRules,
   SavedApprovals,
+  type ServerRules,
   type ShellAnalyzer,
 } from "@devtool/policy";
 import {
@@ -33,6 +35,7 @@ import type {
   CodingAgentOptions,
   ToolLimits,
 } from "../coding-agent-options.ts";
+import type { PolicyRule } from "../command/services.ts";
 import { BUILTIN_TOOL_NAMES } from "../tool/builtin/builtin-tool-names.ts";
 import { Searches } from "../tool/builtin/searches.ts";
 import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
@@ -96,7 +99,7 @@ export class AgentHost implements AsyncDisposable {
   readonly histories: HistoryCache = new HistoryCache();
   /** The notices that sessions got about what MCP servers list. */
   readonly toldLeftOut: Set<string> = new Set();
-  readonly #rules: readonly LabeledRule[];
+  readonly #rules: ServerRules;
   readonly #saved: SavedApprovals | undefined;
   /**
    * The last notice about a missing sandbox. It is repeated only when the
@@ -110,37 +113,12 @@ export class AgentHost implements AsyncDisposable {
    */
   static async open(dependencies: AgentHostDependencies): Promise<AgentHost> {
     const { approvals, dataDirectory, onNotice } = dependencies.services;
-    const userRules =
-      dataDirectory === undefined
-        ? []
-        : await readPolicyFile({
-            path: join(dataDirectory, "policy.toml"),
-            tier: "user",
-            label: "policy.toml",
-          });
-    const operatorRules = (dependencies.options.policyFiles ?? []).map(
-      async (path, index) => {
-        const rules = await readPolicyFile({ path, tier: "operator" });
-        return rules.map((compiled) => {
-          return {
-            compiled,
-            publicLabel: `operator-${index + 1}${compiled.label.slice(path.length)}`,
-          };
-        });
-      },
-    );
-    const rules: LabeledRule[] = [
-      ...userRules.map((compiled) => ({
-        compiled,
-        publicLabel: compiled.label,
-      })),
-      ...(await Promise.all(operatorRules)).flat(),
-    ];
+    const { policyFiles = [] } = dependencies.options;
+    const rules = await readRules(dataDirectory, policyFiles);
     const tools = (dependencies.options.tools ?? []).map(
       ({ declaration }) => declaration.name,
     );
-    const compiled = rules.map((rule) => rule.compiled);
-    for (const notice of misspelledTools(compiled, [
+    for (const notice of misspelledTools(rules.rules, [
       ...BUILTIN_TOOL_NAMES,
       ...tools,
     ])) {
@@ -159,7 +137,7 @@ export class AgentHost implements AsyncDisposable {
 
   private constructor(
     dependencies: AgentHostDependencies,
-    rules: readonly LabeledRule[],
+    rules: ServerRules,
     saved: SavedApprovals | undefined,
   ) {
     const { options, model, services, environment } = dependencies;
@@ -225,19 +203,29 @@ export class AgentHost implements AsyncDisposable {
    */
   rulesFor(principal: string): readonly CompiledRule[] {
     const isOperator = principal === this.dependencies.services.operator;
-    return this.#rules.map(({ compiled, publicLabel }) =>
-      isOperator ? compiled : { ...compiled, label: publicLabel },
+    return isOperator ? this.#rules.rules : this.#rules.publicRules;
+  }
+
+  /**
+   * Describes the rules for a principal in the order in which they are
+   * evaluated: first those that the principal saved.
+   */
+  async listRules(principal: string): Promise<readonly PolicyRule[]> {
+    const saved = (await this.savedApprovalsOf(principal)?.current()) ?? [];
+    return [...saved, ...this.rulesFor(principal)].map(
+      ({ rule, label, decision }) => {
+        return { name: label, decision, description: describeRule(rule) };
+      },
     );
   }
 
   /** What decides how far tasks go without asking. */
   get approvals(): ApprovalBasis {
     const { sandbox = "auto" } = this.dependencies.options;
-    const rules = this.#rules.map(({ compiled }) => compiled);
     return {
       approvalMode: this.#approvalMode,
       // Without a sandbox, what runs unasked goes further, and other calls ask.
-      rules: `${sandbox} ${digestRules(rules)}`,
+      rules: `${sandbox} ${digestRules(this.#rules.rules)}`,
     };
   }
 
@@ -316,14 +304,4 @@ export class AgentHost implements AsyncDisposable {
     this.#sandboxNotice = found.notice;
     return found;
   }
-}
-
-/** A rule with the label that principals other than the operator see. */
-interface LabeledRule {
-  readonly compiled: CompiledRule;
-  /**
-   * The label with the number of the operator's file in place of its path, for
-   * instance `operator-1:3`.
-   */
-  readonly publicLabel: string;
 }

@@ -46,9 +46,7 @@ export function readArguments(
     throw new DevtoolError(
       `quote ${unclosed[1]} is not closed`,
       Code.InvalidArgument,
-      {
-        remedy: "close it, or leave it out",
-      },
+      { remedy: "close it, or leave it out" },
     );
   }
   const values = new Map<string, string>();

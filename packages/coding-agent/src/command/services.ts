@@ -2,7 +2,7 @@ import type { Task } from "@devtool/schema";
 import type { CommandContext, CommandPlace } from "@devtool/server/agent";
 import type { Memory } from "../agent/memory.ts";
 import type { Model } from "../agent/model.ts";
-import type { RestorePreview } from "../tool/checkpoint/restore-files.ts";
+import type { StoredCheckpoints } from "../tool/checkpoint/checkpoints.ts";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 
@@ -40,7 +40,7 @@ export interface CommandServices {
   /** For `/compress`, `/plan` and `/stats`. */
   readonly conversations?: Conversations;
   /** For `/restore`. */
-  readonly checkpoints?: Checkpoints | undefined;
+  readonly checkpoints?: StoredCheckpoints | undefined;
   /** For `/mcp`. */
   readonly mcp?: McpStatus;
   /** For `/policies`. */
@@ -62,44 +62,6 @@ export interface Conversations {
    * task is working.
    */
   compress(taskId: string, signal: AbortSignal): Promise<number>;
-}
-
-/** The checkpoints of workspaces. */
-export interface Checkpoints {
-  /** Lists a principal's checkpoints of a workspace, newest first. */
-  list(
-    place: CommandPlace,
-    signal: AbortSignal,
-  ): Promise<readonly Checkpoint[]>;
-  /**
-   * Returns the changes that restoring a checkpoint would make now. Throws
-   * `Code.NotFound` for an unknown id.
-   */
-  preview(
-    place: CommandPlace,
-    id: string,
-    signal: AbortSignal,
-  ): Promise<RestorePreview>;
-  /**
-   * Restores the files of a workspace to a checkpoint. Returns one line per
-   * file.
-   *
-   * Throws `Code.NotFound` for an unknown id, and `Code.Aborted` when it would
-   * change files that the preview does not have.
-   */
-  restore(
-    place: CommandPlace,
-    shown: RestorePreview,
-    signal: AbortSignal,
-  ): Promise<readonly string[]>;
-}
-
-/** A saved state of a workspace. */
-export interface Checkpoint {
-  readonly id: string;
-  readonly time: Date;
-  /** One line that describes the call before which the checkpoint was made. */
-  readonly label: string;
 }
 
 /**

@@ -389,9 +389,7 @@ function assertRegular(file: Descriptor, path: string): void {
     throw new DevtoolError(
       `path ${JSON.stringify(path)} is a directory`,
       Code.InvalidArgument,
-      {
-        remedy: "name a file in it",
-      },
+      { remedy: "name a file in it" },
     );
   }
   if (!stats.isFile()) throw pathDenied(path, "is not a regular file");

@@ -3,11 +3,11 @@ import { oneLine } from "@devtool/internal/visible-text";
 import { isGuardedPath } from "@devtool/policy";
 import { GenericDetailsSchema } from "@devtool/schema";
 import { type CommandPlace, invalid, quoted } from "@devtool/server/agent";
+import type { StoredCheckpoints } from "../../tool/checkpoint/checkpoints.ts";
 import type { RestorePreview } from "../../tool/checkpoint/restore-files.ts";
 import type { Tool } from "../../tool/tool.ts";
 import { textResult } from "../../tool/tool-result.ts";
 import { required } from "../arguments.ts";
-import type { Checkpoints } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { callTool, replyWith } from "../steps.ts";
 
@@ -26,7 +26,9 @@ const PARAMETERS = {
  *
  * Restoring needs approval, as any change of files does.
  */
-export function restoreCommands(checkpoints: Checkpoints): SlashCommand[] {
+export function restoreCommands(
+  checkpoints: StoredCheckpoints,
+): SlashCommand[] {
   const restore: SlashCommand = {
     path: ["restore"],
     description: "Restores the files of the workspace to a checkpoint",
@@ -70,7 +72,10 @@ export function restoreCommands(checkpoints: Checkpoints): SlashCommand[] {
   return [restore, list];
 }
 
-function restoreTool(checkpoints: Checkpoints, place: CommandPlace): Tool {
+function restoreTool(
+  checkpoints: StoredCheckpoints,
+  place: CommandPlace,
+): Tool {
   return {
     declaration: {
       name: TOOL_NAME,

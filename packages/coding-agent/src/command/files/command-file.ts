@@ -80,9 +80,7 @@ function parseMarkdownFile(path: string, text: string): JsonObject {
       throw invalidFile(
         path,
         `has ${JSON.stringify(line.trim())} in its head`,
-        {
-          remedy: 'it takes "description: …" and "argument-hint: …"',
-        },
+        { remedy: 'it takes "description: …" and "argument-hint: …"' },
       );
     }
   }

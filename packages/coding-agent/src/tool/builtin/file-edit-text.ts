@@ -50,9 +50,7 @@ export function readExisting(
   throw new DevtoolError(
     `file ${JSON.stringify(path)} does not exist`,
     Code.NotFound,
-    {
-      remedy: "write_file creates one",
-    },
+    { remedy: "write_file creates one" },
   );
 }
 

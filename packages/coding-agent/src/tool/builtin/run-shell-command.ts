@@ -292,9 +292,7 @@ async function approvedSandbox(options: RunOptions): Promise<Sandbox> {
   throw new DevtoolError(
     "the sandbox that the command was shown with is no longer available",
     Code.Aborted,
-    {
-      remedy: "try again",
-    },
+    { remedy: "try again" },
   );
 }
 

@@ -35,9 +35,7 @@ export class Searches {
       throw new DevtoolError(
         `the search took longer than ${this.#maxMs} ms`,
         Code.DeadlineExceeded,
-        {
-          remedy: "simplify the pattern or name a smaller directory",
-        },
+        { remedy: "simplify the pattern or name a smaller directory" },
       );
     }
   }

@@ -60,6 +60,12 @@ export interface CheckpointSummary {
   readonly label: string;
 }
 
+/** Access to the checkpoints that there are. */
+export type StoredCheckpoints = Pick<
+  Checkpoints,
+  "list" | "preview" | "restore"
+>;
+
 /** The newest checkpoint of a workspace, of any principal. */
 interface LatestCheckpoint extends CheckpointTree {
   readonly id: string;
@@ -276,9 +282,7 @@ export class Checkpoints {
       throw new DevtoolError(
         `checkpoint ${JSON.stringify(id)} does not exist`,
         Code.NotFound,
-        {
-          remedy: "/restore list shows those that do",
-        },
+        { remedy: "/restore list shows those that do" },
       );
     }
     const { files } = await this.#repository.read(
