@@ -9,45 +9,33 @@ import { keepStart } from "@devtool/internal/cut-text";
 import { Code } from "@devtool/server/agent";
 
 /** The known finish reasons besides `STOP`. */
-const STOPS: ReadonlyMap<string, StopKind | Stop> = new Map<
-  string,
-  StopKind | Stop
->([
-  ["MAX_TOKENS", "output-limit"],
-  ["SAFETY", "safety"],
-  ["RECITATION", refusal("the answer repeated a protected text")],
-  [
-    "LANGUAGE",
-    [
+const STOPS: ReadonlyMap<string, StopKind | Stop> = new Map(
+  Object.entries<StopKind | Stop>({
+    MAX_TOKENS: "output-limit",
+    SAFETY: "safety",
+    RECITATION: refusal("the answer repeated a protected text"),
+    LANGUAGE: [
       "the model does not speak this language",
       "use another language",
       Code.FailedPrecondition,
     ],
-  ],
-  ["BLOCKLIST", refusal("the answer held a forbidden word")],
-  ["PROHIBITED_CONTENT", refusal("the answer held forbidden content")],
-  ["SPII", refusal("the answer held personal data")],
-  [
-    "MALFORMED_FUNCTION_CALL",
-    mistake("the model made a tool call that cannot be read"),
-  ],
-  [
-    "MALFORMED_RESPONSE",
-    mistake("the model gave an answer that cannot be read"),
-  ],
-  [
-    "UNEXPECTED_TOOL_CALL",
-    mistake("the model called a tool where none was offered"),
-  ],
-  [
-    "TOO_MANY_TOOL_CALLS",
-    [
+    BLOCKLIST: refusal("the answer held a forbidden word"),
+    PROHIBITED_CONTENT: refusal("the answer held forbidden content"),
+    SPII: refusal("the answer held personal data"),
+    MALFORMED_FUNCTION_CALL: mistake(
+      "the model made a tool call that cannot be read",
+    ),
+    MALFORMED_RESPONSE: mistake("the model gave an answer that cannot be read"),
+    UNEXPECTED_TOOL_CALL: mistake(
+      "the model called a tool where none was offered",
+    ),
+    TOO_MANY_TOOL_CALLS: [
       "the model made too many tool calls at once",
       "ask for less",
       Code.ResourceExhausted,
     ],
-  ],
-]);
+  }),
+);
 
 function refusal(problem: string): Stop {
   return [problem, "rephrase the request", Code.FailedPrecondition];

@@ -24,7 +24,6 @@ export {
 } from "./policy-error.ts";
 export {
   parsePolicyFile,
-  readPolicyFile,
   readRules,
   type ServerRules,
 } from "./policy-file.ts";

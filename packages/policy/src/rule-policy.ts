@@ -74,7 +74,7 @@ export interface PolicyOptions {
  * allows it.
  *
  * ```ts
- * const rules = await readPolicyFile({ path: "/etc/agent/policy.toml", tier: "operator" });
+ * const { rules } = await readRules(undefined, ["/etc/agent/policy.toml"]);
  * const policy = createPolicyEngine({ workspace: "/home/me/project", shellConfinement: "sandbox", rules });
  * const { decision, reason } = await policy.decide(callRequest({ case: "command", command: "make" }), signal);
  * ```

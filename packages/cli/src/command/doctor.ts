@@ -37,34 +37,32 @@ export async function doctor(
 ): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const problem = nodeProblem(process.versions.node);
-  const node: Finding = {
-    name: "Node",
-    verdict: problem === "" ? "good" : "bad",
-    says: problem || process.version,
-  };
   const isLinux = process.platform === "linux";
-  const platform: Finding = {
-    name: "platform",
-    verdict: isLinux ? "good" : "bad",
-    says: `${process.platform}${isLinux ? "" : ": the workspace is confined on Linux only"}`,
-  };
   // An unreadable configuration is reported by `serve`.
   const config = await readConfig(undefined, data).catch(() => undefined);
   const notices = (config?.mcpServers ?? []).flatMap(
     (server) => runnerNotice(server) ?? [],
   );
   const findings = await Promise.all([
-    node,
+    problem === ""
+      ? finding("Node", "good", process.version)
+      : finding("Node", "bad", problem),
     sqliteVersion(),
     syncRate(data),
     dataDirectory(data),
     runningServer(data, new AbortController().signal),
-    platform,
+    isLinux
+      ? finding("platform", "good", process.platform)
+      : finding(
+          "platform",
+          "bad",
+          `${process.platform}: the workspace is confined on Linux only`,
+        ),
     program("bash", "needed to run shell commands"),
     sandbox(data),
     program("git", "needed for checkpoints"),
     model(config?.model, io),
-    ...notices.map((says): Finding => ({ name: "MCP", verdict: "info", says })),
+    ...notices.map((says) => finding("MCP", "info", says)),
     ...(await agents(io)),
   ]);
   const paint = paintFor(io);
@@ -79,6 +77,14 @@ export async function doctor(
     : ExitCode.OK;
 }
 
+function finding(
+  name: string,
+  verdict: Finding["verdict"],
+  says: string,
+): Finding {
+  return { name, verdict, says };
+}
+
 const MARKS = { good: "✓", bad: "✗", info: "·" } as const;
 
 async function sqliteVersion(): Promise<Finding> {
@@ -88,7 +94,7 @@ async function sqliteVersion(): Promise<Finding> {
     database.prepare("SELECT sqlite_version() AS version").get()?.version,
   );
   database.close();
-  return { name: "SQLite", verdict: "info", says: version };
+  return finding("SQLite", "info", version);
 }
 
 /**
@@ -110,7 +116,7 @@ async function syncRate(data: string): Promise<Finding> {
       await file.datasync();
     }
     const rate = Math.round((syncs / (performance.now() - start)) * 1000);
-    return { name: "disk", verdict: "good", says: `${rate} syncs per second` };
+    return finding("disk", "good", `${rate} syncs per second`);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -119,15 +125,11 @@ async function syncRate(data: string): Promise<Finding> {
 async function dataDirectory(data: string): Promise<Finding> {
   const name = "data directory";
   if (!(await stat(data).catch(() => undefined))) {
-    return { name, verdict: "info", says: `${data} will be created` };
+    return finding(name, "info", `${data} will be created`);
   }
   return assertPrivateDirectory(data).then(
-    (): Finding => ({ name, verdict: "good", says: data }),
-    (reason: Error): Finding => ({
-      name,
-      verdict: "bad",
-      says: reason.message,
-    }),
+    () => finding(name, "good", data),
+    (reason: Error) => finding(name, "bad", reason.message),
   );
 }
 
@@ -145,31 +147,23 @@ async function runningServer(
     info = await readDiscovery(data);
     await readPrivateFile(tokenPath(data));
   } catch (reason) {
-    return {
-      name: "token file",
-      verdict: "bad",
-      says: errorMessage(reason),
-    };
+    return finding("token file", "bad", errorMessage(reason));
   }
   const server = info && (await verifyServer(info, signal));
   if (server?.case === "proven") {
-    return { name, verdict: "info", says: `running at ${info?.url}` };
+    return finding(name, "info", `running at ${info?.url}`);
   }
   if (info && server?.case === "silent") {
-    return {
-      name,
-      verdict: "bad",
-      says: unresponsiveServer(info, server.timeoutMs),
-    };
+    return finding(name, "bad", unresponsiveServer(info, server.timeoutMs));
   }
   if (server?.case !== "foreign") {
-    return { name, verdict: "info", says: "not running" };
+    return finding(name, "info", "not running");
   }
-  return {
+  return finding(
     name,
-    verdict: "bad",
-    says: `another program listens at ${info?.url} (${server.reason}): start the server again`,
-  };
+    "bad",
+    `another program listens at ${info?.url} (${server.reason}): start the server again`,
+  );
 }
 
 /** Says which model answers, and where. */
@@ -177,19 +171,15 @@ function model(config: ServerConfig["model"], { env }: Io): Finding {
   const name = "model";
   try {
     const choice = chooseModel(config, env, undefined);
-    return {
+    return finding(
       name,
-      verdict: "info",
-      says: choice
+      "info",
+      choice
         ? describeChoice(choice)
         : "scripted: no key for another one is set",
-    };
+    );
   } catch (reason) {
-    return {
-      name,
-      verdict: "bad",
-      says: errorMessage(reason),
-    };
+    return finding(name, "bad", errorMessage(reason));
   }
 }
 
@@ -200,17 +190,13 @@ function model(config: ServerConfig["model"], { env }: Io): Finding {
 async function agents({ env }: Pick<Io, "env">): Promise<Finding[]> {
   const known = await knownAgents({ env, workspaces: [process.cwd()] });
   return known.map(
-    ({
-      profile: { name, title, login, install, untested },
-      found,
-      unused,
-    }): Finding => {
+    ({ profile: { name, title, login, install, untested }, found, unused }) => {
       if (!found) {
         const says =
           unused === undefined
             ? `${title} is not installed: ${install}`
             : `${title}: ${unused}`;
-        return { name: `agent ${name}`, verdict: "info", says };
+        return finding(`agent ${name}`, "info", says);
       }
       const about = [
         title,
@@ -219,11 +205,11 @@ async function agents({ env }: Pick<Io, "env">): Promise<Finding[]> {
       ]
         .filter(Boolean)
         .join(" ");
-      return {
-        name: `agent ${name}`,
-        verdict: "good",
-        says: `${about}, ${found.path}. To log in, ${login}`,
-      };
+      return finding(
+        `agent ${name}`,
+        "good",
+        `${about}, ${found.path}. To log in, ${login}`,
+      );
     },
   );
 }
@@ -240,17 +226,13 @@ async function sandbox(data: string): Promise<Finding> {
       { path: serverPath(), hidden: [data] },
       signal,
     );
-    return {
+    return finding(
       name,
-      verdict: "info",
-      says: found.notice || `${found.name} confines shell commands`,
-    };
+      "info",
+      found.notice || `${found.name} confines shell commands`,
+    );
   } catch (reason) {
-    return {
-      name,
-      verdict: "bad",
-      says: errorMessage(reason),
-    };
+    return finding(name, "bad", errorMessage(reason));
   }
 }
 

@@ -24,10 +24,7 @@ export function toolCallLine(call: ToolCall, paint: Paint): string {
   return isWaiting ? `${line} ${paint("dim", "(not started)")}` : line;
 }
 
-const MARKS: ReadonlyMap<ToolCallStatus, readonly [Look, string]> = new Map<
-  ToolCallStatus,
-  readonly [Look, string]
->([
+const MARKS: ReadonlyMap<ToolCallStatus, readonly [Look, string]> = new Map([
   [ToolCallStatus.SUCCEEDED, ["good", "✓"]],
   [ToolCallStatus.FAILED, ["bad", "✗"]],
   [ToolCallStatus.CANCELLED, ["dim", "-"]],

@@ -321,49 +321,36 @@ const UNSHOWN: ReadonlySet<string> = new Set([
   "userMessage",
 ]);
 
-const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
-  ["item/started", (stream, params) => stream.itemStarted(params)],
-  ["item/completed", (stream, params) => stream.itemCompleted(params)],
-  ["item/agentMessage/delta", (stream, params) => stream.messageDelta(params)],
-  [
-    "item/reasoning/summaryTextDelta",
-    (stream, params) => stream.thoughtDelta(params),
-  ],
-  [
-    "item/commandExecution/outputDelta",
-    (stream, params) => stream.outputDelta(params),
-  ],
-  ["item/mcpToolCall/progress", (stream, params) => stream.mcpProgress(params)],
-  [
-    "item/fileChange/patchUpdated",
-    (stream, params) => stream.patchUpdated(params),
-  ],
-  ["turn/plan/updated", (stream, params) => stream.planUpdated(params)],
-  ["turn/diff/updated", (stream, params) => stream.diffUpdated(params)],
-  ["thread/tokenUsage/updated", (stream, params) => stream.usage(params)],
-  ["warning", (_stream, { message }) => notice(wordsOf(message))],
-  ["guardianWarning", (_stream, { message }) => notice(wordsOf(message))],
-  ["configWarning", (_stream, { summary }) => notice(wordsOf(summary))],
-  [
-    MCP_STATUS,
-    (_stream, { name, status, error }) =>
+const HANDLERS: ReadonlyMap<string, Handler> = new Map(
+  Object.entries<Handler>({
+    "item/started": (stream, params) => stream.itemStarted(params),
+    "item/completed": (stream, params) => stream.itemCompleted(params),
+    "item/agentMessage/delta": (stream, params) => stream.messageDelta(params),
+    "item/reasoning/summaryTextDelta": (stream, params) =>
+      stream.thoughtDelta(params),
+    "item/commandExecution/outputDelta": (stream, params) =>
+      stream.outputDelta(params),
+    "item/mcpToolCall/progress": (stream, params) => stream.mcpProgress(params),
+    "item/fileChange/patchUpdated": (stream, params) =>
+      stream.patchUpdated(params),
+    "turn/plan/updated": (stream, params) => stream.planUpdated(params),
+    "turn/diff/updated": (stream, params) => stream.diffUpdated(params),
+    "thread/tokenUsage/updated": (stream, params) => stream.usage(params),
+    warning: (_stream, { message }) => notice(wordsOf(message)),
+    guardianWarning: (_stream, { message }) => notice(wordsOf(message)),
+    configWarning: (_stream, { summary }) => notice(wordsOf(summary)),
+    [MCP_STATUS]: (_stream, { name, status, error }) =>
       status === "failed" || wordsOf(error) !== ""
         ? notice(
             `Codex's MCP server ${quoted(wordsOf(name))} cannot be used: ${wordsOf(error) || "it did not start"}`,
           )
         : [],
-  ],
-  [
-    "model/rerouted",
-    (_stream, { toModel }) =>
+    "model/rerouted": (_stream, { toModel }) =>
       notice(`Codex now uses the model ${wordsOf(toModel)}.`),
-  ],
-  [
-    "error",
-    (_stream, { error, willRetry }) =>
+    error: (_stream, { error, willRetry }) =>
       willRetry === false ? [] : notice(errorText(error)),
-  ],
-]);
+  }),
+);
 
 /** What each of these notifications has nothing to show without. */
 const CONTENT: ReadonlyMap<string, string> = new Map([

@@ -37,32 +37,22 @@ names the files and steps.`;
  * Advice on single tools, which the instruction gives if the agent has the
  * tool.
  */
-const TOOL_HINTS: ReadonlyMap<string, string> = new Map([
-  [
-    "update_plan",
-    "For work of several steps keep a plan with update_plan, and one step of it in progress at a time.",
-  ],
-  [
-    "read_many_files",
-    "Read files that belong together with one read_many_files call.",
-  ],
-  [
-    "replace",
-    "Prefer replace or multi_edit to write_file for a file that exists: it shows what changes.",
-  ],
-  [
-    "search_file_content",
-    "Search with search_file_content and glob rather than with shell commands.",
-  ],
-  [
-    "save_memory",
-    "Save with save_memory only what the person asks you to remember.",
-  ],
-  [
-    "run_shell_command",
-    "Shell commands run in the workspace without a terminal: choose flags that ask nothing.",
-  ],
-]);
+const TOOL_HINTS: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
+    update_plan:
+      "For work of several steps keep a plan with update_plan, and one step of it in progress at a time.",
+    read_many_files:
+      "Read files that belong together with one read_many_files call.",
+    replace:
+      "Prefer replace or multi_edit to write_file for a file that exists: it shows what changes.",
+    search_file_content:
+      "Search with search_file_content and glob rather than with shell commands.",
+    save_memory:
+      "Save with save_memory only what the person asks you to remember.",
+    run_shell_command:
+      "Shell commands run in the workspace without a terminal: choose flags that ask nothing.",
+  }),
+);
 
 const MEMORY_HEAD =
   "What you should know, from the most general to the most specific. Where two differ, follow the more specific one; what the " +

@@ -28,16 +28,12 @@ const LOG: ArgumentGrammar = {
  * diff driver, a file system monitor). No argument prevents that; instead the
  * configuration is guarded, and the sandbox makes it read-only.
  */
-export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<
-  string,
-  ArgumentGrammar
->([
-  ["log", LOG],
-  ["show", LOG],
-  ["diff", LOG],
-  [
-    "status",
-    {
+export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map(
+  Object.entries<ArgumentGrammar>({
+    log: LOG,
+    show: LOG,
+    diff: LOG,
+    status: {
       letters: "sbzv",
       flags: [
         "--short",
@@ -49,37 +45,25 @@ export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<
         "--show-stash",
       ],
     },
-  ],
-  [
-    "branch",
-    {
+    branch: {
       letters: "arv",
       flags: ["--list", "--show-current", "--all", "--remotes", "--verbose"],
       maxOperands: 0,
     },
-  ],
-  ["tag", { letters: "l", flags: ["--list"], maxOperands: 0 }],
-  ["remote", { letters: "v", flags: ["--verbose"], maxOperands: 0 }],
-  [
-    "rev-parse",
-    {
+    tag: { letters: "l", flags: ["--list"], maxOperands: 0 },
+    remote: { letters: "v", flags: ["--verbose"], maxOperands: 0 },
+    "rev-parse": {
       flags: (
         "--show-toplevel --abbrev-ref --short --verify --quiet --git-dir --is-inside-work-tree --show-prefix " +
         "--is-bare-repository --symbolic-full-name"
       ).split(" "),
     },
-  ],
-  [
-    "rev-list",
-    {
+    "rev-list": {
       flags: ["--count", "--all", "--no-merges", "--first-parent"],
       valueFlags: ["--max-count"],
       valueLetters: "n",
     },
-  ],
-  [
-    "ls-files",
-    {
+    "ls-files": {
       letters: "codmstzu",
       flags: [
         "--cached",
@@ -91,22 +75,19 @@ export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<
         "--full-name",
       ],
     },
-  ],
-  [
-    "ls-tree",
-    { letters: "drtlz", flags: ["--name-only", "--full-name", "--full-tree"] },
-  ],
-  [
-    "blame",
-    {
+    "ls-tree": {
+      letters: "drtlz",
+      flags: ["--name-only", "--full-name", "--full-tree"],
+    },
+    blame: {
       letters: "wslef",
       valueLetters: "L",
       flags: ["--porcelain", "--line-porcelain"],
     },
-  ],
-  ["describe", { flags: ["--tags", "--always", "--dirty", "--long", "--all"] }],
-  ["shortlog", { letters: "sne" }],
-  ["merge-base", { letters: "a", flags: ["--all", "--is-ancestor"] }],
-  ["cat-file", { letters: "pts" }],
-  ["grep", { letters: "niIlLcwvEFPoq", valueLetters: "ABCe" }],
-]);
+    describe: { flags: ["--tags", "--always", "--dirty", "--long", "--all"] },
+    shortlog: { letters: "sne" },
+    "merge-base": { letters: "a", flags: ["--all", "--is-ancestor"] },
+    "cat-file": { letters: "pts" },
+    grep: { letters: "niIlLcwvEFPoq", valueLetters: "ABCe" },
+  }),
+);

@@ -8,13 +8,9 @@ import type { SimpleCommand } from "./reading.ts";
  * No flag of these writes a file, runs a program or sends anything. The sandbox
  * limits which files they can read.
  */
-const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map<
-  string,
-  ArgumentGrammar
->([
-  [
-    "ls",
-    {
+const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map(
+  Object.entries<ArgumentGrammar>({
+    ls: {
       letters: "aAlhrtS1RdFipnosLHgGkmqQUXxCcuZ",
       flags: [
         "--all",
@@ -29,86 +25,65 @@ const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map<
       ],
       valueFlags: ["--sort", "--time"],
     },
-  ],
-  ["cat", { letters: "nbsAeEtTv" }],
-  [
-    "head",
-    {
+    cat: { letters: "nbsAeEtTv" },
+    head: {
       letters: "qv",
       valueLetters: "nc",
       valueFlags: ["--lines", "--bytes"],
       numeric: "allowed",
     },
-  ],
-  [
-    "tail",
-    {
+    tail: {
       letters: "qv",
       valueLetters: "nc",
       valueFlags: ["--lines", "--bytes"],
       numeric: "allowed",
     },
-  ],
-  [
-    "wc",
-    { letters: "lwcmL", flags: ["--lines", "--words", "--bytes", "--chars"] },
-  ],
-  ["pwd", { letters: "LP", maxOperands: 0 }],
-  ["true", { maxOperands: 0 }],
-  ["false", { maxOperands: 0 }],
-  ["whoami", { maxOperands: 0 }],
-  ["id", { letters: "ugnG", maxOperands: 0 }],
-  ["uname", { letters: "asnrmvpio", maxOperands: 0 }],
-  ["nproc", { maxOperands: 0 }],
-  [
-    "date",
-    {
+    wc: {
+      letters: "lwcmL",
+      flags: ["--lines", "--words", "--bytes", "--chars"],
+    },
+    pwd: { letters: "LP", maxOperands: 0 },
+    true: { maxOperands: 0 },
+    false: { maxOperands: 0 },
+    whoami: { maxOperands: 0 },
+    id: { letters: "ugnG", maxOperands: 0 },
+    uname: { letters: "asnrmvpio", maxOperands: 0 },
+    nproc: { maxOperands: 0 },
+    date: {
       letters: "uI",
       flags: ["--utc", "--iso-8601"],
       maxOperands: 1,
       operand: /^\+/,
     },
-  ],
-  ["basename", { letters: "az", valueLetters: "s" }],
-  ["dirname", { letters: "z" }],
-  ["realpath", { letters: "emqsz" }],
-  ["readlink", { letters: "femnqz" }],
-  ["which", { letters: "a" }],
-  ["stat", { letters: "Lt", valueLetters: "c", valueFlags: ["--format"] }],
-  ["file", { letters: "biLhN", flags: ["--brief", "--mime", "--mime-type"] }],
-  [
-    "du",
-    { letters: "shackmbx", valueLetters: "d", valueFlags: ["--max-depth"] },
-  ],
-  ["df", { letters: "hkTi" }],
-  ["sort", { letters: "nrubfgdhiMsVcz", valueLetters: "kt" }],
-  ["uniq", { letters: "cduiz", valueLetters: "fsw", maxOperands: 1 }],
-  [
-    "cut",
-    {
+    basename: { letters: "az", valueLetters: "s" },
+    dirname: { letters: "z" },
+    realpath: { letters: "emqsz" },
+    readlink: { letters: "femnqz" },
+    which: { letters: "a" },
+    stat: { letters: "Lt", valueLetters: "c", valueFlags: ["--format"] },
+    file: { letters: "biLhN", flags: ["--brief", "--mime", "--mime-type"] },
+    du: { letters: "shackmbx", valueLetters: "d", valueFlags: ["--max-depth"] },
+    df: { letters: "hkTi" },
+    sort: { letters: "nrubfgdhiMsVcz", valueLetters: "kt" },
+    uniq: { letters: "cduiz", valueLetters: "fsw", maxOperands: 1 },
+    cut: {
       letters: "sz",
       valueLetters: "dfcb",
       valueFlags: ["--delimiter", "--fields"],
       flags: ["--complement"],
     },
-  ],
-  ["tr", { letters: "dscCt" }],
-  ["nl", { letters: "p", valueLetters: "bwsv" }],
-  ["comm", { letters: "123iz" }],
-  ["cmp", { letters: "sbl", valueLetters: "n" }],
-  [
-    "diff",
-    {
+    tr: { letters: "dscCt" },
+    nl: { letters: "p", valueLetters: "bwsv" },
+    comm: { letters: "123iz" },
+    cmp: { letters: "sbl", valueLetters: "n" },
+    diff: {
       letters: "urqNwbiBsaT",
       valueLetters: "U",
       flags: ["--brief", "--recursive", "--unified", "--color"],
     },
-  ],
-  ["sha256sum", { letters: "btz" }],
-  ["md5sum", { letters: "btz" }],
-  [
-    "grep",
-    {
+    sha256sum: { letters: "btz" },
+    md5sum: { letters: "btz" },
+    grep: {
       letters: "nriRlLcvwxEFPohHsqaIzZ",
       valueLetters: "ABCme",
       flags: [
@@ -134,10 +109,7 @@ const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map<
         "--regexp",
       ],
     },
-  ],
-  [
-    "rg",
-    {
+    rg: {
       letters: "nilcvwFSsoUHIPaL0",
       valueLetters: "ABCmegtT",
       flags: [
@@ -171,16 +143,13 @@ const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map<
         "--sort",
       ],
     },
-  ],
-  [
-    "tree",
-    {
+    tree: {
       letters: "adfhpsugDFrt",
       valueLetters: "LIP",
       flags: ["--dirsfirst", "--noreport", "--gitignore"],
     },
-  ],
-]);
+  }),
+);
 
 /** Tests of find that take a value. */
 const FIND_TESTS = new Set(

@@ -15,10 +15,7 @@ import {
  * The doubts that kinds of node raise. A kind that is neither here nor in
  * `PLAIN` raises a doubt by its name.
  */
-const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map<
-  SyntaxNode["type"],
-  DoubtKind
->([
+const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map([
   ["Assignment", "assignment"],
   ["ArrayValue", "assignment"],
   ["Function", "definition"],

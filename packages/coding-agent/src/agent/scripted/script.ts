@@ -95,52 +95,33 @@ export function sayPiece(index: number, bytes: number): string {
 type InstructionParser = (rest: string) => Instruction | undefined;
 
 /** The parsers of instructions by their first word. */
-const INSTRUCTIONS: ReadonlyMap<string, InstructionParser> = new Map<
-  string,
-  InstructionParser
->([
-  [
-    "say",
-    (rest) => {
+const INSTRUCTIONS: ReadonlyMap<string, InstructionParser> = new Map(
+  Object.entries<InstructionParser>({
+    say: (rest) => {
       const match = /^(\d+)(?:\s+(\d+))?$/.exec(rest);
       return match
         ? { case: "say", count: Number(match[1]), bytes: Number(match[2] ?? 0) }
         : undefined;
     },
-  ],
-  ["text", (rest) => ({ case: "text", text: unescapeText(rest) })],
-  [
-    "repeat",
-    (rest) => {
+    text: (rest) => ({ case: "text", text: unescapeText(rest) }),
+    repeat: (rest) => {
       const [, count, text] = /^(\d+)\s+(.+)$/s.exec(rest) ?? [];
       return text === undefined
         ? undefined
         : { case: "repeat", count: Number(count), text: unescapeText(text) };
     },
-  ],
-  [
-    "think",
-    (rest) =>
+    think: (rest) =>
       /^\d*$/.test(rest)
         ? { case: "think", count: Number(rest || 1) }
         : undefined,
-  ],
-  ["cite", (rest) => (rest === "" ? undefined : { case: "cite", uri: rest })],
-  [
-    "wait",
-    (rest) =>
+    cite: (rest) => (rest === "" ? undefined : { case: "cite", uri: rest }),
+    wait: (rest) =>
       /^\d+$/.test(rest) ? { case: "wait", ms: Number(rest) } : undefined,
-  ],
-  [
-    "finish",
-    (rest) =>
+    finish: (rest) =>
       /^\w+$/.test(rest)
         ? { case: "finish", reason: rest.toUpperCase() }
         : undefined,
-  ],
-  [
-    "fail",
-    (rest) => {
+    fail: (rest) => {
       const match =
         /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
       if (!match) return undefined;
@@ -154,39 +135,27 @@ const INSTRUCTIONS: ReadonlyMap<string, InstructionParser> = new Map<
         ? instruction
         : { ...instruction, retryAfterMs: Number(seconds) * 1000 };
     },
-  ],
-  ["hang", (rest) => parseBreak("hang", rest)],
-  ["cut", (rest) => parseBreak("cut", rest)],
-  ["reset", (rest) => parseBreak("reset", rest)],
-  ["malformed", (rest) => parseBreak("malformed", rest)],
-  ["badutf8", (rest) => parseBreak("badutf8", rest)],
-  ["empty", (rest) => parseBreak("empty", rest)],
-  ["duplicate", (rest) => (rest === "" ? { case: "duplicate" } : undefined)],
-  [
-    "drip",
-    (rest) =>
+    hang: (rest) => parseBreak("hang", rest),
+    cut: (rest) => parseBreak("cut", rest),
+    reset: (rest) => parseBreak("reset", rest),
+    malformed: (rest) => parseBreak("malformed", rest),
+    badutf8: (rest) => parseBreak("badutf8", rest),
+    empty: (rest) => parseBreak("empty", rest),
+    duplicate: (rest) => (rest === "" ? { case: "duplicate" } : undefined),
+    drip: (rest) =>
       /^\d+$/.test(rest) ? { case: "drip", ms: Number(rest) } : undefined,
-  ],
-  ["next", (rest) => (rest === "" ? { case: "next" } : undefined)],
-  [
-    "run",
-    (rest) =>
+    next: (rest) => (rest === "" ? { case: "next" } : undefined),
+    run: (rest) =>
       rest === ""
         ? undefined
         : callInstruction("run_shell_command", { command: rest }),
-  ],
-  [
-    "read",
-    (rest) => {
+    read: (rest) => {
       const [, path, count = "1"] = /^(\S+)(?:\s+x(\d+))?$/.exec(rest) ?? [];
       return path === undefined
         ? undefined
         : callInstruction("read_file", { file_path: path }, Number(count));
     },
-  ],
-  [
-    "write",
-    (rest) => {
+    write: (rest) => {
       const [, path, text] = /^(\S+)(?:\s+(.+))?$/s.exec(rest) ?? [];
       if (path === undefined) return undefined;
       return callInstruction("write_file", {
@@ -194,10 +163,7 @@ const INSTRUCTIONS: ReadonlyMap<string, InstructionParser> = new Map<
         content: unescapeText(text ?? "hello\\n"),
       });
     },
-  ],
-  [
-    "edit",
-    (rest) => {
+    edit: (rest) => {
       const [, path, from, to] =
         /^(\S+)\s+(.+?)\s*=>\s*(.*)$/s.exec(rest) ?? [];
       if (path === undefined || from === undefined || to === undefined) {
@@ -210,28 +176,22 @@ const INSTRUCTIONS: ReadonlyMap<string, InstructionParser> = new Map<
       };
       return callInstruction("replace", args);
     },
-  ],
-  [
-    "hugeargs",
-    (rest) => {
+    hugeargs: (rest) => {
       if (!/^\d{1,8}$/.test(rest)) return undefined;
       return callInstruction("write_file", {
         file_path: "huge.txt",
         content: "x".repeat(Number(rest)),
       });
     },
-  ],
-  [
-    "call",
-    (rest) => {
+    call: (rest) => {
       const [, name, json = "{}"] = /^(\S+)(?:\s+(\{.*\}))?$/s.exec(rest) ?? [];
       const args = parseJsonOrUndefined(json);
       return name === undefined || !isObject(args)
         ? undefined
         : callInstruction(name, args);
     },
-  ],
-]);
+  }),
+);
 
 /** Creates an instruction that makes the same call one or more times. */
 function callInstruction(
