@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
+import { EXTENSION_URI } from "@devtool/schema";
 import type { Asked, Config, Dialect, Step } from "./poster-dialect.ts";
 
 /**
@@ -64,7 +65,10 @@ export async function startFaultyPoster(
       const card = {
         name: "poster",
         version: "1",
-        capabilities: { pushNotifications: true },
+        capabilities: {
+          pushNotifications: true,
+          extensions: [{ uri: EXTENSION_URI }],
+        },
         ...dialect.place("/"),
       };
       return void response.end(JSON.stringify(card));

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { objectOrEmpty } from "@devtool/internal/json";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
 import type {
   Breach,
@@ -58,6 +58,7 @@ export function lawBreaches(
     [
       ["TOOL-1", callOrderProblem(frames)],
       ["STREAM-2", unchangedStateProblem(call, frames)],
+      ["A2A1-LIST", listOrderProblem(call, frames)],
       version === "0.3"
         ? ["STREAM-1", finalUpdateProblem(call, exchange)]
         : ["A2A1-STREAM-ORDER", streamOrderProblem(call, frames)],
@@ -66,6 +67,26 @@ export function lawBreaches(
     reason === undefined ? [] : [{ requirement, reason }],
   );
   return [...exchange.breaches, ...found];
+}
+
+/**
+ * A2A 1.0 lists tasks by the time of their status, the newest first (section
+ * 3.1.4). A status need not have a time.
+ */
+function listOrderProblem(
+  call: Call | undefined,
+  [result]: readonly JsonValue[],
+): string | undefined {
+  if (call?.method !== "ListTasks") return undefined;
+  const times = listOrEmpty(objectOrEmpty(result).tasks)
+    .map((task) => objectOrEmpty(objectOrEmpty(task).status).timestamp)
+    .filter((time) => typeof time === "string");
+  const early = times.findIndex(
+    (time, index) => Date.parse(time) < Date.parse(times[index + 1] ?? ""),
+  );
+  return early < 0
+    ? undefined
+    : `tasks must be listed newest first: got ${times[early]} before ${times[early + 1]}`;
 }
 
 /**
