@@ -13,8 +13,7 @@ import { quote, WireError } from "./wire-error.ts";
 /** Remedies for unknown keys, by key. */
 export type Hints = Pick<ReadonlyMap<string, string>, "get">;
 
-/** Options of `decodeStrictJson`: how its errors help. */
-export interface StrictOptions {
+interface StrictOptions {
   /** Default: none. */
   readonly hints?: Hints;
   /**

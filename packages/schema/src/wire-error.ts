@@ -1,6 +1,6 @@
 import { shorten } from "@devtool/internal/cut-text";
-/** Options of a `WireError`. */
-export interface WireErrorOptions extends ErrorOptions {
+
+interface WireErrorOptions extends ErrorOptions {
   /** The whole message, if it does not have the form "field value problem". */
   readonly sentence?: string | undefined;
 }

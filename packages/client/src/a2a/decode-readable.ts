@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject } from "@devtool/internal/json";
+import { snakeCase } from "@devtool/internal/snake-case";
 import { mistyped, WireError } from "@devtool/schema";
 import type { EndpointOptions } from "./endpoint.ts";
 import { unreadableAnswer } from "./wire.ts";
@@ -131,10 +132,6 @@ function existing(json: JsonValue, [name, ...rest]: Path): Path {
   return key === undefined || value === undefined
     ? []
     : [key, ...existing(value, rest)];
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function isAround(path: Path, inner: Path): boolean {

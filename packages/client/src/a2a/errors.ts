@@ -13,6 +13,7 @@ import {
   parseJsonOrUndefined,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { snakeCase } from "@devtool/internal/snake-case";
 import { decodeRfcJson, ErrorContextSchema } from "@devtool/schema";
 import {
   type BadRequest,
@@ -266,5 +267,5 @@ const GRPC_STATUSES: ReadonlyMap<string, Code> = new Map(
 
 function statusName(code: Code): string {
   if (code === Code.Canceled) return "CANCELLED";
-  return Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+  return snakeCase(Code[code]).toUpperCase();
 }

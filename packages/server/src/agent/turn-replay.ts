@@ -30,8 +30,7 @@ import type { Confirmations } from "./confirmations.ts";
 import { toolFailure } from "./failure.ts";
 import { isPrompt } from "./turn-news.ts";
 
-/** Dependencies of `TurnReplay`. */
-export interface TurnReplayOptions {
+interface TurnReplayOptions {
   /** Returns the current state of the task. */
   readonly task: () => Task;
   readonly confirmations: Confirmations;

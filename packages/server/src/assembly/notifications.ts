@@ -19,8 +19,7 @@ import { pushConfigKey } from "../store/push-config-store.ts";
 import type { ServerStore } from "../store/task-store.ts";
 import { TaskPush } from "./task-push.ts";
 
-/** Dependencies of `createNotifications`. */
-export interface NotificationsOptions {
+interface NotificationsOptions {
   readonly store: ServerStore;
   /** Opens the task whose log records that a config has ended. */
   readonly registry: OpenTasks;

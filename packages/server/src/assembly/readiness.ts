@@ -7,8 +7,7 @@ import type { TaskStore } from "../store/task-store.ts";
  */
 const MAX_AGE_MS = 500;
 
-/** Dependencies of `Readiness`. */
-export interface ReadinessOptions {
+interface ReadinessOptions {
   readonly store: Pick<TaskStore, "assertWritable">;
   /** Aborts when the server closes. */
   readonly shutdown: AbortSignal;

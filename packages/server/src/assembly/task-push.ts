@@ -7,8 +7,7 @@ import type { PushConfigKey } from "../store/push-config-store.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import type { OpenTask } from "../task/open-task.ts";
 
-/** Dependencies of `TaskPush`. */
-export interface TaskPushOptions {
+interface TaskPushOptions {
   readonly notifier: PushNotifier;
   readonly registry: OpenTasks;
   readonly shared: SharedTasks;

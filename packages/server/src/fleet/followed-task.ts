@@ -23,8 +23,7 @@ import {
 import { askOwner } from "./ask-owner.ts";
 import { LogNews } from "./log-news.ts";
 
-/** Dependencies of `FollowedTask`. */
-export interface FollowedTaskOptions {
+interface FollowedTaskOptions {
   readonly store: TaskStore;
   readonly shared: SharedTasks;
   /** The task as the store has it. */

@@ -5,8 +5,7 @@ import type { OpenTask } from "../task/open-task.ts";
 import { refusalOf } from "./ask-owner.ts";
 import type { OpenTasks } from "./open-tasks.ts";
 
-/** Dependencies of `InboxWorker`. */
-export interface InboxWorkerOptions {
+interface InboxWorkerOptions {
   readonly inbox: TaskInbox;
   readonly registry: OpenTasks;
   /**

@@ -20,8 +20,7 @@ import { WorkspaceReach } from "./workspace-reach.ts";
  */
 const MAX_IDLE_TASKS = 256;
 
-/** Dependencies of `OpenTasks`. */
-export interface OpenTasksOptions extends TaskOpenerOptions {
+interface OpenTasksOptions extends TaskOpenerOptions {
   /**
    * Throws when this server cannot work in the workspace of a task that another
    * one began. Default: it can in all.

@@ -29,8 +29,7 @@ interface Retry {
   readonly atMs: number;
 }
 
-/** Dependencies of `Takeover`. */
-export interface TakeoverOptions {
+interface TakeoverOptions {
   readonly registry: OpenTasks;
   readonly shared: Pick<SharedTasks, "leases" | "changes">;
   readonly clock: {

@@ -26,8 +26,7 @@ const SESSION_MS = 12 * 60 * 60_000;
 /** Maximum number of sessions of one principal, and of its codes that wait. */
 const MAX_PER_PRINCIPAL = 32;
 
-/** Options of `BrowserSessions`. */
-export interface BrowserSessionsOptions {
+interface BrowserSessionsOptions {
   /**
    * The file that keeps the sessions, with mode 0600. Default: they end with
    * the server.

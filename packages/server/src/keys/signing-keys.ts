@@ -31,8 +31,7 @@ export const ROTATION_MS: number = 30 * DAY_MS;
  */
 const OVERLAP_MS: number = DAY_MS;
 
-/** Options of `SigningKeys`. */
-export interface SigningKeysOptions {
+interface SigningKeysOptions {
   /** Keeps the keys. Default: they are kept in memory. */
   readonly storage?: KeyStorage | undefined;
   /** Returns the time in milliseconds since 1970. */

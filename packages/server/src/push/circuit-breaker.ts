@@ -16,8 +16,7 @@ const MAX_IN_FLIGHT = 4;
  */
 const MAX_FAILURES = 5;
 
-/** Dependencies of `CircuitBreaker`. */
-export interface CircuitBreakerOptions {
+interface CircuitBreakerOptions {
   readonly clock: Clock;
   /** Returns a number from 0 to 1. */
   readonly random: () => number;

@@ -17,8 +17,7 @@ const TIMEOUT_MS = 15_000;
  */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
-/** Dependencies of the poster. */
-export interface GuardedPosterOptions {
+interface GuardedPosterOptions {
   readonly policy: OutboundPolicy;
   readonly keys: SigningKeys;
   /**

@@ -20,9 +20,7 @@ const MAX_BREAKERS = 1024;
  */
 const GRACE_MS = 2000;
 
-/** Dependencies of `PushNotifier`. */
-export interface PushNotifierOptions
-  extends Omit<DeliveryServices, "semaphore"> {
+interface PushNotifierOptions extends Omit<DeliveryServices, "semaphore"> {
   readonly encodings: PushEncodings;
   /**
    * Returns the fence of the lease under which this server has a task;

@@ -17,8 +17,7 @@ import { checkPushTarget } from "./push-target.ts";
 /** The maximum length in characters of an id, a token and credentials. */
 const MAX_LENGTH = 4096;
 
-/** Dependencies of `PushRegistrar`. */
-export interface PushRegistrarOptions {
+interface PushRegistrarOptions {
   readonly configs: PushConfigStore;
   /**
    * Starts, replaces or ends the delivery of a config that was stored or

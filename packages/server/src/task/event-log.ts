@@ -75,8 +75,7 @@ function isWellFormed(value: unknown): boolean {
   return true;
 }
 
-/** Dependencies of `EventLog`. */
-export interface EventLogOptions {
+interface EventLogOptions {
   readonly store: TaskStore;
   /** The task as the store has it. A new task has its ids only. */
   readonly task: Task;

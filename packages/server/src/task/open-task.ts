@@ -43,8 +43,7 @@ import {
   type TurnRunnerOptions,
 } from "./turn-runner.ts";
 
-/** Dependencies of `OpenTask`. */
-export interface OpenTaskOptions
+interface OpenTaskOptions
   extends Omit<TurnRunnerOptions, "recorder" | "recordEnd"> {
   /**
    * The lease under which the log is written. Default: none, because no other

@@ -5,8 +5,7 @@ import type { TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 
-/** Dependencies of `RecordedMessages`. */
-export interface RecordedMessagesOptions {
+interface RecordedMessagesOptions {
   readonly store: TaskStore;
   readonly now: () => Date;
   /**

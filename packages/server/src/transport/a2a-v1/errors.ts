@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { snakeCase } from "@devtool/internal/snake-case";
 import { WireError } from "@devtool/schema";
 import {
   BadRequestSchema,
@@ -213,7 +214,7 @@ export function httpErrorFrom(
 /** Returns the name of a code in `google.rpc`. */
 function statusName(code: Code): string {
   if (code === Code.Canceled) return "CANCELLED";
-  return Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+  return snakeCase(Code[code]).toUpperCase();
 }
 
 /** Returns the codes of a named failure; undefined for any other error. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { Code as ConnectCode } from "@connectrpc/connect";
+import { snakeCase } from "@devtool/internal/snake-case";
 import { WireError } from "@devtool/schema";
 import { encodeRunError } from "@devtool/schema/ag-ui";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
@@ -56,8 +56,5 @@ export function errorEvent(
   );
   if (code === Code.Internal) onError(reason);
   // As Connect writes codes: `invalid_argument`.
-  return encodeRunError(
-    message,
-    ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase(),
-  );
+  return encodeRunError(message, snakeCase(Code[code]));
 }

@@ -14,8 +14,7 @@ import {
 } from "./route.ts";
 import { PROOF_BYTES } from "./server-proof.ts";
 
-/** Dependencies of the health probes. */
-export interface HealthOptions {
+interface HealthOptions {
   /**
    * Resolves to the reason why the server accepts no work; empty when it does.
    */

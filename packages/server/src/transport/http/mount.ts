@@ -3,8 +3,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch } from "./dispatch.ts";
 import { pathOf, type Route, sendError, withoutPrefix } from "./route.ts";
 
-/** Options of a `Mount`. */
-export interface MountOptions {
+interface MountOptions {
   /**
    * The URL at which clients reach the mounted server, without a trailing
    * slash.

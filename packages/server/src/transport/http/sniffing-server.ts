@@ -55,8 +55,7 @@ export interface TlsOptions {
   readonly clientAuthorities?: string;
 }
 
-/** Options of `createSniffingServer`. */
-export interface SniffingServerOptions {
+interface SniffingServerOptions {
   readonly limits: ConnectionLimits;
   /** Default: connections are not encrypted. */
   readonly tls?: TlsOptions;
