@@ -1,4 +1,4 @@
 /** Returns a name in camel case, such as `taskId` or `NotFound`, in snake_case. */
 export function snakeCase(name: string): string {
-  return name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+  return name.replaceAll(/(?<!^)(?=[A-Z])/g, "_").toLowerCase();
 }

@@ -53,6 +53,12 @@ export function keyPath(path: string, key: string): string {
   return path === "" ? key : `${path}.${key}`;
 }
 
+/** Creates the error for a field that is missing. */
+export function missing(field: string, remedy?: string): WireError {
+  const problem = remedy === undefined ? "is missing" : `is missing: ${remedy}`;
+  return new WireError(field, "", problem);
+}
+
 /** Creates the error for a field with a value of the wrong type. */
 export function mistyped(
   field: string,

@@ -18,7 +18,7 @@ import {
   TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
-import { WireError } from "../wire-error.ts";
+import { missing } from "../wire-error.ts";
 import { decodePartWith, encodePart } from "./part.ts";
 
 /** Encodes an artifact as one of A2A 0.3. */
@@ -74,7 +74,7 @@ export function decodeArtifactUpdate(
   sequence: bigint,
 ): TaskEvent {
   const { taskId, contextId, artifact, append, lastChunk } = update;
-  if (!artifact) throw new WireError("result.artifact", "", "is missing");
+  if (!artifact) throw missing("result.artifact");
   const value = create(ArtifactUpdateSchema, {
     artifact: decodeArtifact(artifact, "result.artifact"),
     append,

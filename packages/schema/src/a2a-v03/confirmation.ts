@@ -6,7 +6,7 @@ import {
 } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
-import { WireError } from "../wire-error.ts";
+import { missing, WireError } from "../wire-error.ts";
 
 /** Remedies for common mistakes, by the name of the unknown field. */
 const HINTS: Hints = {
@@ -90,10 +90,9 @@ export function decodeConfirmation(
     isObject(details) &&
     !("new_content" in details || "newContent" in details)
   ) {
-    throw new WireError(
+    throw missing(
       `${path}.file_details.new_content`,
-      "",
-      'is missing: send the whole new content of the file, "" for an empty file, or leave file_details out',
+      'send the whole new content of the file, "" for an empty file, or leave file_details out',
     );
   }
   return confirmation;
@@ -161,9 +160,8 @@ function hasToolCallId(data: JsonObject): boolean {
 }
 
 function missingOption(path: string): WireError {
-  return new WireError(
+  return missing(
     `${path}.selected_option_id`,
-    "",
-    "is missing: name one of the options that were offered",
+    "name one of the options that were offered",
   );
 }

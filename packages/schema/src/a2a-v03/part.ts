@@ -34,7 +34,7 @@ import {
   PartSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import {
   decodeConfirmation,
   encodeConfirmation,
@@ -102,7 +102,7 @@ export function encodePart(part: Part): A2aPart | undefined {
 function encodeContent(content: Part["content"]): A2aPart | undefined {
   switch (content.case) {
     case "text":
-      return create(A2aPartSchema, { kind: "text", text: content.value });
+      return textPart(content.value);
     case "file": {
       const { name, mediaType, source } = content.value;
       return create(A2aPartSchema, {
@@ -111,39 +111,35 @@ function encodeContent(content: Part["content"]): A2aPart | undefined {
       });
     }
     case "data":
-      return create(A2aPartSchema, { kind: "data", data: content.value });
+      return dataPart(content.value);
     case "dataValue":
       return create(A2aPartSchema, {
         kind: "data",
         ...wrapValue(toJson(ValueSchema, content.value)),
       });
     case "thought":
-      return create(A2aPartSchema, {
-        kind: "data",
-        data: encodeRfcJson(AgentThoughtSchema, content.value),
-      });
+      return dataPart(encodeRfcJson(AgentThoughtSchema, content.value));
     case "toolCall":
-      return create(A2aPartSchema, {
-        kind: "data",
-        data: encodeRfcJson(ToolCallSchema, withResult(content.value)),
-      });
+      return dataPart(encodeRfcJson(ToolCallSchema, withResult(content.value)));
     case "confirmation":
-      return create(A2aPartSchema, {
-        kind: "data",
-        data: encodeConfirmation(content.value),
-      });
+      return dataPart(encodeConfirmation(content.value));
     case "citation":
-      return create(A2aPartSchema, {
-        kind: "text",
-        text: citationText(content.value),
-      });
+      return textPart(citationText(content.value));
     case "summary":
-      return create(A2aPartSchema, { kind: "text", text: content.value.text });
+      return textPart(content.value.text);
     case undefined:
       return undefined;
     default:
       return content satisfies never;
   }
+}
+
+function textPart(text: string): A2aPart {
+  return create(A2aPartSchema, { kind: "text", text });
+}
+
+function dataPart(data: JsonObject): A2aPart {
+  return create(A2aPartSchema, { kind: "data", data });
 }
 
 /** The `type` of the error of a call that was cancelled (TOOL-8). */
@@ -165,14 +161,15 @@ function withResult(call: ToolCall): ToolCall {
 }
 
 /** Decodes a tool call, without the result that `withResult` added. */
-function decodeToolCall(data: JsonObject, path: string): ToolCall {
+function decodeToolCall(data: JsonObject, path: string): Part["content"] {
   const call = decodeRfcJson(ToolCallSchema, data, path);
-  const { case: result, value } = call.result;
+  const { result, status } = call;
   const isAdded =
-    call.status === ToolCallStatus.CANCELLED &&
-    result === "error" &&
-    value.type === CANCELLED;
-  return isAdded ? { ...call, result: { case: undefined } } : call;
+    status === ToolCallStatus.CANCELLED &&
+    result.case === "error" &&
+    result.value.type === CANCELLED;
+  const value = isAdded ? { ...call, result: { case: undefined } } : call;
+  return { case: "toolCall", value };
 }
 
 /**
@@ -296,16 +293,13 @@ export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
           value: decodeRfcJson(AgentThoughtSchema, data, at),
         };
       case Kind.TOOL_CALL_UPDATE:
-        return {
-          case: "toolCall",
-          value: decodeToolCall(data, at),
-        };
+        return decodeToolCall(data, at);
       case Kind.STATE_CHANGE: {
         // It holds the tool calls that the task waits for (STREAM-2). Other
         // data is plain.
         const isCall = "tool_call_id" in data || "toolCallId" in data;
         return isCall
-          ? { case: "toolCall", value: decodeToolCall(data, at) }
+          ? decodeToolCall(data, at)
           : { case: "data", value: data };
       }
       default:
@@ -317,10 +311,7 @@ export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
         if (kind !== Kind.TOOL_CALL_CONFIRMATION) {
           return { case: "data", value: data };
         }
-        return {
-          case: "toolCall",
-          value: decodeToolCall(data, at),
-        };
+        return decodeToolCall(data, at);
     }
   });
 }
@@ -357,7 +348,7 @@ function decodeContent(
     case "text":
       return { case: "text", value: part.text ?? "" };
     case "file": {
-      if (!part.file) throw new WireError(`${path}.file`, "", "is missing");
+      if (!part.file) throw missing(`${path}.file`);
       const { name, mimeType, source } = part.file;
       return {
         case: "file",
@@ -366,11 +357,7 @@ function decodeContent(
     }
     case "data":
       if (!part.data) {
-        throw new WireError(
-          `${path}.data`,
-          "",
-          "is missing: a data part of A2A 0.3 holds an object",
-        );
+        throw missing(`${path}.data`, "a data part of A2A 0.3 holds an object");
       }
       return readData(part.data);
     default:

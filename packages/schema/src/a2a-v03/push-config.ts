@@ -10,7 +10,7 @@ import {
   PushConfigSchema,
 } from "../gen/devtool/v1alpha/push_service_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 
 /** Encodes a push notification config with its task. */
 export function encodePushConfig(config: PushConfig): JsonObject {
@@ -52,7 +52,7 @@ export function decodePushConfig(params: JsonValue | undefined): PushConfig {
     params ?? {},
   );
   if (!pushNotificationConfig) {
-    throw new WireError("pushNotificationConfig", "", "is missing");
+    throw missing("pushNotificationConfig");
   }
   return pushConfigOf(taskId, pushNotificationConfig);
 }
@@ -108,6 +108,6 @@ export function decodePushConfigParams(params: JsonValue | undefined): {
     TaskPushNotificationConfigParamsSchema,
     params ?? {},
   );
-  if (id === "") throw new WireError("id", "", "is missing: name the task");
+  if (id === "") throw missing("id", "name the task");
   return { taskId: id, configId: pushNotificationConfigId };
 }

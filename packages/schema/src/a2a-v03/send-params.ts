@@ -14,7 +14,7 @@ import {
 } from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import { decodeSentMessage, encodeMessage } from "./message.ts";
 import { assertMessageForm } from "./message-form.ts";
 import {
@@ -59,7 +59,7 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
  */
 export function sentEnvelope(request: SendMessageRequest): A2aMessage {
   const { message, taskId, contextId, messageSettings } = request;
-  if (!message) throw new WireError("message", "", "is missing");
+  if (!message) throw missing("message");
   const answers = confirmationsOf(message).length > 0;
   const kind = answers
     ? Kind.TOOL_CALL_CONFIRMATION
@@ -106,7 +106,7 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
     MessageSendParamsSchema,
     params ?? {},
   );
-  if (!message) throw new WireError("message", "", "is missing");
+  if (!message) throw missing("message");
   const historyLength = configuration?.historyLength;
   if (historyLength !== undefined && historyLength < 0) {
     throw new WireError(

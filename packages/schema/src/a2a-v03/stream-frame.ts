@@ -34,7 +34,7 @@ import {
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { toolCallsOf } from "../tool-call.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import { decodeArtifactUpdate, encodeArtifactUpdate } from "./artifact.ts";
 import { agentMessageOf, isFramed, kindOfEvent } from "./event-content.ts";
 import {
@@ -296,7 +296,7 @@ function decodeUpdate(
   sequence: bigint,
 ): TaskEvent {
   const { taskId, contextId, status, metadata } = update;
-  if (!status) throw new WireError("result.status", "", "is missing");
+  if (!status) throw missing("result.status");
   const event = decodeEventMetadata(metadata);
   const ownJson = taskEventMetadata(metadata);
   const own = ownJson && decodeRfcJson(TaskEventSchema, ownJson);

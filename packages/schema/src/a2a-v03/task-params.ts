@@ -10,7 +10,7 @@ import {
   WithdrawMessageRequestSchema,
 } from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import { decodeState } from "./state.ts";
 
 /**
@@ -19,7 +19,7 @@ import { decodeState } from "./state.ts";
  */
 export function decodeTaskId(params: JsonValue | undefined): string {
   const { id } = decodeRfcJson(TaskIdParamsSchema, params ?? {});
-  if (id === "") throw new WireError("id", "", "is missing: name the task");
+  if (id === "") throw missing("id", "name the task");
   return id;
 }
 
@@ -32,10 +32,10 @@ export function decodeWithdrawal(
 ): WithdrawMessageRequest {
   const request = decodeRfcJson(WithdrawMessageRequestSchema, params ?? {});
   if (request.taskId === "") {
-    throw new WireError("taskId", "", "is missing: name the task");
+    throw missing("taskId", "name the task");
   }
   if (request.messageId === "") {
-    throw new WireError("messageId", "", "is missing: name the queued message");
+    throw missing("messageId", "name the queued message");
   }
   return request;
 }

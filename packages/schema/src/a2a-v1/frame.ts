@@ -8,7 +8,7 @@ import {
 import type { StreamResponse } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { isAtRest } from "../task-state.ts";
-import { WireError } from "../wire-error.ts";
+import { missing, WireError } from "../wire-error.ts";
 import { artifactToV03 } from "./artifact.ts";
 import { messageToV03 } from "./message.ts";
 import { stateFromA2a } from "./state.ts";
@@ -32,7 +32,7 @@ export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
       );
     case "statusUpdate": {
       const { taskId, contextId, status, metadata } = payload.value;
-      if (!status) throw new WireError("statusUpdate.status", "", "is missing");
+      if (!status) throw missing("statusUpdate.status");
       const update = create(UpdateV03Schema, {
         kind: "status-update",
         taskId,
@@ -47,7 +47,7 @@ export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
       const { taskId, contextId, artifact, append, lastChunk, metadata } =
         payload.value;
       if (!artifact) {
-        throw new WireError("artifactUpdate.artifact", "", "is missing");
+        throw missing("artifactUpdate.artifact");
       }
       const update = create(ArtifactUpdateV03Schema, {
         kind: "artifact-update",

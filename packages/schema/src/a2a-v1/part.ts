@@ -8,6 +8,7 @@ import {
   wrapValue,
 } from "../a2a-v03/part.ts";
 import {
+  type FileContent,
   type Part as PartV03,
   PartSchema as PartV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
@@ -58,9 +59,12 @@ export function partToV03(
   { content, metadata, filename, mediaType }: Part,
   path: string,
 ): PartV03 {
-  const file = { name: filename, mimeType: mediaType };
   const names = namesMetadata({ mediaType, fileName: filename });
   const withNames = metadata || names ? { ...metadata, ...names } : undefined;
+  const ofFile = (source: FileContent["source"]): PartV03 => {
+    const file = { name: filename, mimeType: mediaType, source };
+    return create(PartV03Schema, { kind: "file", file, metadata });
+  };
   switch (content.case) {
     case "text":
       return create(PartV03Schema, {
@@ -68,36 +72,19 @@ export function partToV03(
         text: content.value,
         metadata: withNames,
       });
-    case "raw": {
-      const source = { case: "bytes", value: content.value } as const;
-      return create(PartV03Schema, {
-        kind: "file",
-        file: { ...file, source },
-        metadata,
-      });
-    }
-    case "url": {
-      const source = { case: "uri", value: content.value } as const;
-      return create(PartV03Schema, {
-        kind: "file",
-        file: { ...file, source },
-        metadata,
-      });
-    }
+    case "raw":
+      return ofFile({ case: "bytes", value: content.value });
+    case "url":
+      return ofFile({ case: "uri", value: content.value });
     case "data": {
       const value = toJson(ValueSchema, content.value);
-      if (isObject(value)) {
-        return create(PartV03Schema, {
-          kind: "data",
-          data: value,
-          metadata: withNames,
-        });
-      }
-      const { data, metadata: mark } = wrapValue(value);
+      const { data, metadata: mark } = isObject(value)
+        ? { data: value, metadata: undefined }
+        : wrapValue(value);
       return create(PartV03Schema, {
         kind: "data",
         data,
-        metadata: { ...withNames, ...mark },
+        metadata: mark ? { ...withNames, ...mark } : withNames,
       });
     }
     case undefined:

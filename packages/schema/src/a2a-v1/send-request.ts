@@ -12,7 +12,7 @@ import {
   type SendMessageRequest,
   SendMessageRequestSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { WireError } from "../wire-error.ts";
+import { missing, WireError } from "../wire-error.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
 import { pushConfigToA2a } from "./push-config.ts";
 
@@ -38,7 +38,7 @@ export function sendRequestFromA2a({
   configuration,
   metadata,
 }: SendMessageRequest): OwnRequest {
-  if (!message) throw new WireError("message", "", "is missing");
+  if (!message) throw missing("message");
   const envelope = messageToV03(message, "message");
   if (message.role !== A2aRole.USER) {
     throw new WireError(

@@ -15,7 +15,7 @@ import {
   PartSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, jsonValue } from "../rfc-json.ts";
-import { mistyped, quote, WireError } from "../wire-error.ts";
+import { missing, mistyped, quote, WireError } from "../wire-error.ts";
 
 /**
  * Returns the parts of a user's message.
@@ -47,11 +47,7 @@ export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
       );
     }
     if (!source) {
-      throw new WireError(
-        `${at}.source`,
-        "",
-        "is missing: say where the bytes are",
-      );
+      throw missing(`${at}.source`, "say where the bytes are");
     }
     const value = create(FileSchema, fileFromSource(source, `${at}.source`));
     return create(PartSchema, { content: { case: "file", value } });
@@ -82,11 +78,7 @@ function fileFromSource(
     );
   }
   if (mediaType === "") {
-    throw new WireError(
-      `${path}.mimeType`,
-      "",
-      "is missing: name the media type",
-    );
+    throw missing(`${path}.mimeType`, "name the media type");
   }
   try {
     return { mediaType, source: { case: "bytes", value: base64Decode(value) } };

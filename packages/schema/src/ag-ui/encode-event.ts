@@ -6,6 +6,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { snakeCase } from "@devtool/internal/snake-case";
 
 /**
  * Encodes an event of AG-UI. Its `type` comes from the name of its message:
@@ -15,9 +16,6 @@ export function encodeEvent<Desc extends DescMessage>(
   schema: Desc,
   init: MessageInitShape<Desc>,
 ): JsonObject {
-  const type = schema.name
-    .replace(/Event$/, "")
-    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_")
-    .toUpperCase();
+  const type = snakeCase(schema.name.replace(/Event$/, "")).toUpperCase();
   return { type, ...objectOrEmpty(toJson(schema, create(schema, init))) };
 }

@@ -24,7 +24,7 @@ import {
   OPTION_PROCEED_ONCE,
   OPTION_REJECT,
 } from "../tool-call.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import {
   callInterruptId,
   inputInterruptId,
@@ -77,14 +77,14 @@ export function readResume(
   if (areRecorded && answers.every(({ isOpen }) => !isOpen)) {
     return { case: "replay" };
   }
-  const missing = [...open].filter((id) => !seen.has(id));
+  const unanswered = [...open].filter((id) => !seen.has(id));
   // An answer to another question than the open one is refused by the server,
   // which says why.
-  if (missing.length > 0 && answers.every(({ isOpen }) => isOpen)) {
+  if (unanswered.length > 0 && answers.every(({ isOpen }) => isOpen)) {
     throw new WireError(
       "resume",
       "",
-      `must answer all open interrupts: ${missing.map((id) => JSON.stringify(id)).join(", ")} are missing`,
+      `must answer all open interrupts: ${unanswered.map((id) => JSON.stringify(id)).join(", ")} are missing`,
     );
   }
   return { case: "answers", parts };
@@ -95,33 +95,21 @@ function assertEntry(
   seen: ReadonlySet<string>,
   path: string,
 ): void {
+  const wrong = (field: string, value: string, problem: string): WireError =>
+    new WireError(`${path}.${field}`, quote(value), problem);
   if (interruptId === "") {
-    throw new WireError(
-      `${path}.interruptId`,
-      "",
-      "is missing: name the interrupt",
-    );
+    throw missing(`${path}.interruptId`, "name the interrupt");
   }
   if (seen.has(interruptId)) {
-    throw new WireError(
-      `${path}.interruptId`,
-      quote(interruptId),
-      "is answered twice",
-    );
+    throw wrong("interruptId", interruptId, "is answered twice");
   }
   if (status !== "resolved" && status !== "cancelled") {
-    throw new WireError(
-      `${path}.status`,
-      quote(status),
-      "is not one of resolved, cancelled",
-    );
+    throw wrong("status", status, "is not one of resolved, cancelled");
   }
   if (status === "cancelled" && payload !== undefined) {
-    throw new WireError(
-      `${path}.payload`,
-      "",
-      'is set with status "cancelled": leave it out, or send "resolved"',
-    );
+    const problem =
+      'is set with status "cancelled": leave it out, or send "resolved"';
+    throw wrong("payload", "", problem);
   }
 }
 
@@ -134,11 +122,7 @@ function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
     `${path}.payload`,
   );
   if (text === "") {
-    throw new WireError(
-      `${path}.payload.text`,
-      "",
-      "is missing: say what the agent waits for",
-    );
+    throw missing(`${path}.payload.text`, "say what the agent waits for");
   }
   return {
     case: "answers",
@@ -250,11 +234,7 @@ function optionOf(
   path: string,
 ): string {
   if (approved === undefined) {
-    throw new WireError(
-      `${path}.approved`,
-      "",
-      "is missing: send true or false",
-    );
+    throw missing(`${path}.approved`, "send true or false");
   }
   if (editedArgs) {
     if (approved && (option === "" || option === OPTION_MODIFY_ARGUMENTS)) {

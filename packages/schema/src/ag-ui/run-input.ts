@@ -13,7 +13,7 @@ import {
 import { parseJson } from "../json-budget.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
-import { mistyped, quote, WireError } from "../wire-error.ts";
+import { missing, mistyped, quote, WireError } from "../wire-error.ts";
 import { AG_UI_VERSION } from "./run-end.ts";
 
 /** Decodes the body of a run. Throws a `WireError` if it is invalid. */
@@ -23,18 +23,10 @@ export function decodeRunInput(text: string): RunAgentInput {
   if (!isObject(json)) throw mistyped("", json, "a JSON object");
   const input = decodeRfcJson(RunAgentInputSchema, json);
   if (input.threadId === "") {
-    throw new WireError(
-      "threadId",
-      "",
-      "is missing: choose an id for the thread",
-    );
+    throw missing("threadId", "choose an id for the thread");
   }
   if (input.runId === "") {
-    throw new WireError(
-      "runId",
-      "",
-      "is missing: choose an id that is new for each run",
-    );
+    throw missing("runId", "choose an id that is new for each run");
   }
   // Answers decide what runs, so unknown fields in them are errors.
   const resume = listOrEmpty(json.resume).map((item, index) =>

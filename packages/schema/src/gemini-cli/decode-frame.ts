@@ -34,7 +34,7 @@ import {
   isAwaitingApproval,
   openToolCalls,
 } from "../tool-call.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import { decodeGeminiCliCreated } from "./task.ts";
 import { decodeGeminiCliCall } from "./tool-call.ts";
 
@@ -82,7 +82,7 @@ type Payload = Pick<
 
 function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   const { status, taskId, contextId, metadata, final = false } = update;
-  if (!status) throw new WireError("result.status", "", "is missing");
+  if (!status) throw missing("result.status");
   const about = decodeRfcJson(UpdateMetadataSchema, metadata ?? {});
   const state = stateAfter(update, task);
   const payloads = decodePayloads(

@@ -18,7 +18,7 @@ import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_p
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
-import { quote, WireError } from "../wire-error.ts";
+import { missing, quote, WireError } from "../wire-error.ts";
 import { decodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliPart } from "./part.ts";
 import {
@@ -34,7 +34,7 @@ import {
  */
 export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
   const { message, taskId, contextId } = request;
-  if (!message) throw new WireError("message", "", "is missing");
+  if (!message) throw missing("message");
   return {
     message: defined({
       kind: "message",

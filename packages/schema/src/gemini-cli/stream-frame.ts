@@ -35,47 +35,37 @@ export function encodeGeminiCliFrame(event: TaskEvent): string | undefined {
 
 function encodeFrame(event: TaskEvent): JsonObject | undefined {
   const { payload } = event;
+  const update = (
+    kind: string,
+    content: Part["content"],
+    error?: string,
+  ): JsonObject => statusUpdate(event, kind, content, error);
   switch (payload.case) {
     case "created":
       return encodeGeminiCliCreated(event, payload.value);
     case "text":
-      return statusUpdate(event, "text-content", {
-        case: "text",
-        value: payload.value.text,
-      });
+      return update("text-content", textContent(payload.value.text));
     case "thought":
-      return statusUpdate(event, "thought", payload);
+      return update("thought", payload);
     case "citation":
-      return statusUpdate(event, "citation", {
-        case: "text",
-        value: citationText(payload.value),
-      });
+      return update("citation", textContent(citationText(payload.value)));
     case "toolCall":
       return callFrame(event, payload.value, event.toolCallDetail);
     case "stateChange":
-      return statusUpdate(
-        event,
+      return update(
         "state-change",
-        textContent(payload.value.error || payload.value.text),
+        textOrNothing(payload.value.error || payload.value.text),
         payload.value.error,
       );
     case "notice":
-      return statusUpdate(
-        event,
-        "state-change",
-        textContent(payload.value.text),
-      );
+      return update("state-change", textOrNothing(payload.value.text));
     case "message":
     case "messageQueued":
-      return statusUpdate(event, "state-change", NOTHING);
+      return update("state-change", NOTHING);
     case "artifact":
       return encodeArtifactUpdate(event, payload.value);
     case "reply":
-      return statusUpdate(
-        event,
-        "text-content",
-        textContent(plainText(event) ?? ""),
-      );
+      return update("text-content", textOrNothing(plainText(event) ?? ""));
     case "usage":
     case "summary":
     case "messageTaken":
@@ -91,8 +81,12 @@ function encodeFrame(event: TaskEvent): JsonObject | undefined {
 
 const NOTHING: Part["content"] = { case: undefined };
 
-function textContent(text: string): Part["content"] {
-  return text === "" ? NOTHING : { case: "text", value: text };
+function textContent(value: string): Part["content"] {
+  return { case: "text", value };
+}
+
+function textOrNothing(text: string): Part["content"] {
+  return text === "" ? NOTHING : textContent(text);
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
 import { stageOf } from "../tool-call-stage.ts";
-import { WireError } from "../wire-error.ts";
+import { missing } from "../wire-error.ts";
 import {
   decodeConfirmationDetails,
   encodeConfirmationDetails,
@@ -115,7 +115,7 @@ export interface DecodedCall {
 export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
   const decoded = decodeRfcJson(GeminiCliToolCallSchema, data);
   if (!decoded.request?.callId) {
-    throw new WireError("request.callId", "", "is missing");
+    throw missing("request.callId");
   }
   const stage = STAGES.get(decoded.status) ?? ToolCallStage.UNSPECIFIED;
   const status = STATUSES[stage] ?? ToolCallStatus.PENDING;

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { stringOrEmpty } from "@devtool/internal/json";
-import { quote, WireError } from "../../wire-error.ts";
+import { missing, quote, WireError } from "../../wire-error.ts";
 
 /** The content of a request besides its path. */
 export interface RestContent {
@@ -115,7 +115,7 @@ export function operationFrom([
     const filled = path.replace(VARIABLES, (_variable, name: string) => {
       const id = stringOrEmpty(given[name]);
       if (id === "") {
-        throw new WireError(name, "", "is missing: the path needs it");
+        throw missing(name, "the path needs it");
       }
       return encodeURIComponent(id);
     });
