@@ -217,7 +217,7 @@ export class EventLog {
     try {
       await this.#store.append({ events, audit, fence: this.#fence, answer });
       operation?.finish(SUCCEEDED);
-      this.#faults?.end();
+      this.#faults?.noteSuccess();
       this.#feed?.wake(this.#fold.taskId);
     } catch (reason) {
       operation?.finish({ outcome: "failed", error: reason });

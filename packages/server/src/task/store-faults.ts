@@ -24,7 +24,7 @@ export class StoreFaults {
   }
 
   /** Takes an append that succeeded. */
-  end(): void {
+  noteSuccess(): void {
     if (this.#count === 0) return;
     const times = this.#count === 1 ? "refusal" : "refusals";
     this.#onNotice(
