@@ -4,11 +4,14 @@ import {
   findServer,
   trustIn,
 } from "../connection/connection.ts";
+import { isAbort, userMessage } from "../error-text.ts";
+import { UsageError } from "../errors.ts";
 import { type Io, interruptSignal } from "../io.ts";
 
 /**
  * `devtool conformance`: the command of the conformance kit. It knows the token
- * of a server that runs here, and starts one for a program under test.
+ * of a server that runs here, and starts one for a program under test. What it
+ * could not test has the exit code of a usage error.
  */
 export async function conformance(
   url: string | undefined,
@@ -30,5 +33,10 @@ export async function conformance(
       return serveCodingAgent({ workspace, sandbox: "none" });
     },
   };
-  return runKit(url, options, host, interrupt.signal);
+  try {
+    return await runKit(url, options, host, interrupt.signal);
+  } catch (cause) {
+    if (isAbort(cause)) throw cause;
+    throw new UsageError(userMessage(cause), { cause });
+  }
 }

@@ -104,9 +104,31 @@ export interface Exchange {
    */
   readonly isWholeStream: boolean;
   /**
+   * Present if the server did not end the stream.
+   */
+  readonly open?: OpenStream;
+  /**
+   * What is allowed, but that a client would trip over.
+   */
+  readonly warnings?: readonly string[];
+  /**
    * The requirements of the binding on every exchange that this one violates.
    */
   readonly breaches: readonly Breach[];
+}
+
+/**
+ * A stream that the server left open.
+ */
+export interface OpenStream {
+  /**
+   * The time that it was waited for, in seconds.
+   */
+  readonly seconds: number;
+  /**
+   * Whether its last element ends it: it was waited for after that.
+   */
+  readonly hasEnded: boolean;
 }
 
 /**
@@ -129,6 +151,15 @@ export interface Breach {
    */
   readonly requirement: string;
   readonly reason: string;
+  /**
+   * Whether the answer shows nothing else, so that its case ends with it.
+   */
+  readonly endsCase?: boolean;
+  /**
+   * Whether it hinders no reader, so that only the cases of its requirement
+   * report it.
+   */
+  readonly isHarmless?: boolean;
 }
 
 /**

@@ -1,9 +1,20 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { defined, isObject } from "@devtool/internal/json";
+import {
+  defined,
+  isObject,
+  parseJsonOrUndefined,
+} from "@devtool/internal/json";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { preview } from "../match/match.ts";
-import type { AnswerDocument, ServerTrust } from "./binding.ts";
+import type {
+  AnswerDocument,
+  Breach,
+  OpenStream,
+  ServerTrust,
+} from "./binding.ts";
+import { networkProblem } from "./network-problem.ts";
 import type { Recording } from "./recording.ts";
+import { isStreamEnd } from "./stream-end.ts";
 
 /**
  * An HTTP request.
@@ -32,6 +43,14 @@ export interface HttpAnswer {
    * Whether the body is a stream of events that was read to its end.
    */
   readonly isWholeStream: boolean;
+  /**
+   * Present if the server did not end the stream.
+   */
+  readonly open?: OpenStream;
+  /**
+   * What is wrong with the content type, the events or the JSON of the body.
+   */
+  readonly problem?: string;
 }
 
 /**
@@ -85,8 +104,9 @@ const STREAMING_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends a request and reads the answer. Redirects are not followed. Throws if
- * the body is not valid JSON.
+ * Sends a request and reads the answer. Redirects are not followed. A body that
+ * is neither JSON nor a stream of server-sent events is a problem of the answer.
+ * Throws what is at the URL if no answer comes.
  */
 export async function sendHttp(
   { method, url, headers, body }: HttpRequestInit,
@@ -109,24 +129,32 @@ export async function sendHttp(
       }),
     );
     recording.setResponse(String(response.status), response.headers);
-    const isStream = response.headers
-      .get("content-type")
-      ?.startsWith("text/event-stream");
-    const head = { status: response.status, headers: response.headers };
-    if (isStream) {
-      return {
-        ...head,
-        ...(await readEvents(response, recording, leaveAfter)),
-      };
-    }
-    const text = await response.text();
-    recording.setResponseBody(text);
-    const documents =
-      text.trim() === "" ? [] : [{ id: undefined, json: parseJson(text) }];
-    return { ...head, documents, isWholeStream: false };
+    const { status } = response;
+    const mayStream =
+      isEventStream(response) || headers.get("accept") === EVENT_STREAM;
+    const answer = mayStream
+      ? await readEvents(response, { recording, leaveAfter, leave, signal })
+      : readDocument(response, await readText(response, recording));
+    return { status, headers: response.headers, ...answer };
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new Error(networkProblem(url, cause), { cause });
   } finally {
     leave.abort();
   }
+}
+
+/**
+ * Returns the breach of a requirement by the content type, the events or the
+ * JSON of an answer.
+ */
+export function contentBreaches(
+  { problem, open, documents }: HttpAnswer,
+  requirement: string,
+): Breach[] {
+  if (problem === undefined) return [];
+  const isHarmless = documents.length > 0 && open === undefined;
+  return [{ requirement, reason: problem, isHarmless, endsCase: !isHarmless }];
 }
 
 /**
@@ -140,37 +168,156 @@ export function asObjects({ documents }: HttpAnswer): AnswerDocument[] {
   }));
 }
 
-async function readEvents(
-  response: Response,
-  recording: Recording,
-  leaveAfter: number,
-): Promise<Pick<HttpAnswer, "documents" | "isWholeStream">> {
-  const events: EventSourceMessage[] = [];
-  const parser = createParser({ onEvent: (event) => events.push(event) });
-  let text = "";
-  let isWholeStream = true;
-  for await (const chunk of response.body?.pipeThrough(
-    new TextDecoderStream(),
-  ) ?? []) {
-    text += chunk;
-    recording.setResponseBody(text);
-    parser.feed(chunk);
-    isWholeStream = events.length < leaveAfter;
-    if (!isWholeStream) break;
-  }
-  const read = events.slice(0, leaveAfter);
-  return {
-    documents: read.map(({ id, data }) => ({ id, json: parseJson(data) })),
-    isWholeStream,
-  };
+type AnswerBody = Omit<HttpAnswer, "status" | "headers">;
+
+function typeOf({ headers }: Response): string {
+  return headers.get("content-type") ?? "";
 }
 
-function parseJson(text: string): JsonValue {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new Error(`the answer is not valid JSON: got ${preview(text, 200)}`, {
-      cause,
-    });
+const EVENT_STREAM = "text/event-stream";
+
+function isEventStream(response: Response): boolean {
+  return typeOf(response).startsWith(EVENT_STREAM);
+}
+
+/** What a body of server-sent events begins with. */
+const EVENT_FIELD = /^(?:data|id|event|retry)?:/;
+
+async function readText(
+  response: Response,
+  recording: Recording,
+): Promise<string> {
+  const text = await response.text();
+  recording.setResponseBody(text);
+  return text;
+}
+
+/**
+ * Reads a body that is not sent as a stream. Server-sent events under another
+ * content type are read as such.
+ */
+function readDocument(response: Response, text: string): AnswerBody {
+  if (text.trim() === "") return { documents: [], isWholeStream: false };
+  const type = typeOf(response);
+  const json = parseJsonOrUndefined(text);
+  if (json !== undefined) {
+    const problem = /\bjson\b/.test(type)
+      ? undefined
+      : `the content type must be application/json: got ${type || "none"}`;
+    const documents = [{ id: undefined, json }];
+    return { documents, isWholeStream: false, ...defined({ problem }) };
   }
+  if (EVENT_FIELD.test(text)) {
+    const problem = `the content type must be ${EVENT_STREAM}: got ${type || "none"}`;
+    return { ...parseEvents(text), isWholeStream: true, problem };
+  }
+  const problem = /\bjson\b/.test(type)
+    ? `the body is not valid JSON: got ${preview(text, 200)}`
+    : `the answer must be JSON: got HTTP ${response.status} with ${type || "no content type"}: ${preview(text, 200)}`;
+  return { documents: [], isWholeStream: false, problem };
+}
+
+/**
+ * Milliseconds in which a server must end a stream after its last element.
+ */
+const CLOSING_MS = 10_000;
+
+interface Reading {
+  readonly recording: Recording;
+  readonly leaveAfter: number;
+  /**
+   * Ends the request.
+   */
+  readonly leave: AbortController;
+  /**
+   * The time limit of the case.
+   */
+  readonly signal: AbortSignal;
+}
+
+async function readEvents(
+  response: Response,
+  { recording, leaveAfter, leave, signal }: Reading,
+): Promise<AnswerBody> {
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => events.push(event) });
+  const start = performance.now();
+  let text = "";
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    for await (const chunk of response.body?.pipeThrough(
+      new TextDecoderStream(),
+    ) ?? []) {
+      text += chunk;
+      recording.setResponseBody(text);
+      parser.feed(chunk);
+      if (events.length >= leaveAfter) {
+        const read = readData(events.slice(0, leaveAfter));
+        const { problem } = readBody(response, text);
+        return { ...read, isWholeStream: false, ...defined({ problem }) };
+      }
+      clearTimeout(timer);
+      if (isStreamEnd(parseJsonOrUndefined(events.at(-1)?.data ?? ""))) {
+        timer = setTimeout(() => leave.abort(), CLOSING_MS);
+      }
+    }
+  } catch (reason) {
+    const isLate = leave.signal.aborted;
+    const isTimeUp = Object(signal.reason).name === "TimeoutError";
+    if (!isLate && !isTimeUp) throw reason;
+    const ms = isLate ? CLOSING_MS : performance.now() - start;
+    const open = { seconds: Math.round(ms / 1_000), hasEnded: isLate };
+    return { ...readBody(response, text), isWholeStream: false, open };
+  } finally {
+    clearTimeout(timer);
+  }
+  return readBody(response, text);
+}
+
+function readBody(response: Response, text: string): AnswerBody {
+  return isEventStream(response)
+    ? { ...parseEvents(text), isWholeStream: true }
+    : readDocument(response, text);
+}
+
+type Documents = Pick<HttpAnswer, "documents" | "problem">;
+
+/**
+ * Reads a whole body of server-sent events.
+ */
+function parseEvents(text: string): Documents {
+  const events: EventSourceMessage[] = [];
+  createParser({ onEvent: (event) => events.push(event) }).feed(text);
+  const rest = text.split(/\r\n\r\n|\n\n|\r\r/).at(-1) ?? "";
+  if (/^data:/m.test(rest)) {
+    const problem = `a blank line must end each event of a stream: got none after ${preview(rest, 200)}`;
+    return { ...readData(events), problem };
+  }
+  const isOther =
+    events.length === 0 && text.trim() !== "" && !EVENT_FIELD.test(text);
+  if (!isOther) return readData(events);
+  const problem = `a stream must have server-sent events, "data: " and a blank line: got ${preview(text, 200)}`;
+  const json = parseJsonOrUndefined(text);
+  const documents = json === undefined ? [] : [{ id: undefined, json }];
+  return { documents, problem };
+}
+
+/**
+ * Parses the data of events, up to the first that is not JSON.
+ */
+function readData(events: readonly EventSourceMessage[]): Documents {
+  const documents: { id: string | undefined; json: JsonValue }[] = [];
+  for (const { id, data } of events) {
+    const json = parseJsonOrUndefined(data);
+    if (json === undefined) {
+      const lines = data.split("\n").map(parseJsonOrUndefined);
+      const isMerged = lines.length > 1 && !lines.includes(undefined);
+      const problem = isMerged
+        ? `a blank line must end each event of a stream: got ${lines.length} events in one, ${preview(data, 200)}`
+        : `the data of event ${documents.length + 1} is not valid JSON: got ${preview(data, 200)}`;
+      return { documents, problem };
+    }
+    documents.push({ id, json });
+  }
+  return { documents };
 }

@@ -21,6 +21,13 @@ export class Recording {
   }
 
   /**
+   * Whether the answer to the last request has begun.
+   */
+  get isAnswered(): boolean {
+    return (this.#records.at(-1)?.status ?? "") !== "";
+  }
+
+  /**
    * Starts a step. Steps are numbered from 1; 0 is the evidence of the whole
    * case.
    */

@@ -1,9 +1,14 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
-import { defined, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+} from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
 import { httpCallOf } from "@devtool/schema/a2a-v1";
 import { preview } from "../match/match.ts";
-import { A2A_METHODS, resultBreaches } from "./a2a-json.ts";
+import { A2A_METHODS, jsonRequirement, readResult } from "./a2a-json.ts";
 import {
   type AnswerDocument,
   type Binding,
@@ -17,6 +22,7 @@ import {
 import { detailBreaches, findErrorRow } from "./error-details.ts";
 import {
   asObjects,
+  contentBreaches,
   type HttpAnswer,
   requestHeaders,
   sendHttp,
@@ -92,25 +98,35 @@ function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
       ),
     };
   });
+  const isStream = answer.isWholeStream || answer.open !== undefined;
   const breaches = [
-    ...documents.flatMap(({ json }) => detailBreaches(json)),
-    ...objects.flatMap(({ json }) => statusBreaches(json, status)),
-    ...documents.flatMap(({ json }) =>
-      json.result === undefined ? [] : resultBreaches(method, json.result),
-    ),
+    ...contentBreaches(answer, "A2A1-CONTENT-TYPE"),
+    ...(isStream
+      ? []
+      : objects.flatMap(({ json }) => statusBreaches(json, status))),
   ];
   if (documents.length === 0) {
-    return {
-      ...answer,
-      documents: [{ id: undefined, json: resultDocument({}) }],
-      breaches,
-    };
+    const empty = { id: undefined, json: resultDocument({}) };
+    return { ...answer, documents: [empty], breaches };
+  }
+  const isReadable = breaches.every(({ endsCase }) => !endsCase);
+  const read = documents.map(({ id, json }) => {
+    if (isReadable) breaches.push(...detailBreaches(json));
+    if (json.result === undefined) return { id, json, warnings: [] };
+    const result = readResult(method, json.result);
+    return { ...result, id, json: resultDocument(result.json) };
+  });
+  const requirement = jsonRequirement(method.name);
+  for (const { problem: reason, isUnreadable } of read) {
+    if (reason === undefined) continue;
+    breaches.push({ requirement, reason, endsCase: isUnreadable === true });
   }
   return {
     ...answer,
     status: status >= 400 ? 200 : status,
-    documents,
+    documents: read.map(({ id, json }) => ({ id, json })),
     breaches,
+    warnings: read.flatMap(({ warnings }) => warnings),
   };
 }
 
@@ -119,17 +135,22 @@ function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
  * match.
  */
 function statusBreaches(json: JsonObject, status: number): Breach[] {
-  if (status < 400) return [];
+  if (status < 400) {
+    if (json.error === undefined) return [];
+    const reason = `an error must have an HTTP status of 400 or more: got ${status} with ${preview(json, 200)}`;
+    return [{ requirement: "A2A1-HTTP-STATUS", reason }];
+  }
   const { code, status: name, details } = objectOrEmpty(json.error);
   const row = findErrorRow(listOrEmpty(details), { status });
   let reason: string | undefined;
-  if (code !== status || typeof name !== "string") {
+  if (row && !row.statuses.includes(status)) {
+    reason = `${row.reason} must have the HTTP status ${row.statuses.join(" or ")}: got ${status}`;
+  } else if (code !== status || typeof name !== "string") {
     const wanted = `{"error":{"code":${status},"status":"…","message":"…","details":[…]}}`;
     reason = `the body must be ${wanted}: got ${preview(json)}`;
-  } else if (row && !row.statuses.includes(status)) {
-    reason = `${row.reason} must have the HTTP status ${row.statuses.join(" or ")}: got ${status}`;
   }
+  const endsCase = !isObject(json.error);
   return reason === undefined
     ? []
-    : [{ requirement: "A2A1-HTTP-STATUS", reason }];
+    : [{ requirement: "A2A1-HTTP-STATUS", reason, endsCase }];
 }

@@ -1,4 +1,12 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+/** The exit codes, for the end of the help. */
+export const EXIT_CODES = `
+Exit codes:
+  0    nothing failed
+  1    a case failed
+  2    could not test: nothing answers, a wrong option, or a file that cannot be read
+  130  canceled`;
 
 /** Adds the options of the kit to a command whose argument is a URL. */
 export function addKitOptions(command: Command): Command {
@@ -59,6 +67,11 @@ export function addKitOptions(command: Command): Command {
       "run only the cases whose id starts with this prefix, such as a2a/",
     )
     .option(
+      "--timeout <seconds>",
+      "time limit of each case, and of the card (default: 30; conversations with a client: 10)",
+      parseSeconds,
+    )
+    .option(
       "--known-failing <file>",
       "JSON file of cases that may fail, with reasons; it is an error if one of them passes",
     )
@@ -66,4 +79,10 @@ export function addKitOptions(command: Command): Command {
     .option("--report-junit <file>", "write a JUnit XML report")
     .option("--report-json <file>", "write a JSON report")
     .option("--json", "print each result as a line of JSON");
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (seconds > 0 && seconds <= 86_400) return seconds;
+  throw new InvalidArgumentError("write seconds, such as 5 or 0.5.");
 }

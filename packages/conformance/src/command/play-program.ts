@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { create, fromJsonString } from "@bufbuild/protobuf";
@@ -11,8 +11,10 @@ import { BindingSchema, KnownFailingSchema } from "../protos.ts";
 import { runAgentSuite } from "../runner/run-agent-suite.ts";
 import { runClientSuite } from "../runner/run-client-suite.ts";
 import { runProgramSuite } from "../runner/run-program-suite.ts";
+import { readInput } from "./files.ts";
 import type { Host } from "./host.ts";
 import type { Play } from "./play.ts";
+import { limitMs, type ServerOptions } from "./play-server.ts";
 
 /**
  * Reads a `binding.json` and prepares the program and client suites for its
@@ -20,10 +22,10 @@ import type { Play } from "./play.ts";
  */
 export async function playProgram(
   path: string,
-  host: Pick<Host, "startServer">,
+  host: Pick<Host, "startServer"> & Pick<ServerOptions, "timeout">,
   signal: AbortSignal,
 ): Promise<Play> {
-  const binding = await readFile(path, "utf8")
+  const binding = await readInput(path)
     .then((text) => fromJsonString(BindingSchema, text))
     .catch((cause: unknown) => {
       const why = cause instanceof Error ? cause.message : cause;
@@ -44,7 +46,10 @@ export async function playProgram(
       failures: knownFailures.map(({ id, reason }) => ({ id, reason })),
     }),
     notes: [],
-    results: programResults({ command, args, path }, host, signal),
+    results: programResults(
+      { command, args, path, host, ...defined({ timeoutMs: limitMs(host) }) },
+      signal,
+    ),
   };
 }
 
@@ -53,11 +58,13 @@ interface ProgramCommand {
   readonly args: readonly string[];
   /** The path of its `binding.json`, in whose directory it runs. */
   readonly path: string;
+  readonly host: Pick<Host, "startServer">;
+  /** The time limit of each case. */
+  readonly timeoutMs?: number;
 }
 
 async function* programResults(
-  { command, args, path }: ProgramCommand,
-  host: Pick<Host, "startServer">,
+  { command, args, path, host, timeoutMs }: ProgramCommand,
   signal: AbortSignal,
 ): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
@@ -66,26 +73,40 @@ async function* programResults(
     stdio: ["pipe", "pipe", "inherit"],
     signal,
   });
-  // Rejects when the program cannot be started, and never resolves.
-  const failed = once(running, "error").then(([cause]): never => {
-    const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
-    throw new Error(
-      `program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`,
-      { cause },
-    );
-  });
+  // Rejects when the program cannot be started or has ended, and never resolves.
+  const failed = once(running, "exit").then(
+    ([code, ended]): never => {
+      const how =
+        code === null ? `was ended by ${ended}` : `exited with ${code}`;
+      throw new Error(
+        `program ${JSON.stringify(command)} ${how}, and has to answer until its standard input ends`,
+      );
+    },
+    (cause: unknown): never => {
+      const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
+      throw new Error(
+        `program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`,
+        { cause },
+      );
+    },
+  );
   failed.catch(() => undefined);
   try {
     await using server = await host.startServer?.(workspace);
     const streams = programStreams(running, failed);
-    yield* runProgramSuite(streams, signal, defined({ server }));
-    yield* runClientSuite(streams, signal);
+    const limit = defined({ timeoutMs });
+    yield* runProgramSuite(streams, signal, {
+      ...limit,
+      ...defined({ server }),
+    });
+    yield* runClientSuite(streams, signal, limit);
     for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       yield* runClientSuite(streams, signal, {
+        ...limit,
         over: { protocolVersion: "1.0", binding },
       });
     }
-    yield* runAgentSuite(streams, signal);
+    yield* runAgentSuite(streams, signal, limit);
   } finally {
     running.stdin?.destroy();
     running.kill();
@@ -110,19 +131,17 @@ function programStreams(
     const iterator = chunks[Symbol.asyncIterator]();
     for (;;) {
       const { done, value } = await Promise.race([iterator.next(), failed]);
-      if (done) return;
+      // Its exit says more than the end of its output.
+      if (done) return await failed;
       yield value;
     }
   }
   return {
     async write(bytes) {
-      if (!stdin.write(bytes)) {
-        await Promise.race([
-          once(stdin, "drain"),
-          once(stdin, "close"),
-          failed,
-        ]);
-      }
+      if (stdin.write(bytes)) return;
+      // An error of the pipe says that the program has ended.
+      const drained = once(stdin, "drain").catch(() => failed);
+      await Promise.race([drained, once(stdin, "close"), failed]);
     },
     output: readOutput(stdout),
   };

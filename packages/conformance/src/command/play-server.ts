@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { defined } from "@devtool/internal/json";
 import type { BindingName, ProtocolVersion } from "../binding/binding.ts";
 import type { CaseResult } from "../play/case-result.ts";
@@ -7,6 +6,7 @@ import { pushCases, runPushSuite } from "../runner/run-push-suite.ts";
 import { runServerSuite, serverCases } from "../runner/run-server-suite.ts";
 import { findSubject, type Subject } from "../subject/find-subject.ts";
 import { readPrompts } from "../suites/prompts.ts";
+import { readInput } from "./files.ts";
 import type { Host } from "./host.ts";
 import type { Play } from "./play.ts";
 
@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly prompts?: string;
   /** The prefix of the ids of the cases to run. */
   readonly only?: string;
+  /** The time limit of the card and of each case, in seconds. */
+  readonly timeout?: number;
 }
 
 /**
@@ -41,7 +43,8 @@ export async function playServer(
   const prompts =
     options.prompts === undefined
       ? undefined
-      : readPrompts(await readFile(options.prompts, "utf8"));
+      : readPrompts(await readInput(options.prompts));
+  const timeoutMs = limitMs(options);
   const subject = await findServer(url, options, host, signal);
   const { protocolVersion } = subject.binding;
   const cases = [
@@ -52,7 +55,7 @@ export async function playServer(
     only ?? "",
     cases.map(({ id }) => id),
   );
-  const choice = defined({ prompts, only });
+  const choice = defined({ prompts, only, timeoutMs });
   async function* results(): AsyncIterable<CaseResult> {
     yield* runServerSuite(subject, signal, choice);
     if (push !== undefined) {
@@ -67,16 +70,25 @@ export async function playServer(
   };
 }
 
+/** The time limit in milliseconds. Undefined for the default of a suite. */
+export function limitMs({
+  timeout,
+}: Pick<ServerOptions, "timeout">): number | undefined {
+  return timeout === undefined ? undefined : timeout * 1_000;
+}
+
 /** Reads the card of the server to test and chooses the interface. */
 export async function findServer(
   url: string,
-  { a2a: protocolVersion, binding }: ServerOptions,
+  options: ServerOptions,
   host: Host,
   signal: AbortSignal,
 ): Promise<Subject> {
+  const { a2a: protocolVersion, binding } = options;
+  const timeoutMs = limitMs(options);
   const access = await host.findAccess(url, signal);
   return findSubject(
-    { url, ...access, ...defined({ protocolVersion, binding }) },
+    { url, ...access, ...defined({ protocolVersion, binding, timeoutMs }) },
     signal,
   );
 }

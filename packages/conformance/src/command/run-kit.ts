@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { create, toJson, toJsonString } from "@bufbuild/protobuf";
@@ -22,6 +22,7 @@ import { readKnownFailing } from "../report/known-failing.ts";
 import { reportTable, SHORT_OUTCOME_NAMES } from "../report/table.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import { promptsTemplate } from "../suites/prompts.ts";
+import { assertWritable, readInput } from "./files.ts";
 import type { Host } from "./host.ts";
 import type { Play } from "./play.ts";
 import { findServer, playServer, type ServerOptions } from "./play-server.ts";
@@ -54,7 +55,7 @@ const LEVELS: Readonly<Record<ConformanceOptions["level"], Level>> = {
 
 /**
  * Tests a server or a program, and reports which requirements it meets. Returns
- * the exit code.
+ * the exit code: 0 if nothing failed, otherwise 1. Throws if it could not test.
  */
 export async function runKit(
   url: string | undefined,
@@ -71,6 +72,10 @@ export async function runKit(
     return 0;
   }
   const known = await knownFailures(options);
+  const { reportHtml, reportJunit, reportJson } = options;
+  for (const path of [reportHtml, reportJunit, reportJson]) {
+    if (path !== undefined) await assertWritable(path);
+  }
   const {
     results: playing,
     notes,
@@ -89,7 +94,7 @@ export async function runKit(
   for await (const result of playing) {
     results.push(result);
     const [item] = reportOn(result).cases;
-    if (!json && item) stdout.write(`${resultLine(item, stdout)}\n`);
+    if (!json && item) stdout.write(`${resultLine(item, result, stdout)}\n`);
   }
   const report = reportOn(...results);
   if (json) {
@@ -144,7 +149,7 @@ async function knownFailures({
   only = "",
 }: ConformanceOptions): Promise<KnownFailing | undefined> {
   if (knownFailing === undefined) return undefined;
-  const { failures } = readKnownFailing(await readFile(knownFailing, "utf8"));
+  const { failures } = readKnownFailing(await readInput(knownFailing));
   return create(KnownFailingSchema, {
     failures: failures.filter(({ id }) => id.startsWith(only)),
   });
@@ -163,7 +168,7 @@ async function choosePlay(
   }
   if (program !== undefined) {
     const { playProgram } = await import("./play-program.ts");
-    return playProgram(program, host, signal);
+    return playProgram(program, { ...host, ...options }, signal);
   }
   if (url === undefined) {
     throw new Error(
@@ -173,7 +178,11 @@ async function choosePlay(
   return playServer(url, options, host, signal);
 }
 
-function resultLine(item: CaseReport, stdout: Writable): string {
+function resultLine(
+  item: CaseReport,
+  { warnings = [] }: CaseResult,
+  stdout: Writable,
+): string {
   const { id, requirements, outcome, failures } = item;
   const look = {
     [Outcome.PASSED]: "green",
@@ -186,7 +195,11 @@ function resultLine(item: CaseReport, stdout: Writable): string {
   } as const;
   const reasons = failures.map(({ reason }) => reason);
   const reason = item.reason || reasons.join("\n");
-  const why = reason === "" ? "" : `\n    ${visibleText(reason)}`;
+  const lines = [
+    ...(reason === "" ? [] : [reason]),
+    ...warnings.map((warning) => `warning: ${warning}`),
+  ];
+  const why = lines.map((line) => `\n    ${visibleText(line)}`).join("");
   const name = SHORT_OUTCOME_NAMES[outcome].padEnd(8);
   const mark = styleText(look[outcome], name, { stream: stdout });
   return `${mark} ${id.padEnd(44)} ${requirements.join(" ")}${why}`;

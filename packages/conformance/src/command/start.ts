@@ -3,7 +3,7 @@
 import { visibleText } from "@devtool/internal/visible-text";
 import { Command, CommanderError } from "commander";
 import { KIT_VERSION } from "../version.ts";
-import { addKitOptions } from "./kit-options.ts";
+import { addKitOptions, EXIT_CODES } from "./kit-options.ts";
 import { runKit } from "./run-kit.ts";
 
 const interrupt = new AbortController();
@@ -12,6 +12,7 @@ const command = addKitOptions(new Command("devtool-conformance"))
   .argument("[url]", "URL of the server to test")
   .version(KIT_VERSION, "-V, --version", "print the version")
   .helpOption("-h, --help", "print this help")
+  .addHelpText("after", EXIT_CODES)
   .exitOverride()
   .action(async (url, options) => {
     const host = {
@@ -35,5 +36,5 @@ function exitCodeOf(reason: unknown): number {
   if (interrupt.signal.aborted) return 130;
   const message = reason instanceof Error ? reason.message : String(reason);
   process.stderr.write(`devtool-conformance: ${visibleText(message)}\n`);
-  return 1;
+  return 2;
 }

@@ -20,6 +20,10 @@ export interface CaseResult {
    */
   readonly reason?: string;
   /**
+   * What is allowed, but that a client would trip over. Absent without any.
+   */
+  readonly warnings?: readonly string[];
+  /**
    * How long the case took, in whole milliseconds.
    */
   readonly durationMs: number;
@@ -57,6 +61,10 @@ export interface CaseFailure {
 export interface CaseOutcome {
   readonly failures: readonly CaseFailure[];
   /**
+   * What is allowed, but that a client would trip over.
+   */
+  readonly warnings?: readonly string[];
+  /**
    * Why the agent cannot be asked the rest of the case.
    */
   readonly skipped?: string;
@@ -66,14 +74,15 @@ export interface CaseOutcome {
 export function resultOfCase(
   { id, requirements }: Pick<CaseResult, "id" | "requirements">,
   durationMs: number,
-  { failures, skipped }: CaseOutcome,
+  { failures, warnings = [], skipped }: CaseOutcome,
   exchanges: readonly ExchangeRecord[],
 ): CaseResult {
   if (failures.length === 0 && skipped !== undefined) {
     return { id, requirements, status: "skipped", reason: skipped, durationMs };
   }
+  const found = warnings.length === 0 ? {} : { warnings };
   if (failures.length === 0) {
-    return { id, requirements, status: "passed", durationMs };
+    return { id, requirements, status: "passed", durationMs, ...found };
   }
   const reason = failures.map((failure) => failure.reason).join("\n");
   return {
@@ -82,6 +91,7 @@ export function resultOfCase(
     status: "failed",
     reason,
     durationMs,
+    ...found,
     failures,
     exchanges,
   };

@@ -10,28 +10,13 @@ import type {
 import { preview } from "../match/match.ts";
 import { callOrderProblem } from "./call-order.ts";
 import { resultsOf } from "./expect.ts";
+import { streamBreaches } from "./stream-laws.ts";
 
 /** The methods of A2A 0.3 whose stream ends with a final update. */
 const FINAL_METHODS: ReadonlySet<string> = new Set([
   "message/stream",
   "tasks/resubscribe",
   "command/execute",
-]);
-
-/** The methods of A2A 1.0 that return a stream. */
-const STREAM_METHODS: ReadonlySet<string> = new Set([
-  "SendStreamingMessage",
-  "SubscribeToTask",
-]);
-
-/**
- * The fields of a stream's element in A2A 1.0, of which each element has one.
- */
-const STREAM_FIELDS: ReadonlySet<string> = new Set([
-  "task",
-  "message",
-  "statusUpdate",
-  "artifactUpdate",
 ]);
 
 /** The methods of both versions that send a message and return a stream. */
@@ -53,20 +38,24 @@ export function lawBreaches(
   exchange: Exchange,
   version: ProtocolVersion,
 ): readonly Breach[] {
+  const { breaches } = exchange;
+  if (breaches.some(({ endsCase }) => endsCase)) return breaches;
   const frames = resultsOf(exchange.documents);
   const problems: readonly [requirement: string, reason: string | undefined][] =
     [
       ["TOOL-1", callOrderProblem(frames)],
       ["STREAM-2", unchangedStateProblem(call, frames)],
       ["A2A1-LIST", listOrderProblem(call, frames)],
-      version === "0.3"
-        ? ["STREAM-1", finalUpdateProblem(call, exchange)]
-        : ["A2A1-STREAM-ORDER", streamOrderProblem(call, frames)],
+      [
+        "STREAM-1",
+        version === "0.3" ? finalUpdateProblem(call, exchange) : undefined,
+      ],
     ];
   const found = problems.flatMap(([requirement, reason]) =>
     reason === undefined ? [] : [{ requirement, reason }],
   );
-  return [...exchange.breaches, ...found];
+  const ofStream = streamBreaches(call, exchange, version);
+  return [...breaches, ...ofStream, ...found];
 }
 
 /**
@@ -110,41 +99,6 @@ function finalUpdateProblem(
   const last = updates.at(-1);
   if (!isWholeStream || !last || last.final === true) return undefined;
   return `the last update of a stream must be final: got ${preview(last, 200)}`;
-}
-
-/**
- * In A2A 1.0 a stream is one message, or a task and its updates, each in a
- * field of its own (section 3.1.2). A resumed stream starts anywhere.
- */
-function streamOrderProblem(
-  call: Call | undefined,
-  frames: readonly JsonValue[],
-): string | undefined {
-  if (
-    !call ||
-    !STREAM_METHODS.has(call.method) ||
-    call.headers["last-event-id"] !== undefined
-  ) {
-    return undefined;
-  }
-  const elements = frames.map((frame) =>
-    Object.keys(objectOrEmpty(frame)).join("+"),
-  );
-  const unknown = elements.find((element) => !STREAM_FIELDS.has(element));
-  if (unknown !== undefined) {
-    return `an element of a stream must have one of ${[...STREAM_FIELDS].join(", ")}: got ${unknown}`;
-  }
-  const [first, ...rest] = elements;
-  if (first === undefined) return undefined;
-  if (first !== "task" && first !== "message") {
-    return `a stream must begin with a task or a message: got ${first}`;
-  }
-  if (first === "message" && rest.length > 0) {
-    return `nothing follows a message: got ${rest[0]}`;
-  }
-  return rest.includes("message")
-    ? "no message comes in the stream of a task"
-    : undefined;
 }
 
 /** A STATE_CHANGE must name another state than the frame before it. */

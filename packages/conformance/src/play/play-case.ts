@@ -1,6 +1,8 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { defined, isObject, objectOrEmpty } from "@devtool/internal/json";
+import { AgentCardSchema } from "@devtool/schema/a2a-v1";
+import { a2aJsonProblem } from "../binding/a2a-json.ts";
 import type { Breach, Call, Exchange } from "../binding/binding.ts";
 import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
 import type { Recording } from "../binding/recording.ts";
@@ -23,6 +25,10 @@ export interface CaseContext {
   /** The prompts that the agent gets. */
   readonly prompts: Prompts;
   readonly recording: Recording;
+  /**
+   * The time limit of the case in milliseconds.
+   */
+  readonly timeoutMs: number;
 }
 
 /**
@@ -56,7 +62,8 @@ export function unmetNeed(
 
 /**
  * Plays a case. Breaches of a law are reported for every step; the first step
- * whose own expectation is not met ends the case.
+ * whose own expectation is not met, or whose answer cannot be read, ends the
+ * case.
  */
 export async function playCase(
   one: Case,
@@ -65,13 +72,11 @@ export async function playCase(
 ): Promise<CaseOutcome> {
   const { subject, variables, recording } = context;
   const failures: CaseFailure[] = [];
+  const warnings = new Set<string>();
   const knownIds = new Set<string>();
   for (const [index, step] of stepsFor(one, subject).entries()) {
     const number = index + 1;
-    const { method, http } = step;
-    const title =
-      method ||
-      `${http?.method || "GET"} ${variables.fillText(http?.path ?? "")}`;
+    const title = titleOf(step, variables);
     const addFailure = (
       requirements: readonly string[],
       reason: string,
@@ -89,41 +94,66 @@ export async function playCase(
       step.requirements.length > 0 ? step.requirements : one.requirements;
     recording.startStep(number);
     try {
-      const { breaches, problem, reading, skipped } = await playStep(
-        step,
-        context,
-        knownIds,
-        signal,
-      );
-      for (const { requirement, reason } of breaches) {
-        addFailure([requirement], reason);
+      const result = await playStep(step, context, knownIds, signal);
+      for (const { requirement, reason, isHarmless } of result.breaches) {
+        const isAsked = one.requirements.includes(requirement);
+        if (isAsked || !isHarmless) addFailure([requirement], reason);
       }
-      if (skipped !== undefined) return { failures, skipped };
-      if (problem === undefined) continue;
-      addFailure(requirements, problem, reading);
+      for (const warning of result.warnings) warnings.add(warning);
+      const { problem, reading, isLast, skipped } = result;
+      if (skipped !== undefined) {
+        return { failures, warnings: [...warnings], skipped };
+      }
+      if (problem === undefined && !isLast) continue;
+      if (problem !== undefined) addFailure(requirements, problem, reading);
     } catch (reason) {
-      addFailure(requirements, describeError(reason));
+      addFailure(requirements, describeError(reason, context));
     }
     break;
   }
-  return { failures };
+  return { failures, warnings: [...warnings] };
 }
 
-function describeError(reason: unknown): string {
+/**
+ * The request of a step in a few words: its method or path, and its headers.
+ */
+function titleOf(
+  { method, http, headers }: Step,
+  variables: Variables,
+): string {
+  const request =
+    method ||
+    `${http?.method || "GET"} ${variables.fillText(http?.path ?? "")}`;
+  const named = Object.entries(headers).filter(
+    ([name, value]) => value !== "" && !/extensions|authorization/.test(name),
+  );
+  const words = named.map(
+    ([name, value]) => `${name} ${variables.fillText(value)}`,
+  );
+  return [request, ...words].join(", ");
+}
+
+function describeError(
+  reason: unknown,
+  { recording, timeoutMs }: CaseContext,
+): string {
   if (!(reason instanceof Error)) return String(reason);
-  if (reason.name === "TimeoutError") {
-    return "the time limit of the case was reached";
-  }
-  const { cause } = reason;
-  return cause instanceof Error
-    ? `${reason.message}: ${cause.message}`
-    : reason.message;
+  if (reason.name !== "TimeoutError") return reason.message;
+  const limit = `${timeoutMs / 1_000} s, the time limit of the case (--timeout)`;
+  return recording.isAnswered
+    ? `the answer did not end within ${limit}`
+    : `no answer came within ${limit}`;
 }
 
 interface StepResult {
   readonly breaches: readonly Breach[];
+  readonly warnings: readonly string[];
   readonly problem: string | undefined;
   readonly skipped?: string | undefined;
+  /**
+   * Whether the next step cannot be played.
+   */
+  readonly isLast: boolean;
   /**
    * The other requirement by which the answer is right, if two contradict each
    * other.
@@ -146,6 +176,10 @@ async function playStep(
     ? await subject.binding.play(call, context.recording, signal)
     : await playHttpStep(step, context, signal);
   const breaches = lawBreaches(call, exchange, subject.binding.protocolVersion);
+  const { warnings = [] } = exchange;
+  const isLast = breaches.some(({ endsCase }) => endsCase);
+  const found = { breaches, warnings, isLast };
+  if (isLast) return { ...found, problem: undefined, reading: undefined };
   const repeated = step.expect?.newIds
     ? repeatedIdProblem(exchange, knownIds)
     : undefined;
@@ -155,7 +189,7 @@ async function playStep(
     capture(step, exchange, variables);
   const skipped = otherBehaviour(step, call, exchange, context, problem);
   if (problem === undefined) {
-    return { breaches, problem, skipped, reading: undefined };
+    return { ...found, problem, skipped, reading: undefined };
   }
   const { reading } = step;
   const isReading =
@@ -163,7 +197,7 @@ async function playStep(
     reading.needs.every((need) => subject.claims.has(need)) &&
     unexpected(reading.expect, exchange, variables) === undefined;
   return {
-    breaches,
+    ...found,
     problem,
     skipped,
     reading: isReading
@@ -223,7 +257,19 @@ async function playHttpStep(
     trust: subject.trust,
   };
   const answer = await sendHttp(request, options, signal);
-  return { ...answer, documents: asObjects(answer), breaches: [] };
+  if (answer.problem !== undefined && answer.documents.length === 0) {
+    throw new Error(answer.problem);
+  }
+  const [card] = http?.path === CARD_PATH ? answer.documents : [];
+  const problem =
+    card && subject.binding.protocolVersion === "1.0"
+      ? a2aJsonProblem(AgentCardSchema, card.json)
+      : undefined;
+  const breaches =
+    problem === undefined
+      ? []
+      : [{ requirement: "A2A1-CARD", reason: problem }];
+  return { ...answer, documents: asObjects(answer), breaches };
 }
 
 /**

@@ -26,6 +26,20 @@ export const A2A_03_REQUIREMENTS: Readonly<Record<string, Requirement>> =
       behaviour: "answers and errors have the form of JSON-RPC 2.0",
       source: "A2A 0.3 §3.2.1, §8.1",
     },
+    "A2A03-CONTENT-TYPE": {
+      behaviour: "answers are JSON, streams are server-sent events",
+      source: "A2A 0.3 §3.2.1, §3.3",
+    },
+    "A2A03-JSON": {
+      behaviour:
+        "answers have the required fields, in the names of this version",
+      source: "A2A 0.3 §6",
+    },
+    "A2A03-CONTEXT": {
+      behaviour: "a message with a contextId is answered in that context",
+      source: "A2A 0.3 §6.1, §6.4",
+      level: Level.SHOULD,
+    },
     "A2A03-INVALID": {
       behaviour: "invalid parameters are refused",
       source: "A2A 0.3 §8.1",
@@ -201,6 +215,10 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> =
       behaviour:
         "a message with its taskId continues a task that waits, in its context",
       source: "A2A 1.0 §3.4",
+    },
+    "A2A1-CONTEXT": {
+      behaviour: "a message with a contextId is answered in that context",
+      source: "A2A 1.0 §3.4.1",
     },
     "A2A1-ENDED-TASK": {
       behaviour: "a message to a task that has ended is refused",

@@ -29,6 +29,7 @@ import {
 import programSuite from "../suites/program.json" with { type: "json" };
 import { SCRIPTED_PROMPTS } from "../suites/prompts.ts";
 import { jsonGoldens } from "./run-json-suite.ts";
+import { describeFailure } from "./verdict.ts";
 
 /**
  * Options of `runProgramSuite`.
@@ -79,10 +80,7 @@ export async function* runProgramSuite(
     const recording = new Recording();
     const verdict = await run(recordedProgram(program, recording), limit).catch(
       (cause: unknown) => {
-        throw new Error(
-          `${id}: ${cause instanceof Error ? cause.message : cause}`,
-          { cause },
-        );
+        throw new Error(`${id}: ${describeFailure(cause)}`, { cause });
       },
     );
     const result = { id, requirements, durationMs: elapsedMs(start) };

@@ -77,7 +77,7 @@ export async function* runPushSuite(
     const variables = new Variables({ ...promptVariables(prompts), ...hook });
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const recording = new Recording();
-    const context = { subject, variables, prompts, recording };
+    const context = { subject, variables, prompts, recording, timeoutMs };
     const start = performance.now();
     const skipped = skipReason(serverCase, context);
     if (skipped !== undefined) {
@@ -96,6 +96,7 @@ export async function* runPushSuite(
       setUp.failures.length > 0 || setUp.skipped !== undefined
         ? setUp
         : {
+            ...setUp,
             failures: await checkPosts({ one, receiver, path, context }, limit),
           };
     const durationMs = elapsedMs(start);

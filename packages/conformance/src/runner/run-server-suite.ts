@@ -111,7 +111,7 @@ export async function* runServerSuite(
       retried: crypto.randomUUID(),
     });
     const recording = new Recording();
-    const context = { subject, variables, prompts, recording };
+    const context = { subject, variables, prompts, recording, timeoutMs };
     const start = performance.now();
     const { id, requirements } = one;
     const skipped = skipReason(one, context);

@@ -30,7 +30,20 @@ export async function runCase(
 ): Promise<CaseResult> {
   const start = performance.now();
   const verdict = await run().catch(
-    (cause: unknown): Verdict => ({ status: "failed", reason: String(cause) }),
+    (cause: unknown): Verdict => ({
+      status: "failed",
+      reason: describeFailure(cause),
+    }),
   );
   return { id, requirements, ...verdict, durationMs: elapsedMs(start) };
+}
+
+/**
+ * Describes why a program gave no answer.
+ */
+export function describeFailure(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.name === "TimeoutError"
+    ? "the program did not answer within the time limit (--timeout); its standard output may have nothing but its responses, each after its length"
+    : cause.message;
 }

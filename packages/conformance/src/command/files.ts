@@ -1,0 +1,28 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { getSystemErrorMap } from "node:util";
+
+/** Reads a file that the user names. Throws with its path and what is wrong. */
+export async function readInput(path: string): Promise<string> {
+  return await readFile(path, "utf8").catch((cause: unknown): never => {
+    throw new Error(`${path} cannot be read: ${systemProblem(cause)}`, {
+      cause,
+    });
+  });
+}
+
+/**
+ * Throws if a report cannot be written, before the cases are played. A file
+ * that is there keeps what it has.
+ */
+export async function assertWritable(path: string): Promise<void> {
+  await writeFile(path, "", { flag: "a" }).catch((cause: unknown): never => {
+    const problem = `the report ${path} cannot be written: ${systemProblem(cause)}`;
+    throw new Error(problem, { cause });
+  });
+}
+
+function systemProblem(cause: unknown): string {
+  const { errno, message } = Object(cause);
+  const [, words] = getSystemErrorMap().get(errno) ?? [];
+  return words ?? String(message);
+}
