@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -362,6 +364,66 @@ describe("devtool conformance", () => {
       "failed   program/gone: is listed as known to fail, and there is no such case",
     );
     expect(stray.code).toBe(1);
+  });
+
+  it("M9, M11: what could not be tested ends with 2, and says why before it begins", async () => {
+    const missing = join(directory, "missing", "file.json");
+    const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const address = silent.address();
+    const port = typeof address === "object" && address ? address.port : 0;
+    const url = `http://127.0.0.1:${port}`;
+    try {
+      for (const [args, text] of [
+        [
+          [url, "--timeout", "0.3"],
+          `no agent card came from ${url}/.well-known/agent-card.json in 0.3 s`,
+        ],
+        [
+          ["http://127.0.0.1:1"],
+          "nothing listens at 127.0.0.1:1 (ECONNREFUSED)",
+        ],
+        [
+          [server.url, "--prompts", missing],
+          `${missing} cannot be read: no such file or directory`,
+        ],
+        [
+          [server.url, "--known-failing", missing],
+          `${missing} cannot be read: no such file or directory`,
+        ],
+        [
+          [server.url, "--report-junit", missing],
+          `the report ${missing} cannot be written: no such file or directory`,
+        ],
+        [["--program", missing], "no such file or directory"],
+        [[server.url, "--timeout", "soon"], "write seconds, such as 5 or 0.5"],
+        [
+          [server.url, "--a2a", "0.3", "--binding", "GRPC"],
+          "the agent has no A2A 0.3 over GRPC",
+        ],
+      ] as const) {
+        const { code, out } = await run("--data", directory, ...args);
+        expect([code, out], args.join(" ")).toEqual([
+          2,
+          expect.stringContaining(text),
+        ]);
+        expect(out).not.toContain("passed ");
+      }
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
+  });
+
+  it("M9: a program that exits says with what", async () => {
+    const path = join(directory, "exits.json");
+    const words = [process.execPath, "-e", "process.exit(3)"];
+    writeFileSync(path, JSON.stringify({ title: "Exits", program: { words } }));
+    const { code, out } = await run("--program", path);
+    expect(code).toBe(2);
+    expect(out).toMatch(
+      /exited with 3, and has to answer until its standard input ends/,
+    );
   });
 
   it("refuses options about servers for a program", async () => {

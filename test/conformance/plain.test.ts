@@ -34,6 +34,37 @@ describe("a plain server without an SDK", { timeout: 120_000 }, () => {
   }
 });
 
+it("M10: a server that says nothing after its card ends the run in three time limits", {
+  timeout: 60_000,
+}, async () => {
+  await using server = new PlainServer({
+    protocolVersion: "1.0",
+    binding: "JSONRPC",
+    isBare: false,
+  });
+  server.serveJsonRpc = () => Promise.resolve();
+  await server.listen();
+  const signal = AbortSignal.timeout(50_000);
+  const target = { url: server.url, token: PLAIN_TOKEN };
+  const results = await Array.fromAsync(
+    runServerSuite(await findSubject(target, signal), signal, {
+      only: "a2a/",
+      prompts: PLAIN_PROMPTS,
+      timeoutMs: 1_000,
+    }),
+  );
+  const failed = results.filter(({ status }) => status === "failed");
+  expect(failed.map(({ reason }) => reason)).toEqual(
+    failed.map(() =>
+      expect.stringContaining(
+        "no answer came within 1 s, the time limit of the case (--timeout)",
+      ),
+    ),
+  );
+  expect(failed).toHaveLength(3);
+  expect(results.at(-1)?.reason).toContain("the server answered nothing");
+});
+
 describe.concurrent("each fault of a plain server", {
   timeout: 300_000,
 }, () => {

@@ -14,6 +14,7 @@ import { describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "../depth.ts";
 import type { Fault } from "./faults/fault.ts";
 import { FAULTS } from "./faults.ts";
+import { PLAIN_FAULTS } from "./plain/faults.ts";
 import { type Spoil, startSpoilingProxy } from "./spoiling-proxy.ts";
 
 type Way = Pick<Fault, "protocolVersion" | "binding">;
@@ -81,7 +82,8 @@ describe.concurrent("the conformance kit, played against broken servers", {
 
 describe("the faults", () => {
   it("are at least one for each requirement that a server suite shows", () => {
-    const broken = new Set(FAULTS.map(({ requirement }) => requirement));
+    const all = [...FAULTS, ...PLAIN_FAULTS];
+    const broken = new Set(all.map(({ requirement }) => requirement));
     const shown = Object.entries(REQUIREMENTS).filter(
       ([, { untestedBecause }]) => untestedBecause === undefined,
     );

@@ -224,9 +224,14 @@ const ACCESS: readonly PlainFault[] = [
       server.isAllowed = ({ headers }) => headers.authorization !== undefined;
     },
   ),
-  fault("A2A1-AUTH", "no token is needed", "an error was expected", (server) => {
-    server.isAllowed = () => true;
-  }),
+  fault(
+    "A2A1-AUTH",
+    "no token is needed",
+    "an error was expected",
+    (server) => {
+      server.isAllowed = () => true;
+    },
+  ),
   fault(
     "A2A1-AUTH-CHALLENGE",
     "a missing token gets 403",
