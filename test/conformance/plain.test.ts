@@ -42,7 +42,9 @@ it("M10: a server that says nothing after its card ends the run in three time li
     binding: "JSONRPC",
     isBare: false,
   });
-  server.serveJsonRpc = () => Promise.resolve();
+  const serve = server.serve.bind(server);
+  server.serve = (request, response) =>
+    request.method === "GET" ? serve(request, response) : Promise.resolve();
   await server.listen();
   const signal = AbortSignal.timeout(50_000);
   const target = { url: server.url, token: PLAIN_TOKEN };
