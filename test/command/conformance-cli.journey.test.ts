@@ -396,14 +396,15 @@ describe("devtool conformance", () => {
           [server.url, "--report-junit", missing],
           `the report ${missing} cannot be written: no such file or directory`,
         ],
-        [["--program", missing], "no such file or directory"],
+
         [[server.url, "--timeout", "soon"], "write seconds, such as 5 or 0.5"],
         [
           [server.url, "--a2a", "0.3", "--binding", "GRPC"],
           "the agent has no A2A 0.3 over GRPC",
         ],
       ] as const) {
-        const { code, out } = await run("--data", directory, ...args);
+        const own = args[0] === "--program" ? [] : ["--data", directory];
+        const { code, out } = await run(...own, ...args);
         expect([code, out], args.join(" ")).toEqual([
           2,
           expect.stringContaining(text),
