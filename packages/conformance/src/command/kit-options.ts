@@ -78,6 +78,10 @@ export function addKitOptions(command: Command): Command {
     .option("--report-html <file>", "write an HTML report")
     .option("--report-junit <file>", "write a JUnit XML report")
     .option("--report-json <file>", "write a JSON report")
+    .option(
+      "--report-badge <file>",
+      "write the totals as JSON for a badge of shields.io",
+    )
     .option("--json", "print each result as a line of JSON");
 }
 

@@ -15,6 +15,7 @@ import {
   type Report,
   ReportSchema,
 } from "../protos.ts";
+import { badgeJson } from "../report/badge.ts";
 import { createReport, isClean } from "../report/create-report.ts";
 import { htmlPage } from "../report/html.ts";
 import { junitXml } from "../report/junit.ts";
@@ -44,6 +45,7 @@ export interface ConformanceOptions extends ServerOptions {
   readonly reportHtml?: string;
   readonly reportJunit?: string;
   readonly reportJson?: string;
+  readonly reportBadge?: string;
 }
 
 /** The levels by the names of the option. */
@@ -112,7 +114,7 @@ export async function runKit(
 
 async function writeReports(
   report: Report,
-  { reportHtml, reportJunit, reportJson }: ConformanceOptions,
+  { reportHtml, reportJunit, reportJson, reportBadge }: ConformanceOptions,
 ): Promise<void> {
   if (reportHtml !== undefined) await writeFile(reportHtml, htmlPage([report]));
   if (reportJunit !== undefined) {
@@ -123,6 +125,9 @@ async function writeReports(
       reportJson,
       `${JSON.stringify(toJson(ReportSchema, report), undefined, 2)}\n`,
     );
+  }
+  if (reportBadge !== undefined) {
+    await writeFile(reportBadge, badgeJson(report));
   }
 }
 
