@@ -136,10 +136,13 @@ export const A2A_1: readonly Fault[] = [
   ),
   fault(
     "A2A1-STREAM-PAUSE",
-    "a stream does not report that its task waits",
+    "a stream reports another reason why its task waits",
     changePlainAnswers("SendStreamingMessage", (text, { body }) =>
       body.includes("echo asked")
-        ? text.replaceAll("TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING")
+        ? text.replaceAll(
+            "TASK_STATE_INPUT_REQUIRED",
+            "TASK_STATE_AUTH_REQUIRED",
+          )
         : text,
     ),
   ),
