@@ -191,7 +191,7 @@ class Shell implements AsyncDisposable {
     const args = [
       "--norc",
       "-c",
-      `exec ${command.trim().replace(/^npx /, "")} --port 0`,
+      `exec ${command.trim().replace(/^npx --no /, "")} --port 0`,
     ];
     const server = spawn("bash", args, {
       cwd: this.#directory,
