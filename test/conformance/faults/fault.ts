@@ -194,14 +194,14 @@ export function removeQuestion(text: string): string {
 /** Inserts an empty event before those that follow an answer. */
 export function announceAnswer(): Spoil {
   const answered = new WeakSet<Sent>();
-  const result = {
-    kind: "status-update",
-    taskId: "t",
-    contextId: "c",
-    status: { state: "working" },
-    final: false,
+  const frameFor = (text: string): string => {
+    const [, taskId] = /"taskId":"([^"]+)"/.exec(text) ?? [];
+    const [, contextId] = /"contextId":"([^"]+)"/.exec(text) ?? [];
+    const status = { state: "working" };
+    const kind = "status-update";
+    const result = { kind, taskId, contextId, status, final: false };
+    return `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
   };
-  const frame = `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
   return {
     body: (text, sent) => {
       const isFirst =
@@ -209,7 +209,7 @@ export function announceAnswer(): Spoil {
         text.startsWith("id:") &&
         !answered.has(sent);
       answered.add(sent);
-      return isFirst ? `${frame}${text}` : text;
+      return isFirst ? `${frameFor(text)}${text}` : text;
     },
   };
 }
