@@ -14,6 +14,7 @@ import { language, words } from "./words.ts";
 const OUTCOMES: readonly Outcome[] = [
   Outcome.FAILED,
   Outcome.PASSED_THOUGH_KNOWN,
+  Outcome.WARNING,
   Outcome.KNOWN_FAILING,
   Outcome.PASSED,
   Outcome.SKIPPED,
@@ -26,6 +27,7 @@ const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
   [Outcome.SKIPPED]: words.outcomes.skipped,
   [Outcome.KNOWN_FAILING]: words.outcomes.knownFailing,
   [Outcome.PASSED_THOUGH_KNOWN]: words.outcomes.passedThoughKnown,
+  [Outcome.WARNING]: words.outcomes.warning,
 };
 
 /**

@@ -146,6 +146,7 @@ export const de: Words = {
     failed: "fehlgeschlagen",
     knownFailing: "fehlgeschlagen (bekannt)",
     passedThoughKnown: "bestanden, aber als fehlschlagend geführt",
+    warning: "empfohlen, nicht erfüllt",
     skipped: "übersprungen",
   },
   auditActions: {

@@ -144,6 +144,7 @@ export const en = {
     failed: "failed",
     knownFailing: "failed (known)",
     passedThoughKnown: "passed, but listed as failing",
+    warning: "recommended, and not met",
     skipped: "skipped",
   },
   auditActions: {

@@ -132,6 +132,7 @@ export const zh: Words = {
     failed: "失败",
     knownFailing: "失败（已知）",
     passedThoughKnown: "通过（但列为已知失败）",
+    warning: "建议项，未满足",
     skipped: "已跳过",
   },
   auditActions: {
