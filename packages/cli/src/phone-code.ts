@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
+import { isLoopback } from "@devtool/internal/loopback";
 import encodeQR from "qr";
 
 /**
@@ -59,13 +59,4 @@ export function missingForPhone(publicUrl: string): readonly string[] {
 export function selfSignedFingerprint(certificate: string): string | undefined {
   const first = new X509Certificate(certificate);
   return first.checkIssued(first) ? first.fingerprint256 : undefined;
-}
-
-function isLoopback(hostname: string): boolean {
-  const name = hostname.replace(/^\[|\]$/g, "");
-  return (
-    name === "localhost" ||
-    name === "::1" ||
-    (isIP(name) === 4 && name.startsWith("127."))
-  );
 }

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isLoopback } from "@devtool/internal/loopback";
 import { invalid, quoted } from "./errors.ts";
 import { assertTarget } from "./outbound/outbound-policy.ts";
 import type {
@@ -194,13 +194,4 @@ function assertAnonymousAccess({
       "serve only agents that set servesAnonymous",
     );
   }
-}
-
-function isLoopback(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, "");
-  return (
-    name === "localhost" ||
-    name === "::1" ||
-    (isIP(name) === 4 && name.startsWith("127."))
-  );
 }

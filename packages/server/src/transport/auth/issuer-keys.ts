@@ -1,4 +1,5 @@
 import { isObject } from "@devtool/internal/json";
+import { isLoopback } from "@devtool/internal/loopback";
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -100,16 +101,10 @@ async function discoverJwksUri(issuer: string): Promise<string> {
  */
 function assertSafe(field: string, text: string): URL {
   const url = URL.parse(text);
-  const isLoopback =
-    url?.hostname === "localhost" ||
-    url?.hostname === "[::1]" ||
-    /^127\./.test(url?.hostname ?? "");
-  if (
-    url &&
-    (url.protocol === "https:" || (url.protocol === "http:" && isLoopback))
-  ) {
-    return url;
-  }
+  const isSafe =
+    url?.protocol === "https:" ||
+    (url?.protocol === "http:" && isLoopback(url.hostname));
+  if (url && isSafe) return url;
   throw invalid(
     field,
     text,
