@@ -22,9 +22,12 @@ export const A2A_03: readonly Fault[] = [
     "requests need no credentials",
     withoutAuthentication("message/send"),
   ),
-  fault("A2A03-AUTH-CHALLENGE", "refusals are forbidden", {
-    head: ({ status }) => ({ status: status === 401 ? 403 : status }),
-  }),
+  fault(
+    "A2A03-AUTH-CHALLENGE",
+    "refusals are forbidden",
+    { head: ({ status }) => ({ status: status === 401 ? 403 : status }) },
+    ["ERR-1"],
+  ),
   fault(
     "A2A03-JSONRPC",
     "ids are returned as strings",

@@ -145,6 +145,7 @@ export const A2A_1: readonly Fault[] = [
           )
         : text,
     ),
+    ["CARD-3"],
   ),
   fault(
     "A2A1-GET",
