@@ -400,7 +400,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
         );
         expect(text, name).toMatch(
           new RegExp(
-            `npm install \\$CLONE/tarballs/devtool-.*\\b${name}\\b.*-${RegExp.escape(version)}\\.tgz`,
+            `npm install (\\$CLONE/tarballs|\\.)/devtool-.*\\b${name}\\b.*-${RegExp.escape(version)}\\.tgz`,
           ),
         );
         expect(text, name).toContain("Node 22.19 or newer");
