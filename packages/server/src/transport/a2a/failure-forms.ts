@@ -6,11 +6,16 @@ import {
 } from "@devtool/schema/a2a-v03";
 import type { FailureForm } from "../http/route.ts";
 
-/** The names in `google.rpc` of the statuses other than 500. */
+/** The names in `google.rpc` of statuses. */
 const NAMES: ReadonlyMap<number, string> = new Map([
   [401, "UNAUTHENTICATED"],
   [403, "PERMISSION_DENIED"],
+  [404, "NOT_FOUND"],
+  [409, "ABORTED"],
+  [429, "RESOURCE_EXHAUSTED"],
+  [501, "UNIMPLEMENTED"],
   [503, "UNAVAILABLE"],
+  [507, "RESOURCE_EXHAUSTED"],
 ]);
 
 /** Writes a failure as JSON-RPC of all versions does. */
@@ -28,7 +33,8 @@ export const restV03Failure: FailureForm = ({ status, message }) => {
 
 /** Writes a failure as HTTP+JSON of A2A 1.0 does (section 11.6). */
 export const restV1Failure: FailureForm = ({ status: code, message }) => {
-  const status = NAMES.get(code) ?? "INTERNAL";
+  const other = code < 500 ? "INVALID_ARGUMENT" : "INTERNAL";
+  const status = NAMES.get(code) ?? other;
   const error = { code, status, message, details: [] };
   return { body: JSON.stringify({ error }) };
 };

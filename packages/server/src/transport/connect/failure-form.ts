@@ -4,18 +4,28 @@ import type { FailureForm } from "../http/route.ts";
 /** The flag of the envelope that ends a stream of Connect. */
 const END_OF_STREAM = 2;
 
-/** The codes of the statuses other than 500, with their names in Connect. */
+/** The codes of statuses, with their names in Connect. */
 const CODES: ReadonlyMap<number, readonly [Code, string]> = new Map([
   [401, [Code.Unauthenticated, "unauthenticated"]],
   [403, [Code.PermissionDenied, "permission_denied"]],
   [404, [Code.Unimplemented, "unimplemented"]],
+  [409, [Code.Aborted, "aborted"]],
+  [429, [Code.ResourceExhausted, "resource_exhausted"]],
+  [501, [Code.Unimplemented, "unimplemented"]],
   [503, [Code.Unavailable, "unavailable"]],
+  [507, [Code.ResourceExhausted, "resource_exhausted"]],
 ]);
+const INVALID: readonly [Code, string] = [
+  Code.InvalidArgument,
+  "invalid_argument",
+];
+const INTERNAL: readonly [Code, string] = [Code.Internal, "internal"];
 
 /** Writes a failure in the protocol of its request: gRPC, gRPC-Web or Connect. */
 export const connectFailure: FailureForm = ({ status, message }, request) => {
   const type = (request.headers["content-type"] ?? "").toLowerCase();
-  const [code, name] = CODES.get(status) ?? [Code.Internal, "internal"];
+  const other = status < 500 ? INVALID : INTERNAL;
+  const [code, name] = CODES.get(status) ?? other;
   if (type.startsWith("application/grpc")) {
     // Trailers only: HTTP status 200, the gRPC status in a header, and no body.
     const headers = {
