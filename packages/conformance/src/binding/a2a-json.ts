@@ -57,8 +57,7 @@ export function readResult(method: DescMethod, result: JsonValue): ReadResult {
   if (result === null && schema.fields.length === 0) {
     return { json: result, warnings: [] };
   }
-  const isElement = schema.fields.some(({ jsonName }) => jsonName === "task");
-  const { json, problem, warnings } = withoutOldNames(result, isElement);
+  const { json, problem, warnings } = withoutOldNames(result, schema);
   const read = readMessage(schema, json);
   return {
     ...read,

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import { ELEMENTS } from "./stream-end.ts";
 
@@ -18,15 +18,16 @@ export interface RenamedResult {
 }
 
 /**
- * Replaces the names of A2A 0.3 in a result of A2A 1.0. `isElement` is set for
- * results that are in a field, such as `task`, and were told apart by `kind`.
+ * Replaces the names of A2A 0.3 in a result of A2A 1.0. One that `schema` has in
+ * a field, such as `task`, was told apart by `kind` in 0.3.
  */
 export function withoutOldNames(
   result: JsonValue,
-  isElement: boolean,
+  schema: DescMessage,
 ): RenamedResult {
   const { kind } = objectOrEmpty(result);
-  const field = isElement ? ELEMENTS.get(kind) : undefined;
+  const isInField = schema.fields.some(({ jsonName }) => jsonName === "task");
+  const field = isInField ? ELEMENTS.get(kind) : undefined;
   const problems =
     field === undefined
       ? []

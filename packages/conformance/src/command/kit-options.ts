@@ -8,19 +8,21 @@ Exit codes:
   2    could not test: nothing answers, a wrong option, or a file that cannot be read
   130  canceled`;
 
+/** The options that only a server can be tested with. */
+const FOR_SERVERS = [
+  "push",
+  "token",
+  "data",
+  "a2a",
+  "binding",
+  "prompts",
+  "init",
+  "only",
+];
+
 /** Adds the options of the kit to a command whose argument is a URL. */
 export function addKitOptions(command: Command): Command {
-  const forServers = [
-    "push",
-    "token",
-    "data",
-    "a2a",
-    "binding",
-    "prompts",
-    "init",
-    "only",
-  ];
-  return command
+  const kit = command
     .description(
       "Test an A2A 0.3 or 1.0 server, or a client or codec in any language",
     )
@@ -28,7 +30,7 @@ export function addKitOptions(command: Command): Command {
       new Option(
         "--program <file>",
         "test a client or codec: the program that this binding.json names",
-      ).conflicts(forServers),
+      ).conflicts(FOR_SERVERS),
     )
     .option(
       "--push <host:port>",
@@ -70,7 +72,13 @@ export function addKitOptions(command: Command): Command {
       "--timeout <seconds>",
       "time limit of each case, and of the card (default: 30; conversations with a client: 10)",
       parseSeconds,
-    )
+    );
+  return addReports(kit);
+}
+
+/** Adds the options that say what is written about the cases. */
+function addReports(command: Command): Command {
+  return command
     .option(
       "--known-failing <file>",
       "JSON file of cases that may fail, with reasons; it is an error if one of them passes",

@@ -70,28 +70,14 @@ export function guardedHandler(
   around: Around,
 ): Pick<RequestHandler, keyof ServerMethods> {
   const { tasks, commands, push, audit, agents, workspaces } = methods;
-  const { one, many } = surrounders(around);
-  const { method: task } = TaskService;
+  const surround = surrounders(around);
+  const { one, many } = surround;
   const { method: command } = SlashCommandService;
   const { method: config } = PushService;
   const { method: agent } = AgentListService;
   const { method: workspace } = WorkspaceService;
   return {
-    tasks: {
-      sendMessage: one(task.sendMessage, tasks.sendMessage, assertMaySend),
-      streamMessage: many(
-        task.streamMessage,
-        tasks.streamMessage,
-        ({ request }, context) => assertMaySend(request, context),
-      ),
-      getTask: one(task.getTask, tasks.getTask, OPEN),
-      listTasks: one(task.listTasks, tasks.listTasks, OPEN),
-      cancelTask: one(task.cancelTask, tasks.cancelTask, OPEN),
-      withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, OPEN),
-      renameTask: one(task.renameTask, tasks.renameTask, OPEN),
-      subscribeTask: many(task.subscribeTask, tasks.subscribeTask, OPEN),
-      watchTasks: many(task.watchTasks, tasks.watchTasks, OPEN),
-    },
+    tasks: guardedTasks(tasks, surround),
     commands: {
       // The list has the prompts of the session's MCP servers, which it starts.
       getAllSlashCommands: one(
@@ -138,6 +124,28 @@ export function guardedHandler(
         OPEN,
       ),
     },
+  };
+}
+
+function guardedTasks(
+  tasks: ServerMethods["tasks"],
+  { one, many }: ReturnType<typeof surrounders>,
+): RequestHandler["tasks"] {
+  const { method: task } = TaskService;
+  return {
+    sendMessage: one(task.sendMessage, tasks.sendMessage, assertMaySend),
+    streamMessage: many(
+      task.streamMessage,
+      tasks.streamMessage,
+      ({ request }, context) => assertMaySend(request, context),
+    ),
+    getTask: one(task.getTask, tasks.getTask, OPEN),
+    listTasks: one(task.listTasks, tasks.listTasks, OPEN),
+    cancelTask: one(task.cancelTask, tasks.cancelTask, OPEN),
+    withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, OPEN),
+    renameTask: one(task.renameTask, tasks.renameTask, OPEN),
+    subscribeTask: many(task.subscribeTask, tasks.subscribeTask, OPEN),
+    watchTasks: many(task.watchTasks, tasks.watchTasks, OPEN),
   };
 }
 
