@@ -186,12 +186,16 @@ describe("devtool conformance", () => {
 
   it("H3: refuses a prompt that no case has, and the name of a case that there is not", async () => {
     const prompts = join(directory, "typo.json");
-    writeFileSync(prompts, JSON.stringify({ sayz: "x" }));
-    const typo = await test("--only", "a2a/card", "--prompts", prompts);
-    expect(typo.code).not.toBe(0);
-    expect(typo.out).toContain(
-      'there is no prompt "sayz": the keys are says, ends, asks,',
-    );
+    for (const [text, problem] of [
+      ['{"sayz":"x"}', 'there is no prompt "sayz": the keys are says, ends,'],
+      ['{"constructor":"x"}', 'there is no prompt "constructor": the keys are'],
+      ["{says}", "Expected property name"],
+    ]) {
+      writeFileSync(prompts, text ?? "");
+      const typo = await test("--only", "a2a/card", "--prompts", prompts);
+      expect(typo.code).toBe(2);
+      expect(typo.out).toContain(`${prompts} cannot be used: ${problem}`);
+    }
     const group = await test("--only", "nonsense");
     expect(group.code).not.toBe(0);
     expect(group.out).toContain(
@@ -396,7 +400,10 @@ describe("devtool conformance", () => {
           [server.url, "--report-junit", missing],
           `the report ${missing} cannot be written: no such file or directory`,
         ],
-
+        [
+          [server.url, "--report-badge", missing],
+          `the report ${missing} cannot be written: no such file or directory`,
+        ],
         [[server.url, "--timeout", "soon"], "write seconds, such as 5 or 0.5"],
         [
           [server.url, "--a2a", "0.3", "--binding", "GRPC"],

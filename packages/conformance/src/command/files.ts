@@ -1,13 +1,25 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { getSystemErrorMap } from "node:util";
 
-/** Reads a file that the user names. Throws with its path and what is wrong. */
-export async function readInput(path: string): Promise<string> {
-  return await readFile(path, "utf8").catch((cause: unknown): never => {
+/**
+ * Reads a file that the user names, and what it says. Throws with its path and
+ * what is wrong.
+ */
+export async function readInput<T>(
+  path: string,
+  parse: (text: string) => T,
+): Promise<T> {
+  const text = await readFile(path, "utf8").catch((cause: unknown): never => {
     throw new Error(`${path} cannot be read: ${systemProblem(cause)}`, {
       cause,
     });
   });
+  try {
+    return parse(text);
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${path} cannot be used: ${problem}`, { cause });
+  }
 }
 
 /**

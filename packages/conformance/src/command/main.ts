@@ -8,5 +8,5 @@ if (problem === "") {
   void import("./start.ts");
 } else {
   process.stderr.write(`devtool-conformance: ${problem}\n`);
-  process.exitCode = 1;
+  process.exitCode = 2;
 }

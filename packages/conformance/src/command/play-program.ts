@@ -25,12 +25,9 @@ export async function playProgram(
   host: Pick<Host, "startServer"> & Pick<ServerOptions, "timeout">,
   signal: AbortSignal,
 ): Promise<Play> {
-  const binding = await readInput(path)
-    .then((text) => fromJsonString(BindingSchema, text))
-    .catch((cause: unknown) => {
-      const why = cause instanceof Error ? cause.message : cause;
-      throw new Error(`${path} cannot be used: ${why}`, { cause });
-    });
+  const binding = await readInput(path, (text) =>
+    fromJsonString(BindingSchema, text),
+  );
   const { title, program, knownFailures } = binding;
   const words = program?.words ?? [];
   const [command, ...args] = words;

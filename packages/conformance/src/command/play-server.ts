@@ -43,7 +43,7 @@ export async function playServer(
   const prompts =
     options.prompts === undefined
       ? undefined
-      : readPrompts(await readInput(options.prompts));
+      : await readInput(options.prompts, readPrompts);
   const timeoutMs = limitMs(options);
   const subject = await findServer(url, options, host, signal);
   const { protocolVersion } = subject.binding;

@@ -74,8 +74,8 @@ export async function runKit(
     return 0;
   }
   const known = await knownFailures(options);
-  const { reportHtml, reportJunit, reportJson } = options;
-  for (const path of [reportHtml, reportJunit, reportJson]) {
+  const { reportHtml, reportJunit, reportJson, reportBadge } = options;
+  for (const path of [reportHtml, reportJunit, reportJson, reportBadge]) {
     if (path !== undefined) await assertWritable(path);
   }
   const {
@@ -154,7 +154,7 @@ async function knownFailures({
   only = "",
 }: ConformanceOptions): Promise<KnownFailing | undefined> {
   if (knownFailing === undefined) return undefined;
-  const { failures } = readKnownFailing(await readInput(knownFailing));
+  const { failures } = await readInput(knownFailing, readKnownFailing);
   return create(KnownFailingSchema, {
     failures: failures.filter(({ id }) => id.startsWith(only)),
   });

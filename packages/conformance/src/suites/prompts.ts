@@ -78,7 +78,9 @@ export function readPrompts(json: string): Prompts {
 
 /** Throws if a prompt has a key that no case has. */
 export function assertPromptKeys(given: object): void {
-  const unknown = Object.keys(given).find((key) => !(key in PROMPTS));
+  const unknown = Object.keys(given).find(
+    (key) => !Object.hasOwn(PROMPTS, key),
+  );
   if (unknown === undefined) return;
   throw new Error(
     `there is no prompt "${unknown}": the keys are ${Object.keys(PROMPTS).join(", ")}`,
