@@ -1,4 +1,5 @@
 import { createServer as createHttpServer } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 import { create, isMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -21,11 +22,14 @@ import {
 import {
   type Agent,
   createServer,
+  DevtoolError,
   type Observer,
   type Operation,
 } from "@devtool/server";
 import type { OperationEnd } from "@devtool/server/agent";
+import { openStore } from "@devtool/server/operator";
 import { describe, expect, it } from "vitest";
+import { CLIENTS } from "../client-of.ts";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
 
 /** What an observer has heard. */
@@ -170,6 +174,119 @@ describe("an observer", () => {
       "CancelTask succeeded",
     ]);
     expect(errors).toEqual([expect.objectContaining({ message: "broken" })]);
+  });
+
+  it("hears over which binding a request came", async () => {
+    const heard = new Heard();
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: temporaryDirectory(),
+      observer: heard.observer,
+    });
+    for (const [name, binding] of [
+      ["Connect", "connect"],
+      ["gRPC", "grpc"],
+      ["gRPC-Web", "grpc-web"],
+      ["A2A 1.0 over JSON-RPC", "a2a-1.0/jsonrpc"],
+      ["A2A 1.0 over HTTP+JSON", "a2a-1.0/http+json"],
+      ["A2A 1.0 over gRPC", "a2a-1.0/grpc"],
+      ["A2A 0.3 over JSON-RPC", "a2a-0.3/jsonrpc"],
+      ["A2A 0.3 over HTTP+JSON", "a2a-0.3/http+json"],
+    ] as const) {
+      const { tasks } = CLIENTS[name](server);
+      await expect(tasks.getTask({ taskId: name })).rejects.toThrow();
+      expect(heard.begun.at(-1)).toMatchObject({
+        ...{ kind: "request", name: "GetTask", taskId: name, binding },
+        ...{ principal: "local", peer: "" },
+      });
+    }
+    const { tasks } = createDevtoolClient(await server.transport());
+    await tasks.listTasks({});
+    expect(heard.begun.at(-1)).toMatchObject({ binding: "in-process" });
+    const authorization = `Bearer ${server.token}`;
+    const call = (path: string, init?: RequestInit) =>
+      fetch(server.url + path, { headers: { authorization }, ...init });
+    await call("/listCommands");
+    expect(heard.begun.at(-1)).toMatchObject({ binding: "gemini-cli" });
+    const threadId = "thread";
+    await call("/ag-ui", {
+      method: "POST",
+      headers: { authorization, "content-type": "application/json" },
+      body: JSON.stringify({
+        ...{ threadId, runId: "run", state: {}, tools: [], context: [] },
+        messages: [{ id: "m", role: "user", content: "say" }],
+        forwardedProps: {},
+      }),
+    }).then((response) => response.text());
+    const agUi = heard.of("request").filter((each) => each.binding === "ag-ui");
+    expect(agUi).not.toEqual([]);
+  });
+
+  it("hears of requests that reach no method, and from where", async () => {
+    const heard = new Heard();
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: temporaryDirectory(),
+      observer: heard.observer,
+    });
+    const authorization = `Bearer ${server.token}`;
+    for (const [path, headers, outcome] of [
+      ["/healthz", {}, undefined],
+      ["/tasks?secret=1", {}, Code.Unauthenticated],
+      ["/tasks", { authorization: "Bearer guess" }, Code.Unauthenticated],
+      [
+        "/",
+        { authorization, origin: "http://x.example" },
+        Code.PermissionDenied,
+      ],
+      ["/nothing", { authorization }, Code.NotFound],
+    ] as const) {
+      const response = await fetch(server.url + path, { headers });
+      await response.text();
+      await untilEnded(heard);
+      const last = heard.begun.at(-1);
+      expect(last).toMatchObject({
+        ...{ kind: "request", name: `GET ${path.split("?")[0]}` },
+        ...{ binding: "http", principal: "" },
+        peer: expect.stringMatching(/127\.0\.0\.1$/),
+      });
+      const [end] = heard.ended.get(last?.id ?? "") ?? [];
+      expect(end?.error).toEqual(
+        outcome && expect.objectContaining({ code: outcome }),
+      );
+    }
+  });
+
+  it("hears from when to when the server accepts no work", async () => {
+    const heard = new Heard();
+    let problem: string | undefined;
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: temporaryDirectory(),
+      observer: heard.observer,
+      openStore: async () => {
+        const store = await openStore({});
+        store.assertWritable = async () => {
+          if (problem === undefined) return;
+          throw new DevtoolError(problem, Code.Unavailable);
+        };
+        return store;
+      },
+    });
+    const probe = async (): Promise<number> => {
+      // A result is kept for half a second.
+      await delay(550);
+      const response = await fetch(`${server.url}/readyz`);
+      await response.text();
+      return response.status;
+    };
+    expect(await probe()).toBe(200);
+    problem = "the disk is full";
+    expect([await probe(), await probe()]).toEqual([503, 503]);
+    expect(heard.outcomes("outage")).toEqual(["the disk is full "]);
+    problem = undefined;
+    expect(await probe()).toBe(200);
+    expect(heard.outcomes("outage")).toEqual(["the disk is full succeeded"]);
   });
 
   it("hears of posts, with the origin of their address alone", async () => {

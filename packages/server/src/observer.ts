@@ -1,6 +1,10 @@
 /** The kinds of what a server does that take time. */
 export type OperationKind =
-  /** A request of a client, over whichever protocol, until its answer ends. */
+  /**
+   * A request of a client, over whichever protocol, until its answer ends. Also
+   * one that reaches no method: it is refused, nothing is served at its path,
+   * or it is for a document that needs no credentials, such as a health probe.
+   */
   | "request"
   /** A turn of an agent, until its end is recorded. */
   | "turn"
@@ -13,7 +17,11 @@ export type OperationKind =
   /** An append to the log of a task, until it is durable. */
   | "append"
   /** An attempt to post an event to a webhook. */
-  | "post";
+  | "post"
+  /** A task that another server left behind, until it is open here. */
+  | "takeover"
+  /** A time in which the server accepts no work, as its probes find. */
+  | "outage";
 
 /** Something that a server begins, and ends later. */
 export interface Operation {
@@ -24,12 +32,28 @@ export interface Operation {
   readonly kind: OperationKind;
   /**
    * The method of a request, the agent of a turn, the model of a step, the tool
-   * of a call or question, the address of a post. Empty for an append.
+   * of a call or question, the address of a post, the reason of an outage. The
+   * method and path of HTTP of a request that reaches no method of ours. Empty
+   * for an append and a takeover.
    */
   readonly name: string;
-  /** The principal whose task or request it is. */
+  /**
+   * The protocol of a request: `connect`, `grpc`, `grpc-web`, `in-process`,
+   * `ag-ui`, `gemini-cli`, the version and binding of A2A such as
+   * `a2a-1.0/jsonrpc`, or `http` for one that reaches no method. Empty for
+   * others.
+   */
+  readonly binding: string;
+  /**
+   * The network address that a request comes from which reaches no method: that
+   * of a proxy, if there is one. Empty for others.
+   */
+  readonly peer: string;
+  /**
+   * The principal whose task or request it is. Empty where it is not known.
+   */
   readonly principal: string;
-  /** Empty for a request that names no task. */
+  /** Empty for a request that names no task, and for an outage. */
   readonly taskId: string;
   /**
    * The id of the message of a request or turn, of the call of a call or

@@ -10,6 +10,16 @@ export interface OpenOperation {
 export const SUCCEEDED: OperationEnd = { outcome: "succeeded" };
 export const CANCELED_OPERATION: OperationEnd = { outcome: "canceled" };
 
+const NAMELESS = {
+  parentId: "",
+  name: "",
+  binding: "",
+  peer: "",
+  principal: "",
+  taskId: "",
+  subjectId: "",
+};
+
 /** The operations of a server that has an observer. */
 export class Operations {
   /** The name of the agent of tasks that name none. */
@@ -30,10 +40,14 @@ export class Operations {
     this.#onError = onError;
   }
 
-  begin(begun: Omit<Operation, "id">): OpenOperation {
-    const operation = { id: String(++this.#count), ...begun };
-    const key =
-      begun.kind === "request" && begun.subjectId !== "" ? keyOf(begun) : "";
+  /** Begins an operation. Fields that are left out are empty. */
+  begin(
+    begun: Pick<Operation, "kind"> & Partial<Omit<Operation, "id">>,
+  ): OpenOperation {
+    const operation = { id: String(++this.#count), ...NAMELESS, ...begun };
+    const isMessage =
+      operation.kind === "request" && operation.subjectId !== "";
+    const key = isMessage ? keyOf(operation) : "";
     if (key !== "") this.#requests.set(key, operation.id);
     let ended = this.#guarded(() => this.#observer(operation));
     return {

@@ -267,7 +267,7 @@ async function start(
   void core.notifications.notifier.start().catch(onError);
   return {
     core,
-    answering: { routes, authenticator },
+    answering: { routes, authenticator, operations: core.operations },
     shutdown,
     token,
     proofKey,
@@ -282,10 +282,13 @@ function routesOptions(
   agents: ServedAgents,
   options: ServerSettings,
   { publicUrl }: ServerAddress,
-  { store, handler, keys, limits }: ServerCore,
+  { store, handler, keys, limits, operations }: ServerCore,
   shutdown: AbortSignal,
 ): Omit<ServerRoutesOptions, "browsers" | "onError" | "prove"> {
-  const readiness = new Readiness({ store, shutdown, now: CLOCK.now });
+  const readiness = new Readiness({
+    ...{ store, shutdown, operations },
+    now: CLOCK.now,
+  });
   return {
     dialects: options.dialects,
     handler,

@@ -3,7 +3,7 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import { type Caller, rightsKey } from "../handler/caller.ts";
+import { bindingKey, type Caller, rightsKey } from "../handler/caller.ts";
 import { principalKey } from "../handler/request-handler.ts";
 import { errorInterceptor } from "../transport/connect/errors.ts";
 import type { ConnectOptions } from "../transport/connect/options.ts";
@@ -33,7 +33,8 @@ export async function inProcessTransport(
     (next) => (call) => {
       call.contextValues
         .set(principalKey, caller.principal)
-        .set(rightsKey, caller.rights);
+        .set(rightsKey, caller.rights)
+        .set(bindingKey, "in-process");
       return next(call);
     },
     errorInterceptor(onError),

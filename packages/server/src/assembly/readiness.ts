@@ -1,4 +1,9 @@
 import { DevtoolError } from "../errors.ts";
+import {
+  type OpenOperation,
+  type Operations,
+  SUCCEEDED,
+} from "../operations.ts";
 import type { TaskStore } from "../store/task-store.ts";
 
 /**
@@ -13,6 +18,8 @@ interface ReadinessOptions {
   readonly shutdown: AbortSignal;
   /** Returns the time in milliseconds. */
   readonly now: () => number;
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
 }
 
 /**
@@ -23,6 +30,10 @@ export class Readiness {
   readonly #options: ReadinessOptions;
   #checked:
     | { readonly at: number; readonly problem: Promise<string> }
+    | undefined;
+  /** The outage that lasts, with its reason. */
+  #outage:
+    | { readonly problem: string; readonly operation: OpenOperation }
     | undefined;
 
   constructor(options: ReadinessOptions) {
@@ -37,12 +48,27 @@ export class Readiness {
     const { store, shutdown, now } = this.#options;
     if (shutdown.aborted) return "the server stops";
     if (!this.#checked || now() - this.#checked.at >= MAX_AGE_MS) {
-      const problem = store.assertWritable().then(
-        () => "",
-        (reason: unknown) => DevtoolError.from(reason).message,
-      );
+      const problem = store
+        .assertWritable()
+        .then(
+          () => "",
+          (reason: unknown) => DevtoolError.from(reason).message,
+        )
+        .then((found) => this.#observed(found));
       this.#checked = { at: now(), problem };
     }
     return this.#checked.problem;
+  }
+
+  /** Tells the observer when an outage begins, has another reason, or ends. */
+  #observed(problem: string): string {
+    if (problem === this.#outage?.problem) return problem;
+    this.#outage?.operation.finish(SUCCEEDED);
+    const operation =
+      problem === ""
+        ? undefined
+        : this.#options.operations?.begin({ kind: "outage", name: problem });
+    this.#outage = operation && { problem, operation };
+    return problem;
   }
 }

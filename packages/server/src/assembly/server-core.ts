@@ -82,6 +82,8 @@ interface ServerParts {
   readonly notifications: Notifications;
   /** The keys that sign agent cards and notifications. */
   readonly keys: SigningKeys;
+  /** What the server's observer hears. Undefined: there is none. */
+  readonly operations: Operations | undefined;
 }
 
 /**
@@ -154,7 +156,7 @@ export async function openCore(
  * watches until the signal aborts for tasks of servers that have ended.
  */
 function joinFleet(
-  { registry, notifications }: ServerParts,
+  { registry, notifications, operations }: ServerParts,
   shared: SharedTasks,
   { clock, onError, onNotice }: Surroundings,
   signal: AbortSignal,
@@ -166,7 +168,9 @@ function joinFleet(
     onError: (reason) => hasCode(reason, Code.Unavailable) || onError(reason),
     onPushConfig: async (session, id) => notifications.tasks?.take(session, id),
   });
-  const takeover = new Takeover({ registry, shared, clock, onError, onNotice });
+  const takeover = new Takeover({
+    ...{ registry, shared, clock, onError, onNotice, operations },
+  });
   void takeover.watch(signal);
   return inbox;
 }
@@ -197,7 +201,7 @@ function createParts(
     ...{ store, limits, operations },
     registrar: notifications.registrar,
   });
-  return { store, registry, handler, limits, notifications, keys };
+  return { store, registry, handler, limits, notifications, keys, operations };
 }
 
 /** Returns the keys of a server: its own, or those of a shared store. */

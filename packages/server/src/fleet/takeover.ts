@@ -1,4 +1,9 @@
 import { Code, hasCode } from "../errors.ts";
+import {
+  CANCELED_OPERATION,
+  type Operations,
+  SUCCEEDED,
+} from "../operations.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import type { OpenTasks } from "./open-tasks.ts";
 
@@ -43,6 +48,8 @@ interface TakeoverOptions {
   readonly onError: (reason: unknown) => void;
   /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
 }
 
 /** Takes over the tasks that other servers left behind. */
@@ -117,9 +124,15 @@ export class Takeover {
         taskId !== undefined && !signal.aborted;
         taskId = waiting.shift()
       ) {
+        const operation = this.#options.operations?.begin({
+          kind: "takeover",
+          taskId,
+        });
         try {
           using own = await registry.own(taskId);
           this.#failed.delete(taskId);
+          // Another server was faster, or this one cannot work on the task.
+          operation?.finish(own ? SUCCEEDED : CANCELED_OPERATION);
           if (own) continue;
           const { workspacePath, problem } = await registry.reach.of(taskId);
           // A workspace that this server cannot reach is reported once for a
@@ -132,6 +145,7 @@ export class Takeover {
           const waitMs = hasCode(reason, Code.DataLoss)
             ? RETRY_MS
             : Math.min(RETRY_MS, 2 * before);
+          operation?.finish({ outcome: "failed", error: reason });
           this.#failed.set(taskId, { waitMs, atMs: clock.now() + waitMs });
           failures.push(reason);
         }

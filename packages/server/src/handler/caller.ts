@@ -95,6 +95,14 @@ const tenantKey: ContextKey<string> = createContextKey("", {
   description: "tenant",
 });
 
+/**
+ * The context key of the protocol of a call, as `Operation.binding` has it.
+ * Empty for Connect's own.
+ */
+export const bindingKey: ContextKey<string> = createContextKey("", {
+  description: "binding",
+});
+
 /** The context keys of a call that a dialect may set; all are empty by default. */
 export const callKeys: {
   /** The agent that the call is addressed to. */
@@ -103,7 +111,14 @@ export const callKeys: {
   readonly tenant: ContextKey<string>;
   /** The id of the task that its message creates, if it creates one. */
   readonly newTaskId: ContextKey<string>;
-} = { agent: agentKey, tenant: tenantKey, newTaskId: newTaskIdKey };
+  /** The protocol, as observers and logs name it. */
+  readonly binding: ContextKey<string>;
+} = {
+  agent: agentKey,
+  tenant: tenantKey,
+  newTaskId: newTaskIdKey,
+  binding: bindingKey,
+};
 
 /**
  * Creates the context values of a call with its caller and the caller's rights.

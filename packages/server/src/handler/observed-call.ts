@@ -17,7 +17,7 @@ import {
   type Operations,
   SUCCEEDED,
 } from "../operations.ts";
-import { principalOf } from "./caller.ts";
+import { bindingKey, principalOf } from "./caller.ts";
 import type { Stream, Unary } from "./intercepted-call.ts";
 import { principalKey } from "./request-handler.ts";
 
@@ -76,9 +76,9 @@ function begin(
     ? sent.message
     : undefined;
   return operations.begin({
-    parentId: "",
     kind: "request",
     name,
+    binding: context.values.get(bindingKey) || context.protocolName,
     principal:
       context.values.get(principalKey) === "" ? "" : principalOf(context),
     taskId: taskIdOf(sent),

@@ -252,7 +252,6 @@ export class Delivery {
     const { taskId, sequence } = event;
     const config = this.#config;
     const operation = this.#services.operations?.begin({
-      parentId: "",
       kind: "post",
       name: URL.parse(config.url)?.origin ?? "",
       principal: this.#subscription.principal,

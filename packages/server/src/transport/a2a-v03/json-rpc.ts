@@ -4,6 +4,7 @@ import {
   JsonRpcCode,
   JsonRpcErrorSchema,
 } from "@devtool/schema/a2a-v03";
+import { callKeys } from "../../handler/caller.ts";
 import { writeAnswer } from "../a2a/answer.ts";
 import { assertHasId, errorText, resultText } from "../a2a/json-rpc.ts";
 import type { JsonRpcVersion } from "../a2a/json-rpc-endpoint.ts";
@@ -17,8 +18,9 @@ export function jsonRpcVersion(endpoint: A2aV03Endpoint): JsonRpcVersion {
   return {
     takes: () => true,
     async answer(call, rpc) {
-      const { response } = call;
+      const { response, context } = call;
       const { id, params } = rpc;
+      context.values.set(callKeys.binding, "a2a-0.3/jsonrpc");
       const operation = endpoint.operations.get(rpc.method);
       const error = (reason: unknown): string =>
         errorText(

@@ -6,6 +6,7 @@ import {
   REST_OPERATIONS,
 } from "@devtool/schema/a2a-v03";
 import { quoted } from "../../errors.ts";
+import { callKeys } from "../../handler/caller.ts";
 import { writeAnswer } from "../a2a/answer.ts";
 import { JsonRpcFailure, parseBody } from "../a2a/json-rpc.ts";
 import { valuesInQuery } from "../a2a/query.ts";
@@ -26,7 +27,8 @@ export async function answerRest(
   call: RoutedCall,
   endpoint: A2aV03Endpoint,
 ): Promise<void> {
-  const { response } = call;
+  const { response, context } = call;
+  context.values.set(callKeys.binding, "a2a-0.3/http+json");
   let params: JsonObject | undefined;
   const error = (reason: unknown) =>
     errorToRest(reportError(reason, endpoint, params));

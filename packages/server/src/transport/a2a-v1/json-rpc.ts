@@ -81,7 +81,7 @@ async function runMethod(
     throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
   }
   assertHasId(rpc);
-  const context = contextOf(call);
+  const context = contextOf(call, "jsonrpc");
   if (operation) return operation.run(params ?? {}, context);
   assertVersion(versionOf(call));
   const { takesStream } = call;

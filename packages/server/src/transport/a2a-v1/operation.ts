@@ -12,6 +12,7 @@ import {
   encodeA2aJson,
   StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
+import { callKeys } from "../../handler/caller.ts";
 import type { Answer } from "../a2a/answer.ts";
 import type { Frame } from "../http/answer.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
@@ -77,10 +78,14 @@ async function runMethod(
 export const JSON_PROTOCOL = "http";
 
 /**
- * Returns the context in which a request runs a method. The version may also
- * come from its query.
+ * Returns the context in which a request of a binding runs a method. The
+ * version may also come from its query.
  */
-export function contextOf(call: RoutedCall): HandlerContext {
+export function contextOf(
+  call: RoutedCall,
+  binding: "jsonrpc" | "http+json",
+): HandlerContext {
   call.context.requestHeader.set("a2a-version", versionOf(call));
+  call.context.values.set(callKeys.binding, `a2a-1.0/${binding}`);
   return call.context;
 }

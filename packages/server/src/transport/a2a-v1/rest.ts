@@ -91,7 +91,7 @@ function operationResource(
             ? undefined
             : await readJson(call, endpoint.maxRequestBytes),
       });
-      return operation.run(json, contextOf(call));
+      return operation.run(json, contextOf(call, "http+json"));
     },
   };
 }
@@ -114,7 +114,7 @@ function commandResource(
             { query: valuesInQuery(call), body: {} },
           )
         : await readJson(call, endpoint.maxRequestBytes);
-      const context = contextOf(call);
+      const context = contextOf(call, "http+json");
       const takesStream = !isRead && call.takesStream;
       return runCommand(endpoint, { method, params, context, takesStream });
     },

@@ -1,6 +1,7 @@
 import type { KeyedQueue } from "@devtool/internal/keyed-queue";
 import { decodeRunInput } from "@devtool/schema/ag-ui";
 import { quoted } from "../../errors.ts";
+import { callKeys } from "../../handler/caller.ts";
 import type { DialectServices } from "../dialect.ts";
 import { streamFrames } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
@@ -15,6 +16,7 @@ export async function answerRun(
   services: DialectServices,
   turns: KeyedQueue,
 ): Promise<void> {
+  context.values.set(callKeys.binding, "ag-ui");
   assertJson(request);
   const accept = request.headers.accept ?? "";
   // A client that names no media type takes all of them.

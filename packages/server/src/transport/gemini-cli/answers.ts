@@ -1,4 +1,4 @@
-import { principalOf } from "../../handler/caller.ts";
+import { callKeys, principalOf } from "../../handler/caller.ts";
 import type { DialectServices } from "../dialect.ts";
 import type { RoutedCall } from "../http/routed-call.ts";
 import { executeCommand, listCommands } from "./commands.ts";
@@ -33,12 +33,14 @@ export class Answers {
   readonly getTask: RouteHandler = this.#with(getTask);
 
   #with(answer: (visit: Visit) => Promise<void>): RouteHandler {
-    return (call) =>
-      answer({
+    return (call) => {
+      call.context.values.set(callKeys.binding, "gemini-cli");
+      return answer({
         ...this.#services,
         ...call,
         geminiCli: this.#tasks,
         principal: principalOf(call.context),
       });
+    };
   }
 }

@@ -1,4 +1,5 @@
 import { shorten } from "@devtool/internal/cut-text";
+import type { Operations } from "../../operations.ts";
 import { isDisconnection } from "./client-gone.ts";
 import { answerPreflight, isPreflight, shareWithOrigin } from "./cors.ts";
 import {
@@ -7,6 +8,7 @@ import {
   type Refusal,
   requestRefusal,
 } from "./guard.ts";
+import { observeFailure, observePublic } from "./observed-request.ts";
 import { refuse } from "./refusal.ts";
 import {
   type HttpRequest,
@@ -28,6 +30,8 @@ export interface Dispatch {
   readonly admit: (request: HttpRequest) => void;
   /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
 }
 
 /** The refusal of every request that arrives while the server stops. */
@@ -48,9 +52,11 @@ export async function answerRequest(
   response: HttpResponse,
   dispatch: Dispatch,
 ): Promise<void> {
-  const { routes, guard, isStopping, admit, onError } = dispatch;
-  const refuseWith = (refusal: Refusal): Promise<void> =>
-    refuse(request, response, refusal, routes);
+  const { routes, guard, isStopping, admit, onError, operations } = dispatch;
+  const refuseWith = (refusal: Refusal): Promise<void> => {
+    observeFailure(operations, request, refusal);
+    return refuse(request, response, refusal, routes);
+  };
   try {
     // Awaited: the form of a route may throw.
     if (isStopping()) return await refuseWith(STOPPING_REFUSAL);
@@ -69,8 +75,12 @@ export async function answerRequest(
     if (refusal) return await refuseWith(refusal);
     if (access === "token") admit(request);
     if (!route) {
-      const problem = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
-      return sendError(response, 404, problem);
+      const message = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
+      observeFailure(operations, request, { status: 404, message });
+      return sendError(response, 404, message);
+    }
+    if (access === "public" && operations) {
+      observePublic(operations, request, response);
     }
     await route.handle(request, response);
   } catch (reason) {

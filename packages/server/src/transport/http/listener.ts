@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { Code, DevtoolError } from "../../errors.ts";
+import type { Operations } from "../../operations.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch } from "./dispatch.ts";
 import { Drain } from "./drain.ts";
@@ -75,6 +76,8 @@ export interface Answering {
   /** The routes in order: the first that matches a request answers it. */
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
 }
 
 /** A server that listens. */
@@ -129,13 +132,14 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   return {
     url,
     publicUrl: options.publicUrl ?? url,
-    serve: ({ routes, authenticator }) =>
+    serve: ({ routes, authenticator, operations }) =>
       served.resolve({
         routes,
         guard: { authenticator, hosts, origins },
         isStopping: () => drain.isStopping,
         admit: (request) => server.connections.admit(request),
         onError: options.onError,
+        operations,
       }),
     stopTaking: () => void drain.stopTaking(),
     close: (graceMs) => drain.finish(graceMs),

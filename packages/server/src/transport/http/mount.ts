@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Operations } from "../../operations.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { answerRequest, type Dispatch } from "./dispatch.ts";
 import { pathOf, type Route, sendError, withoutPrefix } from "./route.ts";
@@ -33,6 +34,9 @@ interface MountOptions {
 
   /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
+
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
 }
 
 /** Answers the requests of another HTTP server below a path prefix. */
@@ -52,6 +56,7 @@ export class Mount {
     allowedOrigins,
     onPort,
     onError,
+    operations,
   }: MountOptions) {
     const { hostname, pathname } = new URL(publicUrl);
     this.#prefix = pathname;
@@ -61,7 +66,7 @@ export class Mount {
     );
     const guard = { authenticator, hosts, origins: new Set(allowedOrigins) };
     this.#dispatch = {
-      ...{ routes, guard, onError },
+      ...{ routes, guard, onError, operations },
       isStopping: () => this.#isStopping,
       admit: () => undefined,
     };
