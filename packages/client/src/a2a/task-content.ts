@@ -21,6 +21,9 @@ export type ContentPayload = Extract<
   { case: "text" | "artifact" | "message" }
 >;
 
+/** An artifact that replaces an earlier one with its id, and is complete. */
+const WHOLE = { append: false, lastChunk: true };
+
 /**
  * The messages and artifacts of one task of another agent that were shown. Such
  * an agent has no log, so this decides what of a whole task is new.
@@ -69,15 +72,14 @@ export class TaskContent {
     const [{ content } = create(PartSchema)] = files;
     const name = content.case === "file" ? content.value.name : "";
     const artifact = create(ArtifactSchema, { name, parts: files });
-    return [...said, ...this.#ofArtifact(artifact, "replace")];
+    return [...said, ...this.#ofArtifact(artifact, WHOLE)];
   }
 
   /**
    * Shows an update of an artifact.
    */
-  ofUpdate({ artifact, append, lastChunk }: ArtifactUpdate): ContentPayload[] {
-    if (!artifact) return [];
-    return this.#ofArtifact(artifact, append ? "append" : "replace", lastChunk);
+  ofUpdate({ artifact, ...piece }: ArtifactUpdate): ContentPayload[] {
+    return artifact ? this.#ofArtifact(artifact, piece) : [];
   }
 
   /**
@@ -115,7 +117,7 @@ export class TaskContent {
 
   #newerThanSeen(artifact: Artifact): ContentPayload[] {
     const seen = this.#artifacts.get(artifact.artifactId);
-    if (!seen) return this.#ofArtifact(artifact, "replace");
+    if (!seen) return this.#ofArtifact(artifact, WHOLE);
     const before = textOf(seen.parts);
     const now = textOf(artifact.parts);
     if (now === before) return [];
@@ -123,21 +125,23 @@ export class TaskContent {
       ({ content }) => content.case === "text",
     );
     if (!isText || !now.startsWith(before)) {
-      return this.#ofArtifact(artifact, "replace");
+      return this.#ofArtifact(artifact, WHOLE);
     }
     const value = now.slice(before.length);
     const rest = [create(PartSchema, { content: { case: "text", value } })];
-    return this.#ofArtifact({ ...artifact, parts: rest }, "append");
+    const piece = { append: true, lastChunk: true };
+    return this.#ofArtifact({ ...artifact, parts: rest }, piece);
   }
 
   #ofArtifact(
     given: Artifact,
-    how: "append" | "replace",
-    lastChunk: boolean = true,
+    { append, lastChunk }: Pick<ArtifactUpdate, "append" | "lastChunk">,
   ): ContentPayload[] {
-    const artifactId = given.artifactId || this.#nameless(how);
+    // A piece of an artifact without an id belongs to the last one.
+    const last = append ? [...this.#artifacts.keys()].at(-1) : undefined;
+    const artifactId =
+      given.artifactId || last || `artifact-${this.#artifacts.size + 1}`;
     const artifact = { ...given, artifactId };
-    const append = how === "append";
     const earlier = append
       ? (this.#artifacts.get(artifactId)?.parts ?? [])
       : [];
@@ -145,14 +149,6 @@ export class TaskContent {
     this.#artifacts.set(artifactId, { ...artifact, parts });
     const value = create(ArtifactUpdateSchema, { artifact, append, lastChunk });
     return [{ case: "artifact", value }];
-  }
-
-  /**
-   * Returns the id of an artifact without one: a piece belongs to the last one.
-   */
-  #nameless(how: "append" | "replace"): string {
-    const last = [...this.#artifacts.keys()].at(-1);
-    return (how === "append" && last) || `artifact-${this.#artifacts.size + 1}`;
   }
 
   #say(id: string, text: string): ContentPayload[] {

@@ -83,14 +83,14 @@ export class IgnoreRules {
     const end = kind === "directory" ? "/" : "";
     let ignored = this.#outerRules.levels.reduce(
       (before, { prefix, rules }) =>
-        isIgnored(rules[which], `${prefix}${path}${end}`, before),
+        isIgnored(rules[which], `${prefix}${path}${end}`) ?? before,
       false,
     );
     for (const directory of directories) {
       const relativePath =
         directory === "" ? path : path.slice(directory.length + 1);
       const rules = this.#rulesOf(directory)[which];
-      ignored = isIgnored(rules, relativePath + end, ignored);
+      ignored = isIgnored(rules, relativePath + end) ?? ignored;
     }
     return ignored;
   }
@@ -184,7 +184,7 @@ function readOuterRules(workspace: string): OuterRules {
     levels.push({ prefix: prefix.slice(below), rules });
   }
   const ignoresWorkspace = levels.reduce(
-    (before, level) => isIgnored(level.rules.all, level.prefix, before),
+    (before, level) => isIgnored(level.rules.all, level.prefix) ?? before,
     false,
   );
   return ignoresWorkspace
@@ -192,14 +192,13 @@ function readOuterRules(workspace: string): OuterRules {
     : { ...none, levels, remainingCost: rules.remainingCost };
 }
 
-/** Returns whether a path is ignored, with rules that come after others. */
+/** Returns whether rules ignore a path; undefined where none of them is met. */
 function isIgnored(
   rules: Ignore | undefined,
   path: string,
-  before: boolean,
-): boolean {
+): boolean | undefined {
   const result = path === "" ? undefined : rules?.test(path);
-  return result?.ignored || (before && !result?.unignored);
+  return result?.ignored || result?.unignored ? result.ignored : undefined;
 }
 
 /** Reads the rule files of a directory, up to a cost. */

@@ -54,7 +54,7 @@ export async function createA2a(
   const forms = await Promise.all(methods);
   const grpc = servesGrpc(services);
   const { baseUrl, a2a } = services;
-  const v1 = createV1(services, agents, grpc);
+  const v1 = createV1(services, agents);
   return {
     answerRest: v1.answerRest,
     forAgent: (own) => {
@@ -87,9 +87,9 @@ export async function createA2a(
 function createV1(
   services: DialectServices,
   agents: readonly DialectServices[],
-  grpc: boolean,
 ): A2aV1 {
   const { about, a2a, baseUrl, nextId } = services;
+  const grpc = servesGrpc(services);
   const cardOf = (own: DialectServices) =>
     extendedCardOf(own, agentCard(own), { baseUrl, tenant: own.agent, grpc });
   const ofDefault = cardOf(services);
