@@ -1,3 +1,4 @@
+import type { Transport } from "@connectrpc/connect";
 import {
   createConnectTransport,
   createGrpcTransport,
@@ -16,14 +17,20 @@ export interface Address {
   readonly token: string;
 }
 
+/** A transport of Connect to a server, with its token. */
+export function transportOf(
+  server: Address,
+  httpVersion: "1.1" | "2" = "1.1",
+): Transport {
+  return createConnectTransport({ ...optionsOf(server), httpVersion });
+}
+
 /** A client of a server over Connect. */
 export function clientOf(
   server: Address,
   httpVersion: "1.1" | "2" = "1.1",
 ): DevtoolClient {
-  return createDevtoolClient(
-    createConnectTransport({ ...optionsOf(server), httpVersion }),
-  );
+  return createDevtoolClient(transportOf(server, httpVersion));
 }
 
 /** Clients of a server, by the binding that they use. */

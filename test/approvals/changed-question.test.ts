@@ -2,10 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   type AskedToolCall,
-  bearerInterceptor,
   confirmationPart,
   createDevtoolClient,
   pendingToolCalls,
@@ -20,6 +18,7 @@ import {
 } from "@devtool/schema/codex";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Conversation } from "../audit/conversation.ts";
+import { transportOf } from "../client-of.ts";
 import { ClientStream } from "../codex/sq-eq/client-stream.ts";
 import {
   type ServerProcess,
@@ -171,13 +170,7 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
 
   it("comes again in a stream of Codex's queues, where the old answer is refused and the new one counts", async () => {
     const content = fileOfTheirs("patched.txt");
-    const { url, token } = server.info;
-    const interceptors = [bearerInterceptor(token)];
-    const transport = createConnectTransport({
-      baseUrl: url,
-      httpVersion: "2",
-      interceptors,
-    });
+    const transport = transportOf(server.info, "2");
     const stream = new ClientStream((requests) =>
       createClient(SessionService, transport).openSession(requests, { signal }),
     );

@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Code, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, pendingToolCalls } from "@devtool/client";
+import { pendingToolCalls } from "@devtool/client";
 import { codexQueues } from "@devtool/codex/queues";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -17,6 +16,7 @@ import { ReviewDecision, SessionService } from "@devtool/schema/codex";
 import { type DevtoolServer, defaultDialects } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "../audit/conversation.ts";
+import { transportOf } from "../client-of.ts";
 import { ClientStream } from "../codex/sq-eq/client-stream.ts";
 import { createIssuer, type Issuer } from "./issuer.ts";
 
@@ -114,12 +114,7 @@ describe("callers with a token of an issuer", () => {
     [
       "SQ/EQ",
       async (task, token) => {
-        const interceptors = [bearerInterceptor(token)];
-        const transport = createConnectTransport({
-          baseUrl: server.url,
-          httpVersion: "2",
-          interceptors,
-        });
+        const transport = transportOf({ url: server.url, token }, "2");
         const stream = new ClientStream((all) =>
           createClient(SessionService, transport).openSession(all),
         );

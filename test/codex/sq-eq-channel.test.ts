@@ -5,10 +5,7 @@ import {
   createClient,
   type Transport,
 } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { codexQueues } from "@devtool/codex/queues";
 import { AuditService, TaskService } from "@devtool/schema";
@@ -20,6 +17,7 @@ import {
   defaultDialects,
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { transportOf } from "../client-of.ts";
 import { ClientStream } from "./sq-eq/client-stream.ts";
 import { approval, callOf, input, sessionOf, wordsIn } from "./sq-eq/events.ts";
 import { World } from "./sq-eq/world.ts";
@@ -50,7 +48,10 @@ describe("a session within the process of its server", () => {
     );
     stream.end();
     expect(wordsIn(await stream.rest())).toBe("Done.");
-    const { task } = await createClient(TaskService, overHttp("2")).getTask({
+    const { task } = await createClient(
+      TaskService,
+      transportOf(server, "2"),
+    ).getTask({
       taskId: sessionId,
     });
     const here = createClient(TaskService, await server.transport());
@@ -65,7 +66,7 @@ describe("a session within the process of its server", () => {
   });
 
   it("answers what fails as over the network", async () => {
-    const failures = [await server.transport(), overHttp("2")].map(
+    const failures = [await server.transport(), transportOf(server, "2")].map(
       async (transport) => {
         const reason = await createClient(TaskService, transport)
           .getTask({ taskId: "none" })
@@ -111,7 +112,7 @@ describe("a session within the process of its server", () => {
 
 describe("a session over HTTP/1.1", () => {
   const transports: readonly (readonly [name: string, () => Transport])[] = [
-    ["Connect", () => overHttp("1.1")],
+    ["Connect", () => transportOf(server, "1.1")],
     [
       "gRPC-Web",
       () => createGrpcWebTransport({ ...options(), httpVersion: "1.1" }),
@@ -146,12 +147,7 @@ describe("a session over HTTP/1.1", () => {
       publicUrl,
     });
     front.on("request", handler.listener);
-    const interceptors = [bearerInterceptor(handler.token)];
-    const transport = createConnectTransport({
-      baseUrl: publicUrl,
-      httpVersion: "1.1",
-      interceptors,
-    });
+    const transport = transportOf({ url: publicUrl, token: handler.token });
     const stream = open(transport);
     expect(await stream.rest().catch(ConnectError.from)).toMatchObject({
       code: Code.FailedPrecondition,
@@ -170,10 +166,6 @@ function open(transport: Transport): ClientStream {
   );
   stream.submit("configure", { case: "configureSession", value: {} });
   return stream;
-}
-
-function overHttp(httpVersion: "1.1" | "2"): Transport {
-  return createConnectTransport({ ...options(), httpVersion });
 }
 
 function options() {

@@ -7,12 +7,7 @@ import {
   type MessageInitShape,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  confirmationPart,
-  textMessage,
-} from "@devtool/client";
+import { confirmationPart, textMessage } from "@devtool/client";
 import { codexQueues } from "@devtool/codex/queues";
 import { objectOrEmpty } from "@devtool/internal/json";
 import {
@@ -23,7 +18,6 @@ import {
   SandboxPolicy,
   type SendMessageRequestSchema,
   type Task,
-  TaskService,
 } from "@devtool/schema";
 import { ReviewDecision, SessionService } from "@devtool/schema/codex";
 import { TurnSettingsSchema } from "@devtool/schema/testing";
@@ -35,6 +29,7 @@ import {
   type ServerOptions,
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { ClientStream, type Op } from "./sq-eq/client-stream.ts";
 import {
   approval,
@@ -406,15 +401,7 @@ describe("the settings of a turn, over the other protocols", () => {
 type SendRequest = MessageInitShape<typeof SendMessageRequestSchema>;
 
 function client() {
-  const interceptors = [bearerInterceptor(server.token)];
-  return createClient(
-    TaskService,
-    createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "2",
-      interceptors,
-    }),
-  );
+  return clientOf(server, "2").tasks;
 }
 
 async function send(request: SendRequest): Promise<Task | undefined> {

@@ -1,9 +1,6 @@
-import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor } from "@devtool/client";
-import { TaskService } from "@devtool/schema";
 import { Code } from "@devtool/server";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import {
   type SmallDiskServer,
   smallDiskProblem,
@@ -93,15 +90,8 @@ async function failuresOf(
   };
 }
 
-async function connectCode({
-  url,
-  token,
-}: SmallDiskServer): Promise<Code | undefined> {
-  const interceptors = [bearerInterceptor(token)];
-  const client = createClient(
-    TaskService,
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
-  );
+async function connectCode(server: SmallDiskServer): Promise<Code | undefined> {
+  const client = clientOf(server).tasks;
   const message = {
     messageId: crypto.randomUUID(),
     parts: [{ content: { case: "text", value: LARGE } as const }],

@@ -32,9 +32,7 @@ describe("a server that is killed and started again", () => {
   describe.each(PROTOCOLS)("over %s", (protocol) => {
     it.each(PORTS)("has its chat back on %s, while it works", async (port) => {
       const { terminal, code } = chat(protocol);
-      await terminal.shows("> ");
-      terminal.press("say 2\\\rwait 600000\r");
-      await terminal.shows("chunk 2");
+      await terminal.play(["> ", "say 2\\\rwait 600000\r"], ["chunk 2"]);
       await server.kill();
       await terminal.shows("is gone: waiting for it to start again");
       server = await start(
@@ -42,11 +40,11 @@ describe("a server that is killed and started again", () => {
           ? ["--port", new URL(server.info.url).port]
           : []),
       );
-      await terminal.shows(`reconnected to ${server.info.url}`);
-      await terminal.shows("Send a message to go on");
-      terminal.press("text After the restart.\r");
-      await terminal.shows("After the restart.\n");
-      terminal.press("/exit\r");
+      await terminal.play(
+        [`reconnected to ${server.info.url}`],
+        ["Send a message to go on", "text After the restart.\r"],
+        ["After the restart.\n", "/exit\r"],
+      );
       expect(await code).toBe(0);
     });
 
@@ -54,20 +52,22 @@ describe("a server that is killed and started again", () => {
       "has its chat back on %s, at an open question",
       async (port) => {
         const { terminal, code } = chat(protocol);
-        await terminal.shows("> ");
-        terminal.press("write asked.txt answered\r");
-        await terminal.shows("choose > ");
+        await terminal.play(
+          ["> ", "write asked.txt answered\r"],
+          ["choose > "],
+        );
         await server.kill();
         server = await start(
           ...(port === "the same port"
             ? ["--port", new URL(server.info.url).port]
             : []),
         );
-        terminal.press("y\r");
-        await terminal.shows(`reconnected to ${server.info.url}`);
-        await terminal.shows("✓ write_file");
-        await terminal.shows("> ");
-        terminal.press("/exit\r");
+        await terminal.play(
+          ["", "y\r"],
+          [`reconnected to ${server.info.url}`],
+          ["✓ write_file"],
+          ["> ", "/exit\r"],
+        );
         expect(await code).toBe(0);
         expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe(
           "answered",
@@ -79,9 +79,10 @@ describe("a server that is killed and started again", () => {
       `has its chat back with another token, and refuses the old one${LEFT_TO_CI}`,
       async () => {
         const { terminal, code } = chat(protocol);
-        await terminal.shows("> ");
-        terminal.press("write asked.txt answered\r");
-        await terminal.shows("choose > ");
+        await terminal.play(
+          ["> ", "write asked.txt answered\r"],
+          ["choose > "],
+        );
         const { token } = server.info;
         await server.kill();
         server = await start(
@@ -91,9 +92,7 @@ describe("a server that is killed and started again", () => {
         );
         expect(server.info.token).not.toBe(token);
         await expect(callWith(token)).rejects.toThrow("unauthenticated");
-        terminal.press("y\r");
-        await terminal.shows("✓ write_file");
-        terminal.press("/exit\r");
+        await terminal.play(["", "y\r"], ["✓ write_file", "/exit\r"]);
         expect(await code).toBe(0);
       },
     );
@@ -124,20 +123,20 @@ describe("a server that is killed and started again", () => {
     `is waited for only until Ctrl-C, which leaves the chat usable${LEFT_TO_CI}`,
     async () => {
       const { terminal, code } = chat("connect");
-      await terminal.shows("> ");
-      terminal.press("say 1\\\rwait 600000\r");
-      await terminal.shows("chunk 1");
+      await terminal.play(["> ", "say 1\\\rwait 600000\r"], ["chunk 1"]);
       await server.kill();
-      await terminal.shows("is gone: waiting");
-      terminal.interrupt();
-      await terminal.shows(
-        "not canceled: the server is not running; it will have the task when it starts again",
+      await terminal.play(
+        ["is gone: waiting", "\u0003"],
+        [
+          "not canceled: the server is not running; it will have the task when it starts again",
+        ],
+        ["> "],
       );
-      await terminal.shows("> ");
       server = await start("--port", String(await freePort()));
-      terminal.press("text Here again.\r");
-      await terminal.shows("Here again.");
-      terminal.press("/exit\r");
+      await terminal.play(
+        ["", "text Here again.\r"],
+        ["Here again.", "/exit\r"],
+      );
       expect(await code).toBe(0);
     },
   );

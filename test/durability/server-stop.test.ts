@@ -1,10 +1,5 @@
 import { connect } from "node:net";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import {
@@ -14,6 +9,7 @@ import {
   type Turn,
 } from "@devtool/server";
 import { expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 
 it("a server that stops takes no connection while a turn ends, and tells the stream of the turn what became of it", async () => {
   const workspace = temporaryDirectory();
@@ -23,11 +19,7 @@ it("a server that stops takes no connection while a turn ends, and tells the str
     open: () => ({ createExecutor: () => agent }),
   };
   const server = await createServer({ workspace, agents: { slow } });
-  const transport = createConnectTransport({
-    ...{ baseUrl: server.url, httpVersion: "1.1" },
-    interceptors: [bearerInterceptor(server.token)],
-  });
-  const stream = createDevtoolClient(transport).tasks.streamMessage({
+  const stream = clientOf(server).tasks.streamMessage({
     request: { message: textMessage("m1", "hi") },
   });
   const events = stream[Symbol.asyncIterator]();

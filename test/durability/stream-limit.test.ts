@@ -1,14 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-} from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
@@ -21,7 +12,7 @@ import {
   expect,
   it,
 } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
 
 const LIMIT = 3;
 
@@ -106,19 +97,10 @@ describe("the streams that one caller has open (ERR-2)", () => {
     if (method !== "") expect(JSON.parse(text).error.code).toBe(-32004);
   });
 
-  it.each(["Connect", "gRPC"])(
+  it.each(["Connect", "gRPC"] as const)(
     "are limited over %s, and a refused message starts nothing",
     async (name) => {
-      const interceptors = [bearerInterceptor(server.token)];
-      const transport =
-        name === "gRPC"
-          ? createGrpcTransport({ baseUrl: server.url, interceptors })
-          : createConnectTransport({
-              baseUrl: server.url,
-              interceptors,
-              httpVersion: "1.1",
-            });
-      const { tasks } = createDevtoolClient(transport);
+      const { tasks } = CLIENTS[name](server);
       const before = (await tasks.listTasks({})).tasks.length;
       const refused = { code: Code.ResourceExhausted };
       await expect(

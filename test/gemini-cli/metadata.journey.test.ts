@@ -1,9 +1,4 @@
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { createDevtoolClient, textMessage } from "@devtool/client";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
 import { TaskState } from "@devtool/schema";
@@ -15,6 +10,7 @@ import {
   type OpenAgent,
 } from "@devtool/server/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { transportOf } from "../client-of.ts";
 import { nodeServer, serverProgram } from "../mcp/servers.ts";
 import { startOurs } from "./ours.ts";
 import type { Served } from "./peer.ts";
@@ -85,12 +81,7 @@ describe("the metadata of a task, for a client of Gemini CLI's own server", () =
   });
 
   it("lists the MCP servers of the session settings", async () => {
-    const interceptors = [bearerInterceptor(ours.token)];
-    const transport = createConnectTransport({
-      baseUrl: ours.url,
-      httpVersion: "1.1",
-      interceptors,
-    });
+    const transport = transportOf(ours);
     const brought = {
       name: "brought",
       transport: {

@@ -197,9 +197,7 @@ describe("a discovery file whose server is not the one that listens there", () =
     const server = await serving();
     const terminal = new FakeTerminal();
     const code = runProgram(["chat", "--data", data], terminal.io);
-    await terminal.shows("> ");
-    terminal.press("write asked.txt answered\r");
-    await terminal.shows("choose > ");
+    await terminal.play(["> ", "write asked.txt answered\r"], ["choose > "]);
     await server.kill();
     const foreign = await listening(
       (_request, response) => void response.end("{}"),
@@ -400,17 +398,16 @@ describe("a discovery file whose server is not the one that listens there", () =
         const server = await serving();
         const terminal = new FakeTerminal();
         const code = runProgram(["chat", "--data", data], terminal.io);
-        await terminal.shows("> ");
-        terminal.press("write asked.txt answered\r");
-        await terminal.shows("choose > ");
+        await terminal.play(
+          ["> ", "write asked.txt answered\r"],
+          ["choose > "],
+        );
         await server.kill();
         const renewed = await certificate("renewed");
         await writeFile(join(data, "server.pem"), renewed.certificate);
         await writeFile(join(data, "server.key"), renewed.key);
         await serving();
-        terminal.press("y\r");
-        await terminal.shows("✓ write_file");
-        terminal.press("/exit\r");
+        await terminal.play(["", "y\r"], ["✓ write_file", "/exit\r"]);
         expect(await code).toBe(0);
       },
     );

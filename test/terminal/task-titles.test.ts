@@ -1,7 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import {
-  bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
   subscribeTask,
@@ -17,7 +15,7 @@ import {
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
 
 describe("the title of a task", () => {
   let base: string;
@@ -145,7 +143,7 @@ describe("the title of a task", () => {
       AbortSignal.timeout(180_000),
     ]);
     const seen: WatchTasksResponse[] = [];
-    const grpc = overGrpc(server);
+    const grpc = CLIENTS.gRPC(server);
     const watched = (async () => {
       for await (const response of grpc.tasks.watchTasks(
         { titleContains: "KEEP" },
@@ -196,13 +194,4 @@ async function eventAt(
     if (event.sequence === sequence) return event;
   }
   throw new Error(`task ${taskId} has no event ${sequence}`);
-}
-
-function overGrpc({ url, token }: DevtoolServer): DevtoolClient {
-  return createDevtoolClient(
-    createGrpcTransport({
-      baseUrl: url,
-      interceptors: [bearerInterceptor(token)],
-    }),
-  );
 }

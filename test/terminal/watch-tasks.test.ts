@@ -1,10 +1,5 @@
 import { Code } from "@connectrpc/connect";
 import {
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
   textMessage,
@@ -15,7 +10,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { TaskState, type WatchTasksResponse } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
 
 describe("WatchTasks", () => {
   let base: string;
@@ -32,16 +27,11 @@ describe("WatchTasks", () => {
   });
   afterEach(() => server.close());
 
-  const transports = {
-    connect: clientOf,
-    grpc: overGrpc,
-    "grpc-web": overGrpcWeb,
-  };
-  it.each(Object.entries(transports))(
+  it.each(["Connect", "gRPC", "gRPC-Web"] as const)(
     "streams the tasks that there are, and then each that changes: %s",
-    async (_, over) => {
+    async (binding) => {
       const one = await send("text One.");
-      const watch = new Watch(over(server));
+      const watch = new Watch(CLIENTS[binding](server));
       await watch.until(({ snapshotComplete }) => snapshotComplete);
       expect(watch.seen.map(({ task }) => task?.id)).toEqual([one, undefined]);
       expect(watch.seen[0]?.task?.lastEvent?.state).toBe(TaskState.COMPLETED);
@@ -153,20 +143,4 @@ class Watch {
   close(): void {
     this.#controller.abort();
   }
-}
-
-function overGrpc({ url, token }: DevtoolServer): DevtoolClient {
-  return createDevtoolClient(
-    createGrpcTransport({
-      baseUrl: url,
-      interceptors: [bearerInterceptor(token)],
-    }),
-  );
-}
-
-function overGrpcWeb({ url, token }: DevtoolServer): DevtoolClient {
-  const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(
-    createGrpcWebTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }),
-  );
 }

@@ -27,12 +27,12 @@ describe("arguments that the user changes at the terminal", () => {
 
   it("are put again, and run when they are approved", async () => {
     const { terminal, ended } = await play("s/theirs/mine/g");
-    await terminal.shows("  [c] Change the arguments, and be asked again\n");
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows("$ eval echo mine >mine.txt");
-    await terminal.shows("choose > ");
-    terminal.press("y\r");
+    await terminal.play(
+      ["  [c] Change the arguments, and be asked again\n"],
+      ["choose > ", "c\r"],
+      ["$ eval echo mine >mine.txt"],
+      ["choose > ", "y\r"],
+    );
     expect((await ended).state).toBe(TaskState.COMPLETED);
     expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe("mine\n");
     expect(await readdir(workspace)).not.toContain("theirs.txt");
@@ -46,19 +46,15 @@ describe("arguments that the user changes at the terminal", () => {
       "s/^{,/{/;s/command/comand/",
       "s/comand/command/;s/theirs/mine/g",
     ]);
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows("the arguments are not valid JSON: ");
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows(
-      "modified_arguments.comand is unknown: choose command",
+    await terminal.play(
+      ["choose > ", "c\r"],
+      ["the arguments are not valid JSON: "],
+      ["choose > ", "c\r"],
+      ["modified_arguments.comand is unknown: choose command"],
+      ["choose > ", "c\r"],
+      ["$ eval echo mine >mine.txt"],
+      ["choose > ", "n\r"],
     );
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows("$ eval echo mine >mine.txt");
-    await terminal.shows("choose > ");
-    terminal.press("n\r");
     await ended;
     expect(
       (await readdir(workspace)).filter((name) => name.endsWith(".txt")),
@@ -69,21 +65,21 @@ describe("arguments that the user changes at the terminal", () => {
     const { terminal, ended } = await play(
       's/"command": ".*"/"command": 9007199254740993/',
     );
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows("the number 9007199254740993, whose digits would be");
-    await terminal.shows("choose > ");
-    terminal.press("n\r");
+    await terminal.play(
+      ["choose > ", "c\r"],
+      ["the number 9007199254740993, whose digits would be"],
+      ["choose > ", "n\r"],
+    );
     await ended;
   });
 
   it("are not sent when nothing was changed", async () => {
     const { terminal, ended } = await play("");
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows("the arguments are unchanged: nothing was sent");
-    await terminal.shows("choose > ");
-    terminal.press("n\r");
+    await terminal.play(
+      ["choose > ", "c\r"],
+      ["the arguments are unchanged: nothing was sent"],
+      ["choose > ", "n\r"],
+    );
     await ended;
   });
 
@@ -102,11 +98,11 @@ describe("arguments that the user changes at the terminal", () => {
       terminal.io,
       createQuestioner(terminal.io),
     )({ call, isQuestion: false }, signal);
-    await terminal.shows("choose > ");
-    terminal.press("c\r");
-    await terminal.shows("choose y, n");
-    await terminal.shows("choose > ");
-    terminal.press("n\r");
+    await terminal.play(
+      ["choose > ", "c\r"],
+      ["choose y, n"],
+      ["choose > ", "n\r"],
+    );
     expect((await answered)?.[0]?.content.value).toMatchObject({
       selectedOptionId: OPTION_CANCEL,
     });

@@ -2,6 +2,15 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import type { Io } from "../src/io.ts";
 
+/** The key Ctrl-C. */
+export const CTRL_C = "\u0003";
+
+/**
+ * Texts that a terminal shows, one behind the other, and the keys that are
+ * pressed when they are shown.
+ */
+export type Dialog = readonly (readonly [shown: string, keys?: string])[];
+
 /** The status request (DSR) that a terminal answers, and the answer. */
 const STATUS_REQUEST = "\u001b[5n";
 const STATUS_REPORT = "\u001b[0n";
@@ -56,9 +65,23 @@ export class FakeTerminal {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Presses keys; `\r` is Enter. */
+  /** Presses keys; `\r` is Enter, and `\u0003` Ctrl-C. */
   press(keys: string): void {
-    for (const key of keys) this.#stdin.write(key);
+    for (const key of keys) {
+      if (key === CTRL_C) {
+        this.interrupt();
+      } else {
+        this.#stdin.write(key);
+      }
+    }
+  }
+
+  /** Plays a dialog, and returns when its last keys are pressed. */
+  async play(...dialog: Dialog): Promise<void> {
+    for (const [shown, keys = ""] of dialog) {
+      await this.shows(shown);
+      this.press(keys);
+    }
   }
 
   /**

@@ -1,14 +1,10 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { createClient } from "../connection/connection.ts";
 import type { Io } from "../io.ts";
 import { runProgram } from "../program.ts";
 
@@ -253,14 +249,8 @@ describe("devtool serve --agent", () => {
     const terminal = new FakeTerminal();
     const code = runProgram(argumentsOf(agents), terminal.io);
     await terminal.shows('"token"');
-    const { url, token } = JSON.parse(terminal.said);
-    const interceptors = [bearerInterceptor(token)];
-    const transport = createConnectTransport({
-      baseUrl: url,
-      httpVersion: "1.1",
-      interceptors,
-    });
-    const { tasks } = createDevtoolClient(transport);
+    const address = JSON.parse(terminal.said);
+    const { tasks } = await createClient(address, "connect");
     const answers: string[] = [];
     try {
       for (const agent of names) {

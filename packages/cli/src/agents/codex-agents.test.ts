@@ -1,17 +1,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AuditAction, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { createClient } from "../connection/connection.ts";
 import { runProgram } from "../program.ts";
 
 const RULES = `
@@ -85,7 +80,7 @@ describe("devtool serve --agent codex", () => {
       state: TaskState.INPUT_REQUIRED,
     });
     const decided: [string, string][] = [];
-    for await (const { record } of client().audit.readAudit({})) {
+    for await (const { record } of (await client()).audit.readAudit({})) {
       if (record && record.action <= AuditAction.ASKED) {
         decided.push([AuditAction[record.action], record.rule]);
       }
@@ -96,22 +91,15 @@ describe("devtool serve --agent codex", () => {
     ]);
   });
 
-  function client(): DevtoolClient {
-    const { url, token } = JSON.parse(terminal.said);
-    const interceptors = [bearerInterceptor(token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: url,
-        httpVersion: "1.1",
-        interceptors,
-      }),
-    );
+  function client(): Promise<DevtoolClient> {
+    return createClient(JSON.parse(terminal.said), "connect");
   }
 
   async function send(text: string): Promise<Task | undefined> {
-    const { task } = await client().tasks.sendMessage({
+    const { tasks } = await client();
+    const { task } = await tasks.sendMessage({
       message: textMessage(crypto.randomUUID(), text),
     });
-    return (await client().tasks.getTask({ taskId: task?.id ?? "" })).task;
+    return (await tasks.getTask({ taskId: task?.id ?? "" })).task;
   }
 });

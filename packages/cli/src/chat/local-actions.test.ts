@@ -1,12 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  type DevtoolClient,
-} from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -17,6 +12,7 @@ import {
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ManualTimers } from "../../test/manual-timers.ts";
+import { createClient } from "../connection/connection.ts";
 import { Chat } from "./chat.ts";
 import { ChatTasks, DELIVERY, textPart } from "./chat-tasks.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
@@ -30,7 +26,7 @@ describe("the commands of the terminal", () => {
   beforeAll(async () => {
     workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
-    client = clientOf(server);
+    client = await createClient(server, "connect");
   });
   afterAll(() => server.close());
 
@@ -108,7 +104,9 @@ describe("the commands of the terminal", () => {
 
   it("N1: offer only the settings that the agent follows, and say why the others are not there", async () => {
     await using own = await createServer({ agents: { echo }, workspace });
-    const { agents } = await clientOf(own).agents.listAgents({});
+    const { agents } = await (
+      await createClient(own, "connect")
+    ).agents.listAgents({});
     await using played = play(ApprovalMode.YOLO, agents);
     const noMode =
       '· agent "Echo" does not let its users choose the approval mode';
@@ -306,13 +304,3 @@ const echo: Agent = {
     }),
   }),
 };
-
-function clientOf({ url, token }: DevtoolServer): DevtoolClient {
-  return createDevtoolClient(
-    createConnectTransport({
-      baseUrl: url,
-      httpVersion: "1.1",
-      interceptors: [bearerInterceptor(token)],
-    }),
-  );
-}

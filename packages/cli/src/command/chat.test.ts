@@ -1,16 +1,16 @@
 import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode, Role } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { CTRL_C, type Dialog, FakeTerminal } from "../../test/fake-terminal.ts";
 import type { ChatOptions } from "../chat-options.ts";
+import { createClient } from "../connection/connection.ts";
 import { writeDiscovery } from "../connection/discovery.ts";
 import type { Io } from "../io.ts";
 import { pipedIo, runCommand } from "../testing/run-command.ts";
@@ -22,22 +22,23 @@ const PROMPT = "\u001b[0J> ";
 describe("devtool chat", () => {
   let server: DevtoolServer;
   let workspace: string;
+  let client: DevtoolClient;
 
   beforeAll(async () => {
     workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
+    client = await createClient(server, "connect");
   });
   afterAll(() => server.close());
 
   it("runs slash commands between messages, and asks what they ask", async () => {
     const { terminal, code } = start();
-    terminal.press("text Hello.\r/about\r");
-    await terminal.shows("model: scripted");
-    terminal.press("/shell touch x; echo from the shell\r");
-    await terminal.shows("choose > ");
-    terminal.press("y\r");
-    await terminal.shows("  │ from the shell\n");
-    terminal.press("/exit\r");
+    await terminal.play(
+      ["", "text Hello.\r/about\r"],
+      ["model: scripted", "/shell touch x; echo from the shell\r"],
+      ["choose > ", "y\r"],
+      ["  │ from the shell\n", "/exit\r"],
+    );
     expect(terminal.said).toContain("Hello.");
     expect(terminal.said).toContain("$ touch x; echo from the shell");
     expect(await code).toBe(0);
@@ -126,93 +127,69 @@ describe("devtool chat", () => {
     expect(code).toBe(3);
   });
 
-  it("cancels a message with Ctrl-C and goes on", async () => {
-    const { terminal, code } = start();
-    terminal.press("say 1\\\rwait 600000\r");
-    await terminal.shows("chunk 1");
-    terminal.interrupt();
-    await terminal.shows("canceled");
-    terminal.press("text After.\r");
-    await terminal.shows("After.\n");
-    terminal.press("/exit\r");
-    expect(await code).toBe(0);
-  });
-
-  it("cancels a message with Esc and goes on", async () => {
-    const { terminal, code } = start();
-    terminal.press("say 1\\\rwait 600000\r");
-    await terminal.shows("chunk 1");
-    terminal.press("\u001b");
-    await terminal.shows("canceled");
-    terminal.press("text After.\r");
-    await terminal.shows("After.\n");
-    terminal.press("/quit\r");
-    expect(await code).toBe(0);
+  it.each([
+    ["Ctrl-C", CTRL_C, "/exit"],
+    ["Esc", "\u001b", "/quit"],
+  ])("cancels a message with %s and goes on", async (_name, key, leave) => {
+    await talk(
+      ["", "say 1\\\rwait 600000\r"],
+      ["chunk 1", key],
+      ["canceled", "text After.\r"],
+      ["After.\n", `${leave}\r`],
+    );
   });
 
   it("empties a line that is half typed with Ctrl-C, and leaves with the next one", async () => {
-    const { terminal, code } = start();
-    await terminal.shows(PROMPT);
-    terminal.press("text gone");
-    await terminal.shows("text gone");
-    terminal.interrupt();
-    terminal.press("text Kept.\r");
-    await terminal.shows("Kept.\n");
-    await terminal.shows(PROMPT);
-    terminal.interrupt();
-    expect(await code).toBe(0);
-    expect(terminal.said).not.toContain("gonetext");
+    const said = await talk(
+      [PROMPT, "text gone"],
+      ["text gone", CTRL_C],
+      ["", "text Kept.\r"],
+      ["Kept.\n"],
+      [PROMPT, CTRL_C],
+    );
+    expect(said).not.toContain("gonetext");
   });
 
   it("cancels a command with Ctrl-C, also while it asks, and goes on", async () => {
-    const { terminal, code } = start();
-    terminal.press("/shell sleep 600\r");
-    await terminal.shows("choose > ");
-    terminal.interrupt();
-    await terminal.shows("canceled");
-    terminal.press("/about\r/exit\r");
-    await code;
-    expect(terminal.said).toContain("model: scripted");
+    const said = await talk(
+      ["", "/shell sleep 600\r"],
+      ["choose > ", CTRL_C],
+      ["canceled", "/about\r/exit\r"],
+    );
+    expect(said).toContain("model: scripted");
   });
 
   it("completes commands with Tab", async () => {
-    const { terminal, code } = start();
-    await terminal.shows("> ");
-    terminal.press("/ab\t\r");
-    await terminal.shows("model: scripted");
-    terminal.press("/memory sh\t\r");
-    await terminal.shows("There are no memory files for this workspace.");
-    terminal.press("/exit\r");
-    expect(await code).toBe(0);
+    await talk(
+      ["> ", "/ab\t\r"],
+      ["model: scripted", "/memory sh\t\r"],
+      ["There are no memory files for this workspace.", "/exit\r"],
+    );
   });
 
   it("leaves at a second Ctrl-C", async () => {
     const { terminal, code } = start();
-    terminal.press("/shell sleep 600\r");
-    await terminal.shows("choose > ");
-    terminal.press("y\r");
-    await terminal.shows("▸ run_shell_command");
-    terminal.interrupt();
-    terminal.interrupt();
+    await terminal.play(
+      ["", "/shell sleep 600\r"],
+      ["choose > ", "y\r"],
+      ["▸ run_shell_command", CTRL_C + CTRL_C],
+    );
     expect(await code).toBe(130);
   });
 
   it("takes no answer that was typed before its question was drawn", async () => {
-    const { terminal, code } = start();
     // The keys are there before the message is sent, so before any question.
-    terminal.press("write early.txt early\ry\rtext half a mess");
-    await terminal.shows("· queued: y\n");
-    await terminal.shows("· kept for your next message: text half a mess\n");
-    await terminal.shows("choose > ");
-    terminal.press("n\r");
-    await terminal.shows("- write_file");
-    await terminal.shows("> y\n");
-    await terminal.shows("This is the scripted agent");
-    await terminal.shows("> text half a mess");
-    terminal.press("age\r");
-    await terminal.shows("half a message\n");
-    terminal.press("/exit\r");
-    expect(await code).toBe(0);
+    await talk(
+      ["", "write early.txt early\ry\rtext half a mess"],
+      ["· queued: y\n"],
+      ["· kept for your next message: text half a mess\n"],
+      ["choose > ", "n\r"],
+      ["- write_file"],
+      ["> y\n"],
+      ["This is the scripted agent"],
+      ["> text half a mess", "age\r"],
+      ["half a message\n", "/exit\r"],
+    );
     expect(await readdir(workspace)).not.toContain("early.txt");
   });
 
@@ -230,12 +207,11 @@ describe("devtool chat", () => {
       terminal.press("write pasted.txt pasted\r");
       await terminal.shows("choose > ");
       paste(terminal);
-      await terminal.shows("· kept for your next message: y");
-      terminal.press("n\r");
-      await terminal.shows("- write_file");
-      await terminal.shows(PROMPT);
-      terminal.interrupt();
-      terminal.interrupt();
+      await terminal.play(
+        ["· kept for your next message: y", "n\r"],
+        ["- write_file"],
+        [PROMPT, CTRL_C + CTRL_C],
+      );
       expect(await code).toBe(0);
       expect(await readdir(workspace)).not.toContain("pasted.txt");
     },
@@ -249,27 +225,22 @@ describe("devtool chat", () => {
         "\r",
       ),
     );
-    await terminal.shows("[paste 1: 30 lines]");
-    terminal.press("\r");
-    await terminal.shows("line 30\n");
-    terminal.press("/exit\r");
+    await terminal.play(
+      ["[paste 1: 30 lines]", "\r"],
+      ["line 30\n", "/exit\r"],
+    );
     expect(await code).toBe(0);
     expect(terminal.said.match(/^line \d+$/gm)).toHaveLength(30);
   });
 
   it("asks again after an edit that failed, and goes on", async () => {
-    const { terminal, code } = start();
-    terminal.press("write edited.txt first\r");
-    await terminal.shows("choose > ");
-    terminal.press("e\r");
-    await terminal.shows(
-      "no editor is set: start this command with EDITOR=vi, for example",
+    await talk(
+      ["", "write edited.txt first\r"],
+      ["choose > ", "e\r"],
+      ["no editor is set: start this command with EDITOR=vi, for example"],
+      ["choose > ", "y\r"],
+      ["✓ write_file", "/exit\r"],
     );
-    await terminal.shows("choose > ");
-    terminal.press("y\r");
-    await terminal.shows("✓ write_file");
-    terminal.press("/exit\r");
-    expect(await code).toBe(0);
     expect(await readFile(join(workspace, "edited.txt"), "utf8")).toBe("first");
   });
 
@@ -285,14 +256,13 @@ describe("devtool chat", () => {
       NO_COLOR: "1",
       VISUAL: editor,
     });
-    terminal.press("write mine.txt first\r");
-    await terminal.shows("choose > ");
-    terminal.press("e\r");
-    await terminal.shows("the editor ended with 4: nothing was changed");
-    await terminal.shows("choose > ");
-    terminal.press("e\r");
-    await terminal.shows("✓ write_file");
-    terminal.press("/exit\r");
+    await terminal.play(
+      ["", "write mine.txt first\r"],
+      ["choose > ", "e\r"],
+      ["the editor ended with 4: nothing was changed"],
+      ["choose > ", "e\r"],
+      ["✓ write_file", "/exit\r"],
+    );
     expect(await code).toBe(0);
     expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe(
       "second\n",
@@ -300,23 +270,19 @@ describe("devtool chat", () => {
   });
 
   it("puts a question again that was left open, before it sends the next message", async () => {
-    const { terminal, code } = start();
-    terminal.press("write open.txt open\r");
-    await terminal.shows("choose > ");
-    terminal.press("\u0004");
-    await terminal.shows(PROMPT);
-    terminal.press("text And now?\r");
-    await terminal.shows("choose > ");
-    terminal.press("y\r");
-    await terminal.shows("✓ write_file");
-    await terminal.shows("And now?\n");
-    terminal.press("/exit\r");
-    expect(await code).toBe(0);
+    await talk(
+      ["", "write open.txt open\r"],
+      ["choose > ", "\u0004"],
+      [PROMPT, "text And now?\r"],
+      ["choose > ", "y\r"],
+      ["✓ write_file"],
+      ["And now?\n", "/exit\r"],
+    );
   });
 
   it("goes on in the task of a short id, whose next message has the settings of the command line", async () => {
     await read(["text Begun.", "/exit"]);
-    const { tasks } = await client().tasks.listTasks({
+    const { tasks } = await client.tasks.listTasks({
       titleContains: "Begun",
       pageSize: 1,
     });
@@ -332,7 +298,7 @@ describe("devtool chat", () => {
       options,
     );
     expect(code).toBe(0);
-    const { task } = await client().tasks.getTask({ taskId });
+    const { task } = await client.tasks.getTask({ taskId });
     const sent = task?.history.filter(({ role }) => role === Role.USER);
     expect(sent?.map(({ model }) => model)).toEqual([
       "",
@@ -347,7 +313,7 @@ describe("devtool chat", () => {
     "does not go on with %s in an approval mode beyond the conversation's limit",
     async (how) => {
       await read(["text Begun.", "/exit"]);
-      const { tasks } = await client().tasks.listTasks({ pageSize: 1 });
+      const { tasks } = await client.tasks.listTasks({ pageSize: 1 });
       const named =
         how === "--task"
           ? { task: tasks[0]?.id ?? "" }
@@ -359,17 +325,6 @@ describe("devtool chat", () => {
       );
     },
   );
-
-  function client() {
-    const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        interceptors,
-        httpVersion: "1.1",
-      }),
-    );
-  }
 
   function start(env?: Io["env"]): {
     readonly terminal: FakeTerminal;
@@ -383,6 +338,14 @@ describe("devtool chat", () => {
         terminal.io,
       ),
     };
+  }
+
+  /** Plays a chat that ends with 0, and returns all that it said. */
+  async function talk(...dialog: Dialog): Promise<string> {
+    const { terminal, code } = start();
+    await terminal.play(...dialog);
+    expect(await code).toBe(0);
+    return terminal.said;
   }
 
   /** Has it read its messages from a file. */

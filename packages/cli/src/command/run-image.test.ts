@@ -1,12 +1,11 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Part } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 /** As large as the images of a message may be together. */
@@ -94,13 +93,7 @@ describe("the images of devtool run", () => {
 
   /** Returns the parts of the first message of the task that changed last. */
   async function lastParts(): Promise<readonly Part[]> {
-    const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "1.1",
-      interceptors,
-    });
-    const { tasks } = createDevtoolClient(transport);
+    const { tasks } = await createClient(server, "connect");
     const [newest] = (await tasks.listTasks({ pageSize: 1 })).tasks;
     return (
       (await tasks.getTask({ taskId: newest?.id ?? "" })).task?.history[0]

@@ -2,18 +2,14 @@ import { execFileSync } from "node:child_process";
 import { open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { createConnectTransport } from "@connectrpc/connect-node";
-import {
-  bearerInterceptor,
-  createDevtoolClient,
-  subscribeTask,
-} from "@devtool/client";
+import { subscribeTask } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode, type TaskEvent } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { createClient } from "../connection/connection.ts";
 import { runProgram } from "../program.ts";
 import { pipedIo, runCommand } from "../testing/run-command.ts";
 
@@ -255,13 +251,7 @@ describe("the prompt of devtool run", () => {
 
   /** Returns the events of the newest task. */
   async function lastEvents(): Promise<readonly TaskEvent[]> {
-    const client = createDevtoolClient(
-      createConnectTransport({
-        baseUrl: server.url,
-        httpVersion: "1.1",
-        interceptors: [bearerInterceptor(server.token)],
-      }),
-    );
+    const client = await createClient(server, "connect");
     const [last] = (await client.tasks.listTasks({ pageSize: 1 })).tasks;
     if (!last) return [];
     return Array.fromAsync(
