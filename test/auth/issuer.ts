@@ -8,8 +8,12 @@ export interface Issuer {
     readonly audience: string;
     readonly keys: JSONWebKeySet;
   };
-  /** Returns a token for a subject, valid for ten minutes. */
-  tokenFor(subject: string, scope?: string): Promise<string>;
+  /**
+   * Returns a token for a subject, valid for ten minutes.
+   *
+   * @param claims further ones. Default: none
+   */
+  tokenFor(subject: string, scope?: string, claims?: object): Promise<string>;
 }
 
 /** Makes an issuer with a key of its own. */
@@ -22,8 +26,8 @@ export async function createIssuer(): Promise<Issuer> {
   };
   return {
     options: { issuer, audience, keys },
-    tokenFor: (subject, scope) =>
-      new SignJWT({ ...(scope !== undefined && { scope }) })
+    tokenFor: (subject, scope, claims) =>
+      new SignJWT({ ...(scope !== undefined && { scope }), ...claims })
         .setProtectedHeader({ alg: "ES256", kid: "one" })
         .setIssuer(issuer)
         .setAudience(audience)

@@ -28,6 +28,9 @@ export async function authenticationSettings(
   return {
     authentication: authentication && {
       certificateRights: authentication.certificateRights.map(callerRight),
+      certificateRolesAttribute: rolesAttribute(
+        authentication.certificateRolesAttribute,
+      ),
       jwt:
         authentication.jwt && (await jwtOptions(authentication.jwt, directory)),
     },
@@ -47,6 +50,7 @@ async function jwtOptions(
     algorithms,
     approveScope,
     auditScope,
+    rolesClaim,
   } = config;
   return {
     issuer,
@@ -58,6 +62,7 @@ async function jwtOptions(
       algorithms: algorithms.length > 0 ? algorithms : undefined,
       approveScope: approveScope || undefined,
       auditScope: auditScope || undefined,
+      rolesClaim: rolesClaim || undefined,
     }),
   };
 }
@@ -119,5 +124,13 @@ function callerRight(right: CallerRight): "approve" | "audit" {
   if (right === CallerRight.AUDIT) return "audit";
   throw new Error(
     `certificate_rights "${right}" does not exist: choose approve, audit`,
+  );
+}
+
+function rolesAttribute(attribute: string): "O" | "OU" | undefined {
+  if (attribute === "") return undefined;
+  if (attribute === "O" || attribute === "OU") return attribute;
+  throw new Error(
+    `authentication.certificate_roles_attribute ${JSON.stringify(attribute)} is unknown: choose O, OU`,
   );
 }

@@ -76,6 +76,11 @@ export function compileRule(
   if (badTool !== undefined) {
     throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
   }
+  for (const field of ["principal", "role", "agent"] as const) {
+    if (rule[field].includes("")) {
+      throw fieldError(field, "", "write a name, or leave it out");
+    }
+  }
   const badPrefix = commandPrefix.find(
     (prefix) => !COMMAND_PREFIX.test(prefix),
   );
@@ -138,6 +143,7 @@ export function evaluateRule(
 ): CompiledRule["decision"] | undefined {
   const { rule, decision } = compiled;
   const { call, facts } = subject;
+  if (!isForCaller(compiled, subject)) return undefined;
   // The server in `mcp__<server>__*` is compared as a whole with the server
   // that offers the tool: names are never split.
   const allOfServer =
@@ -193,6 +199,28 @@ export function isAbout(
     rule: { ...compiled.rule, path: [] },
   };
   return evaluateRule(anywhere, subject) !== undefined;
+}
+
+/**
+ * Returns whether a rule is about the principal, a role and the agent for which
+ * a call is made.
+ *
+ * Where one of them is not known, a rule that asks or denies is, and one that
+ * allows is not.
+ */
+export function isForCaller(
+  { rule, decision }: CompiledRule,
+  { caller }: Pick<PolicySubject, "caller">,
+): boolean {
+  const { principal, role, agent } = rule;
+  const names = (wanted: readonly string[], known?: readonly string[]) =>
+    wanted.length === 0 ||
+    (known?.some((name) => wanted.includes(name)) ?? decision !== "allow");
+  return (
+    names(principal, caller && [caller.principal]) &&
+    names(role, caller?.roles) &&
+    names(agent, caller?.agent ? [caller.agent] : undefined)
+  );
 }
 
 /** Returns whether a rule applies in a mode: by default in all but plan mode. */

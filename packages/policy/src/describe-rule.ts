@@ -23,6 +23,9 @@ export function describeRule(rule: PolicyRule): string {
     mcpServer,
     argsPattern,
     modes,
+    principal,
+    role,
+    agent,
   } = rule;
   const conditions = [
     commandPrefix
@@ -39,6 +42,9 @@ export function describeRule(rule: PolicyRule): string {
     ...Object.entries(rule.annotations).map(
       ([name, value]) => `where ${name} is ${value}`,
     ),
+    principal.length > 0 ? `for ${principal.join(", ")}` : "",
+    role.length > 0 ? `for role ${role.join(", ")}` : "",
+    agent.length > 0 ? `of agent ${agent.join(", ")}` : "",
     modes.length > 0
       ? `in mode ${modes.map((mode) => MODE_NAMES.get(mode)).join(", ")}`
       : "",

@@ -211,7 +211,14 @@ export function parsePolicyFile(
 }
 
 /** The fields that accept one string in place of a list. */
-const LISTS: readonly string[] = ["tool", "command_prefix", "path"];
+const LISTS: readonly string[] = [
+  "tool",
+  "command_prefix",
+  "path",
+  "principal",
+  "role",
+  "agent",
+];
 
 /**
  * The fields that only people read, which may be empty. The others are

@@ -1,10 +1,13 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { posix } from "node:path";
 import { canonicalJson } from "@devtool/internal/json";
-import type { ApprovalMode, ToolCall } from "@devtool/schema";
+import type { ApprovalMode, callerOfTask, ToolCall } from "@devtool/schema";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 import { readGitCommand } from "./shell/git-options.ts";
 import { isOption, MAX_OPTIONS } from "./shell/reading.ts";
+
+/** For whom an agent works. */
+export type PolicyCaller = ReturnType<typeof callerOfTask>;
 
 /** The values that the conditions of rules are compared with. */
 export interface PolicySubject {
@@ -16,6 +19,8 @@ export interface PolicySubject {
   readonly mode: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
+  /** For whom the agent works; undefined when that is not known. */
+  readonly caller?: PolicyCaller | undefined;
   /** The arguments as JSON with sorted keys and no spaces. */
   readonly argsText: string;
   /**
@@ -61,6 +66,13 @@ export interface PolicyPlace {
   readonly mode: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
+  /**
+   * For whom the agent works; may be a getter, which is read for each decision.
+   *
+   * Default: nobody is known. A rule about a principal, a role or an agent then
+   * applies if it asks or denies, and not if it allows.
+   */
+  readonly caller?: PolicyCaller | undefined;
 }
 
 /**

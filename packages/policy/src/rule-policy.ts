@@ -13,6 +13,7 @@ import type {
 import { PolicyError } from "./policy-error.ts";
 import {
   isOutside,
+  type PolicyCaller,
   type PolicySubject,
   policySubject,
 } from "./policy-subject.ts";
@@ -39,6 +40,13 @@ export interface PolicyOptions {
   readonly mode?: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
+  /**
+   * For whom the agent works; may be a getter, which is read for each decision.
+   *
+   * Default: nobody is known. A rule about a principal, a role or an agent then
+   * applies if it asks or denies, and not if it allows.
+   */
+  readonly caller?: PolicyCaller | undefined;
   /**
    * The confinement of shell commands, or a function that determines it when
    * the first command is decided.
@@ -95,6 +103,7 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
     const subject = policySubject(request, {
       mode: options.mode ?? ApprovalMode.DEFAULT,
       workspace,
+      caller: options.caller,
     });
     const sources = { rules, saved: (await saved?.current()) ?? [] };
     const verdict = await decideByRules(subject, sources, {

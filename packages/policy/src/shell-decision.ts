@@ -4,6 +4,7 @@ import {
   appliesInMode,
   type CompiledRule,
   isCommandRule,
+  isForCaller,
 } from "./compiled-rule.ts";
 import { findWithholding } from "./file-rules.ts";
 import { type PolicyDecision, READS_ONLY } from "./policy-engine.ts";
@@ -369,8 +370,12 @@ function findUnseen(
   return undefined;
 }
 
-function restricts(compiled: CompiledRule, { mode }: PolicySubject): boolean {
-  return compiled.decision !== "allow" && appliesInMode(compiled, mode);
+function restricts(compiled: CompiledRule, subject: PolicySubject): boolean {
+  return (
+    compiled.decision !== "allow" &&
+    appliesInMode(compiled, subject.mode) &&
+    isForCaller(compiled, subject)
+  );
 }
 
 /** Asks because of something about a command, in words that follow it. */

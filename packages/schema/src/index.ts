@@ -182,6 +182,8 @@ export {
   PartSchema,
   type QueuedMessage,
   Role,
+  type Sender,
+  SenderSchema,
   type SessionTools,
   SessionToolsSchema,
   type Summary,
@@ -251,6 +253,7 @@ export {
   structFromJson,
 } from "./rfc-json.ts";
 export { decodeStrictJson } from "./strict-json.ts";
+export { callerOfTask } from "./task-caller.ts";
 export { summaryOf } from "./task-history.ts";
 export {
   deriveState,

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   ApprovalMode,
   SessionSettingsSchema,
@@ -10,6 +11,7 @@ import type {
   TaskEvent,
 } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import {
+  type Message,
   QueuedMessageSchema,
   type Task,
   TaskSchema,
@@ -27,7 +29,12 @@ import {
 } from "./task-history.ts";
 import { isAtRest, isTerminal } from "./task-state.ts";
 import { initialTitle } from "./task-title.ts";
-import { isAwaitingApproval, openToolCalls, toolCallsOf } from "./tool-call.ts";
+import {
+  confirmationsOf,
+  isAwaitingApproval,
+  openToolCalls,
+  toolCallsOf,
+} from "./tool-call.ts";
 
 /** Returns the task before its first event. */
 export function emptyTask(): Task {
@@ -119,7 +126,7 @@ function reducePayload(
     case "created":
       return reduceCreated(task, payload.value);
     case "message":
-      return withMessage(task, payload.value);
+      return withSender(withMessage(task, payload.value), payload.value);
     case "stateChange":
       return reduceStateChange(task, payload.value, state, sequence);
     case "text":
@@ -151,7 +158,8 @@ function reducePayload(
         ({ message }) => message?.messageId === messageId,
       )?.message;
       const rest = withoutQueued(task, messageId);
-      return taken ? { ...rest, history: [...rest.history, taken] } : rest;
+      if (!taken) return rest;
+      return withSender({ ...rest, history: [...rest.history, taken] }, taken);
     }
     case "messageWithdrawn":
       return withoutQueued(task, payload.value.messageId);
@@ -182,7 +190,20 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
     sessionSettings,
     approvalLimit,
     command,
+    ...defined({ sender: message?.sender ?? created.sender }),
   };
+}
+
+/**
+ * Sets who sent the message that the agent works on from now on. An answer to a
+ * tool call does not change whose work it is.
+ */
+function withSender(task: Task, message: Message): Task {
+  const { sender } = message;
+  if (sender === task.sender || confirmationsOf(message).length > 0) {
+    return task;
+  }
+  return { ...task, sender };
 }
 
 /**

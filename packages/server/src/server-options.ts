@@ -62,6 +62,12 @@ export interface AuthenticationSettings {
    * calls nor read the audit log.
    */
   readonly certificateRights?: readonly Right[] | undefined;
+
+  /**
+   * The attribute of a client certificate's subject that names the caller's
+   * roles. Default: these callers have none.
+   */
+  readonly certificateRolesAttribute?: "O" | "OU" | undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 import {
   ApprovalMode,
   approvalModeOf,
+  callerOfTask,
   OPTION_PROCEED_ALWAYS,
 } from "@devtool/schema";
 import type {
@@ -64,6 +65,7 @@ export class CallDecision {
     const request = {
       workspacePath: turn.task.settings?.workspacePath ?? "",
       principal: turn.task.principal,
+      caller: callerOfTask(turn.task),
       approvalMode: this.#approvalMode,
       toolName: described.toolName,
       kind: described.kind,

@@ -109,6 +109,7 @@ describe("the permission requests of other agents", () => {
     const request = {
       workspacePath: "/w",
       principal: "operator",
+      caller: { principal: "operator", roles: [], agent: "fake" },
       approvalMode: ApprovalMode.UNSPECIFIED,
       toolName: "tool",
       kind: "other",

@@ -46,6 +46,7 @@ export async function permissionPolicy({
       workspace,
       rules,
       analyze,
+      caller: request.caller,
       shellConfinement: "none",
     });
     const decisions: PermissionDecision[] = [];

@@ -1,4 +1,4 @@
-import type { ApprovalMode } from "@devtool/schema";
+import { type ApprovalMode, callerOfTask } from "@devtool/schema";
 import type {
   PermissionDecision,
   PermissionPolicy,
@@ -48,6 +48,7 @@ export class CallDecision {
       ...claim,
       workspacePath: task.settings?.workspacePath ?? "",
       principal: task.principal,
+      caller: callerOfTask(task),
       approvalMode: approvalMode(),
       toolName: call?.toolName ?? "",
       title: call?.description ?? "",

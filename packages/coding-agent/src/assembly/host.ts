@@ -19,6 +19,7 @@ import {
 import {
   ApprovalMode,
   approvalModeOf,
+  callerOfTask,
   stricterMode,
   type Task,
 } from "@devtool/schema";
@@ -208,13 +209,21 @@ export class AgentHost implements AsyncDisposable {
 
   /**
    * Describes the rules for a principal in the order in which they are
-   * evaluated: first those that the principal saved.
+   * evaluated: first those that the principal saved. Others than the operator
+   * see no rule about other principals.
    */
   async listRules(principal: string): Promise<readonly PolicyRule[]> {
     const saved = (await this.savedApprovalsOf(principal)?.current()) ?? [];
-    return [...saved, ...this.rulesFor(principal)].map(
-      ({ rule, label, decision }) => {
-        return { name: label, decision, description: describeRule(rule) };
+    const { principal: caller } = callerOfTask({ principal });
+    const isOperator = principal === this.dependencies.services.operator;
+    return [...saved, ...this.rulesFor(principal)].flatMap(
+      ({ rule, label: name, decision }) => {
+        if (isOperator || rule.principal.length === 0) {
+          return { name, decision, description: describeRule(rule) };
+        }
+        if (!rule.principal.includes(caller)) return [];
+        const own = { ...rule, principal: [caller] };
+        return { name, decision, description: describeRule(own) };
       },
     );
   }

@@ -5,7 +5,7 @@ import {
   type PolicyEngine,
   type PolicyPlace,
 } from "@devtool/policy";
-import { ApprovalMode, type Task } from "@devtool/schema";
+import { ApprovalMode, callerOfTask, type Task } from "@devtool/schema";
 import type { AgentExecutor, Turn } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
@@ -35,6 +35,9 @@ export function createTaskAgent(
     workspace: workspacePath,
     get mode(): ApprovalMode {
       return host.approvalModeOf(current.task);
+    },
+    get caller(): PolicyPlace["caller"] {
+      return callerOfTask(current.task);
     },
   };
   const { sessionSettings } = task;
@@ -93,6 +96,7 @@ export function createToolbox(
   place: PolicyPlace = {
     mode: host.approvalModeOf(task),
     workspace: task.settings?.workspacePath ?? "",
+    caller: callerOfTask(task),
   },
 ): Toolbox {
   const rules = host.rulesFor(task.principal);
@@ -116,6 +120,9 @@ function createTaskPolicy(
     workspace: place.workspace,
     get mode() {
       return place.mode;
+    },
+    get caller() {
+      return place.caller;
     },
     rules: host.rulesFor(principal),
     saved: host.savedApprovalsOf(principal),

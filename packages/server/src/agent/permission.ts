@@ -1,5 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ApprovalMode, ConfirmationRequest } from "@devtool/schema";
+import type {
+  ApprovalMode,
+  ConfirmationRequest,
+  callerOfTask,
+} from "@devtool/schema";
 
 /**
  * Decides about a permission request of an agent in place of the user. Called
@@ -40,6 +44,9 @@ export interface PermissionRequest {
 
   /** The principal that the task belongs to. */
   readonly principal: string;
+
+  /** For whom the agent works now: rules about callers decide by it. */
+  readonly caller: ReturnType<typeof callerOfTask>;
 
   /**
    * The approval mode that the session asks for

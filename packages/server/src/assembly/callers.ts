@@ -38,7 +38,13 @@ export async function openAccess(
     anonymous: options.anonymous,
     jwt: authentication?.jwt,
     certificates:
-      authorities === undefined ? undefined : { rights, authorities },
+      authorities === undefined
+        ? undefined
+        : {
+            rights,
+            authorities,
+            rolesAttribute: authentication?.certificateRolesAttribute,
+          },
   });
   const file =
     dataDirectory === undefined

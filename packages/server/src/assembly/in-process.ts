@@ -3,7 +3,12 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import { bindingKey, type Caller, rightsKey } from "../handler/caller.ts";
+import {
+  bindingKey,
+  type Caller,
+  rightsKey,
+  rolesKey,
+} from "../handler/caller.ts";
 import { principalKey } from "../handler/request-handler.ts";
 import { errorInterceptor } from "../transport/connect/errors.ts";
 import type { ConnectOptions } from "../transport/connect/options.ts";
@@ -34,6 +39,7 @@ export async function inProcessTransport(
       call.contextValues
         .set(principalKey, caller.principal)
         .set(rightsKey, caller.rights)
+        .set(rolesKey, caller.roles ?? [])
         .set(bindingKey, "in-process");
       return next(call);
     },

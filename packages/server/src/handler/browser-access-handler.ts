@@ -10,6 +10,7 @@ import {
   credentialSourceKey,
   credentialsExpireMsKey,
   rightsKey,
+  rolesKey,
 } from "./caller.ts";
 import { assertLabel } from "./name-limit.ts";
 
@@ -34,6 +35,7 @@ export function createBrowserAccessHandler(
       const caller = {
         principal: callerOf(context),
         rights: context.values.get(rightsKey),
+        roles: context.values.get(rolesKey),
         expireMs: context.values.get(credentialsExpireMsKey),
         source: context.values.get(credentialSourceKey),
       };

@@ -164,7 +164,7 @@ export class BrowserSessions implements Disposable {
         Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY),
       ),
     });
-    const { principal, source = "" } = caller;
+    const { principal, source = "", roles = [] } = caller;
     const rights = [...caller.rights].map((right) => RIGHTS[right]);
     this.#add({
       $typeName: "devtool.v1alpha.StoredBrowserSession",
@@ -173,6 +173,7 @@ export class BrowserSessions implements Disposable {
       rights,
       tokenDigest: new Uint8Array(hash("sha256", token, "buffer")),
       credentialSource: source,
+      roles: [...roles],
     });
     await this.#save();
     return { token, session };
@@ -225,6 +226,7 @@ export class BrowserSessions implements Disposable {
     return {
       principal: open.stored.principal,
       rights: new Set(rights),
+      roles: open.stored.roles,
       browserSession: session.id,
     };
   }

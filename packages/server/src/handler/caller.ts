@@ -1,3 +1,4 @@
+import { create } from "@bufbuild/protobuf";
 import {
   type ContextKey,
   type ContextValues,
@@ -5,6 +6,7 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
+import { type Sender, SenderSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { agentKey } from "./addressed-agent.ts";
 import { newTaskIdKey, principalKey } from "./request-handler.ts";
@@ -23,6 +25,11 @@ export interface Caller {
    */
   readonly principal: string;
   readonly rights: ReadonlySet<Right>;
+  /**
+   * The roles that the credentials name, sorted: policy rules decide by them.
+   * Default: none.
+   */
+  readonly roles?: readonly string[];
   /**
    * The id of the browser session that the caller uses. Default: other
    * credentials.
@@ -60,6 +67,11 @@ export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(
   NO_RIGHTS,
   { description: "rights" },
 );
+
+/** The context key of the caller's roles. Default: none. */
+export const rolesKey: ContextKey<readonly string[]> = createContextKey<
+  readonly string[]
+>([], { description: "roles" });
 
 /**
  * The context key of the caller's browser session; empty for other credentials.
@@ -126,6 +138,7 @@ export const callKeys: {
 export function contextValuesFor({
   principal,
   rights,
+  roles = [],
   browserSession = "",
   expireMs = Number.POSITIVE_INFINITY,
   source = "",
@@ -133,6 +146,7 @@ export function contextValuesFor({
   return createContextValues()
     .set(principalKey, principal)
     .set(rightsKey, rights)
+    .set(rolesKey, roles)
     .set(browserSessionKey, browserSession)
     .set(credentialsExpireMsKey, expireMs)
     .set(credentialSourceKey, source);
@@ -148,6 +162,23 @@ export function principalOf(context: HandlerContext): string {
   return tenant === ""
     ? callerOf(context)
     : `tenant:${encodeURIComponent(tenant)}:${callerOf(context)}`;
+}
+
+/** Who sends a message or a slash command. */
+export interface SendingCaller {
+  /** The principal that the task belongs to. */
+  readonly principal: string;
+  /** What is recorded of the sender beside it; undefined for nothing. */
+  readonly sender?: Sender | undefined;
+}
+
+/** Returns who sends the message or the command of a call. */
+export function sendingCaller(context: HandlerContext): SendingCaller {
+  const roles = [...context.values.get(rolesKey)];
+  return {
+    principal: principalOf(context),
+    sender: roles.length > 0 ? create(SenderSchema, { roles }) : undefined,
+  };
 }
 
 /**

@@ -14,7 +14,7 @@ import type { AgentCommands } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
 import type { TaskHandle } from "../task/task-handle.ts";
 import { addressedAgent, withAddressedAgent } from "./addressed-agent.ts";
-import { principalOf } from "./caller.ts";
+import { principalOf, sendingCaller } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
 import type { Settings } from "./session-settings.ts";
 
@@ -74,7 +74,8 @@ export function createCommandHandler(
       if (!command || command.commandPath.length === 0) {
         throw invalid("command_path", "", "is empty", "name a command");
       }
-      const principal = principalOf(context);
+      const caller = sendingCaller(context);
+      const { principal } = caller;
       const settings = withAddressedAgent<Settings>(
         { settings: requested, sessionSettings },
         context,
@@ -103,7 +104,7 @@ export function createCommandHandler(
           }),
         };
       }
-      const exchange = await exchanges.beginCommand(command, origin, principal);
+      const exchange = await exchanges.beginCommand(command, origin, caller);
       using held = exchange.held;
       return {
         result: await firstResult(held.handle, exchange.after, context.signal),

@@ -28,7 +28,7 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
     const exchanges = exchangesOf(registry, store);
     const request = requestOf("m1");
     const begun = await Promise.all(
-      [1, 2, 3].map(() => exchanges.begin(request, "p")),
+      [1, 2, 3].map(() => exchanges.begin(request, P)),
     );
     expect(new Set(begun.map(({ held }) => held.handle.task.id)).size).toBe(1);
     expect(begun.map(({ replay }) => replay?.messageId)).toEqual([
@@ -50,18 +50,18 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
     });
     const exchanges = exchangesOf(registry, store);
     const { contextId, id: taskId } = (
-      await exchanges.begin(requestOf("m1"), "p")
+      await exchanges.begin(requestOf("m1"), P)
     ).held.handle.task;
     const to = (messageId: string) => requestOf(messageId, { taskId });
     const following = (messageId: string) =>
       requestOf(messageId, { contextId, referenceTaskIds: [taskId] });
-    await exchanges.begin(to("m2"), "p");
-    expect(
-      (await exchanges.begin(following("m2"), "p")).replay?.messageId,
-    ).toBe("m2");
-    const { held } = await exchanges.begin(following("m3"), "p");
+    await exchanges.begin(to("m2"), P);
+    expect((await exchanges.begin(following("m2"), P)).replay?.messageId).toBe(
+      "m2",
+    );
+    const { held } = await exchanges.begin(following("m3"), P);
     expect(held.handle.task.id).not.toBe(taskId);
-    expect((await exchanges.begin(to("m3"), "p")).held.handle.task.id).toBe(
+    expect((await exchanges.begin(to("m3"), P)).held.handle.task.id).toBe(
       held.handle.task.id,
     );
     const other = [
@@ -70,12 +70,14 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
       requestOf("m1", { taskId: "id9" }),
     ];
     for (const request of other) {
-      await expect(exchanges.begin(request, "p")).rejects.toMatchObject({
+      await expect(exchanges.begin(request, P)).rejects.toMatchObject({
         code: Code.AlreadyExists,
       });
     }
   });
 });
+
+const P = { principal: "p" };
 
 describe("a retry that names other settings (STREAM-7)", () => {
   const { DEFAULT, PLAN } = ApprovalMode;
@@ -102,17 +104,17 @@ describe("a retry that names other settings (STREAM-7)", () => {
       const exchanges = exchangesOf(registry, store);
       const of = (messageId: string, settings: object, taskId = "") =>
         requestOf(messageId, { sessionSettings: settings, taskId });
-      const { held } = await exchanges.begin(of("m1", first), "p");
+      const { held } = await exchanges.begin(of("m1", first), P);
       const { id } = held.handle.task;
-      await exchanges.begin(of("m2", first, id), "p");
+      await exchanges.begin(of("m2", first, id), P);
       for (const [messageId, taskId] of [
         ["m1", ""],
         ["m2", id],
       ] as const) {
-        const same = await exchanges.begin(of(messageId, first, taskId), "p");
+        const same = await exchanges.begin(of(messageId, first, taskId), P);
         expect(same.replay?.messageId).toBe(messageId);
         await expect(
-          exchanges.begin(of(messageId, second, taskId), "p"),
+          exchanges.begin(of(messageId, second, taskId), P),
         ).rejects.toThrow(/differ from those|was used for another message/);
       }
     },
@@ -129,10 +131,10 @@ describe("a message in a conversation of many tasks", () => {
     });
     const exchanges = exchangesOf(registry, store);
     for (let index = 0; index < 50; index++) {
-      await exchanges.begin(requestOf(`m${index}`, { contextId: "c" }), "p");
+      await exchanges.begin(requestOf(`m${index}`, { contextId: "c" }), P);
     }
     store.calls.length = 0;
-    await exchanges.begin(requestOf("m50", { contextId: "c" }), "p");
+    await exchanges.begin(requestOf("m50", { contextId: "c" }), P);
     expect(store.calls.filter((name) => name === "list")).toEqual([]);
     expect(store.calls.filter((name) => name === "findLatest")).toHaveLength(1);
     expect(

@@ -26,6 +26,7 @@ import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
+import type { SendingCaller } from "./caller.ts";
 import { assertKept } from "./kept-settings.ts";
 import { assertKnownValue, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
@@ -114,10 +115,10 @@ export class Exchanges {
    */
   async begin(
     request: SendMessageRequest,
-    principal: string,
+    { principal, sender }: SendingCaller,
     newTaskId = "",
   ): Promise<Exchange> {
-    const message = validMessage(request, this.#options.maxParts);
+    const message = validMessage(request, this.#options.maxParts, sender);
     const { clientLabel = "", delivery = MessageDelivery.UNSPECIFIED } =
       request.messageSettings ?? {};
     assertLabel("message_settings.client_label", clientLabel);
@@ -144,9 +145,9 @@ export class Exchanges {
   async beginCommand(
     command: ExecuteSlashCommandRequest,
     origin: TaskOrigin,
-    principal: string,
+    { principal, sender }: SendingCaller,
   ): Promise<Exchange> {
-    return this.#create({ command }, origin, principal);
+    return this.#create(defined({ command, sender }), origin, principal);
   }
 
   /**
@@ -291,7 +292,7 @@ export class Exchanges {
     );
     if (!session) beginInWorkspace(resolved.settings?.workspacePath ?? "");
     await this.#assertCapable(origin.settings, resolved, conversation);
-    const { message, command } = opening;
+    const { message, command, sender } = opening;
     if (message) assertTurn(message, resolved, conversation, this.#options);
     const own =
       session && command
@@ -300,7 +301,7 @@ export class Exchanges {
     const approvalLimit = approvalLimitOf(own, session, this.#options);
     const created = create(
       TaskCreatedSchema,
-      defined({ principal, message, command, approvalLimit, ...own }),
+      defined({ principal, message, command, sender, approvalLimit, ...own }),
     );
     const place = {
       contextId: origin.contextId || nextId(),

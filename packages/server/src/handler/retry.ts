@@ -51,10 +51,10 @@ function withReference(message: Message, taskId: string): Message {
 
 /**
  * Whether two messages are equal apart from their metadata, where for instance
- * a trace id may differ.
+ * a trace id may differ, and from the roles of their sender at that time.
  */
 function isSameMessage(one: Message, other: Message): boolean {
-  const ignored = { extensions: [], metadata: {} };
+  const ignored = { extensions: [], metadata: {}, sender: undefined };
   return equals(
     MessageSchema,
     { ...one, ...ignored },

@@ -18,7 +18,7 @@ import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldTask, TaskHandle } from "../task/task-handle.ts";
 import { withAddressedAgent } from "./addressed-agent.ts";
-import { principalOf } from "./caller.ts";
+import { principalOf, sendingCaller } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
@@ -113,10 +113,10 @@ async function beginExchange(
   context: HandlerContext,
 ): Promise<Exchange> {
   const request = withAddressedAgent(message, context);
-  const principal = principalOf(context);
+  const caller = sendingCaller(context);
   const newTaskId = context.values.get(newTaskIdKey);
   if (!request.pushConfig) {
-    return exchanges.begin(request, principal, newTaskId);
+    return exchanges.begin(request, caller, newTaskId);
   }
   if (!registrar) throw pushNotSupported();
   const config = await registrar.check(
@@ -124,11 +124,11 @@ async function beginExchange(
     "push_config",
     context.signal,
   );
-  const exchange = await exchanges.begin(request, principal, newTaskId);
+  const exchange = await exchanges.begin(request, caller, newTaskId);
   using held = exchange.held;
   await registrar.put(config, {
     taskId: held.handle.task.id,
-    principal,
+    principal: caller.principal,
     after: exchange.after,
   });
   return { ...exchange, held: held.hold() };

@@ -4,6 +4,7 @@ import {
   type Part,
   Role,
   SESSION_SETTINGS_URI,
+  type Sender,
   type SendMessageRequest,
 } from "@devtool/schema";
 import { invalid } from "../errors.ts";
@@ -22,10 +23,13 @@ const CLIENT_PARTS: ReadonlySet<string | undefined> = new Set([
 /**
  * Returns the message of a request in the form in which it is recorded. Throws
  * `Code.InvalidArgument` for an invalid one.
+ *
+ * @param sender who sent it. Default: nothing is recorded
  */
 export function validMessage(
   request: SendMessageRequest,
   maxParts: number,
+  sender?: Sender,
 ): Message {
   const { message } = request;
   if (!message) throw invalid("message", "", "is missing");
@@ -67,6 +71,14 @@ export function validMessage(
       "send them as message_settings.turn",
     );
   }
+  if (message.sender) {
+    throw invalid(
+      "message.sender",
+      "",
+      "is the server's",
+      "leave it out: credentials say who sends",
+    );
+  }
   if (
     SESSION_SETTINGS_URI in (message.metadata ?? {}) &&
     !request.sessionSettings
@@ -92,7 +104,7 @@ export function validMessage(
   assertNames("message.extensions", message.extensions);
   assertKinds(parts);
   const recorded = hideSecretsInMessage({ ...message, role: Role.USER });
-  return withExchangeSettings(recorded, request);
+  return withExchangeSettings({ ...recorded, ...defined({ sender }) }, request);
 }
 
 /** Throws for a part that clients may not send. */

@@ -1,6 +1,9 @@
+import type { X509Certificate } from "node:crypto";
+import { defined } from "@devtool/internal/json";
 import type { Right } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { sourceOf } from "./authenticator.ts";
+import { checkedRoles, type NamedRoles } from "./caller-roles.ts";
 
 /** The client certificates that a server accepts. */
 export interface CertificateOptions {
@@ -11,6 +14,12 @@ export interface CertificateOptions {
    * `tls.clientAuthorities`.
    */
   readonly authorities: string;
+  /**
+   * The attribute of the subject that names the caller's roles.
+   *
+   * Default: callers have none.
+   */
+  readonly rolesAttribute?: "O" | "OU" | undefined;
 }
 
 /**
@@ -54,6 +63,13 @@ export function createCertificateAuthenticator(
           message: "the client certificate names no subject",
         };
       }
+      const roles = rolesOf(certificate, options);
+      if (roles?.case === "wrong") {
+        return {
+          case: "wrong",
+          message: `the client certificate is not accepted: its ${roles.problem}`,
+        };
+      }
       const principal = `x509:${encodeName(issuer)}#${encodeName(subject)}`;
       return {
         case: "caller",
@@ -62,6 +78,7 @@ export function createCertificateAuthenticator(
           rights,
           source,
           expireMs: Date.parse(certificate.validTo),
+          ...defined({ roles: roles?.value }),
         },
       };
     },
@@ -75,8 +92,30 @@ export function createCertificateAuthenticator(
 export function certificateSource({
   rights,
   authorities,
+  rolesAttribute,
 }: CertificateOptions): string {
-  return sourceOf("certificate", [...rights].sort(), authorities);
+  return sourceOf(
+    "certificate",
+    [...rights].sort(),
+    authorities,
+    // Without it, the source is that of earlier versions.
+    ...(rolesAttribute === undefined ? [] : [{ rolesAttribute }]),
+  );
+}
+
+/**
+ * Returns the roles that a certificate names; undefined where certificates name
+ * none.
+ */
+function rolesOf(
+  certificate: X509Certificate,
+  { rolesAttribute }: CertificateOptions,
+): NamedRoles | undefined {
+  if (rolesAttribute === undefined) return undefined;
+  // Here values are as the certificate has them. In the text of the subject
+  // they are escaped.
+  const { [rolesAttribute]: named = [] } = certificate.toLegacyObject().subject;
+  return checkedRoles([named].flat(), rolesAttribute);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { defined } from "@devtool/internal/json";
 import {
   errors,
   type JWTPayload,
@@ -14,6 +15,7 @@ import {
   sourceOf,
   type Verdict,
 } from "./authenticator.ts";
+import { rolesInClaim } from "./caller-roles.ts";
 import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 
 /** The signed tokens that a server accepts, and the rights that they give. */
@@ -44,6 +46,14 @@ export interface JwtOptions extends IssuerKeys {
    * Default: no token gives it, only the operator's token.
    */
   readonly auditScope?: string;
+
+  /**
+   * The claim that names the caller's roles: a text, or a list of texts. Dots
+   * lead into nested claims (`realm_access.roles`), unless the name is a URL.
+   *
+   * Tokens with any other value are refused. Default: callers have no roles.
+   */
+  readonly rolesClaim?: string;
 }
 
 const ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"];
@@ -169,6 +179,7 @@ export function issuerSource(options: JwtOptions): string {
     algorithms = ALGORITHMS,
     approveScope,
     auditScope,
+    rolesClaim,
   } = options;
   return sourceOf(
     "issuer",
@@ -179,12 +190,14 @@ export function issuerSource(options: JwtOptions): string {
     algorithms,
     approveScope,
     auditScope,
+    // Without it, the source is that of earlier versions.
+    ...(rolesClaim === undefined ? [] : [{ rolesClaim }]),
   );
 }
 
 function identifyCaller(
   payload: JWTPayload,
-  { issuer, approveScope, auditScope }: JwtOptions,
+  { issuer, approveScope, auditScope, rolesClaim }: JwtOptions,
   source: string,
 ): Verdict {
   // Two callers could share a subject that is not a text (`["bob"]` becomes
@@ -199,13 +212,26 @@ function identifyCaller(
   ) {
     return { case: "wrong", message: "the token has no unambiguous subject" };
   }
+  const roles =
+    rolesClaim === undefined ? undefined : rolesInClaim(payload, rolesClaim);
+  if (roles?.case === "wrong") {
+    return {
+      case: "wrong",
+      message: `the token is not accepted: its claim ${roles.problem}`,
+    };
+  }
   const scopes = scopesOf(payload);
   const rights = new Set<Right>();
   if (approveScope === undefined || scopes.has(approveScope)) {
     rights.add("approve");
   }
   if (auditScope !== undefined && scopes.has(auditScope)) rights.add("audit");
-  const caller = { principal: `${issuer}#${subject}`, rights, source };
+  const caller = {
+    principal: `${issuer}#${subject}`,
+    rights,
+    source,
+    ...defined({ roles: roles?.value }),
+  };
   if (payload.exp === undefined) return { case: "caller", value: caller };
   // Also for a clock that is behind.
   return {

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/authentication.proto.
  */
 export const file_devtool_v1alpha_authentication: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSJ5ChRBdXRoZW50aWNhdGlvbkNvbmZpZxInCgNqd3QYASABKAsyGi5kZXZ0b29sLnYxYWxwaGEuSnd0Q29uZmlnEjgKEmNlcnRpZmljYXRlX3JpZ2h0cxgCIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodCKSAQoJSnd0Q29uZmlnEg4KBmlzc3VlchgBIAEoCRIQCghhdWRpZW5jZRgCIAEoCRIQCghqd2tzX3VyaRgDIAEoCRIRCglrZXlzX2ZpbGUYBCABKAkSEgoKYWxnb3JpdGhtcxgFIAMoCRIVCg1hcHByb3ZlX3Njb3BlGAYgASgJEhMKC2F1ZGl0X3Njb3BlGAcgASgJIlgKCVRsc0NvbmZpZxIYChBjZXJ0aWZpY2F0ZV9maWxlGAEgASgJEhAKCGtleV9maWxlGAIgASgJEh8KF2NsaWVudF9hdXRob3JpdGllc19maWxlGAMgASgJKl0KC0NhbGxlclJpZ2h0EhwKGENBTExFUl9SSUdIVF9VTlNQRUNJRklFRBAAEhgKFENBTExFUl9SSUdIVF9BUFBST1ZFEAESFgoSQ0FMTEVSX1JJR0hUX0FVRElUEAJiBnByb3RvMw");
+  fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSKeAQoUQXV0aGVudGljYXRpb25Db25maWcSJwoDand0GAEgASgLMhouZGV2dG9vbC52MWFscGhhLkp3dENvbmZpZxI4ChJjZXJ0aWZpY2F0ZV9yaWdodHMYAiADKA4yHC5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyUmlnaHQSIwobY2VydGlmaWNhdGVfcm9sZXNfYXR0cmlidXRlGAMgASgJIqcBCglKd3RDb25maWcSDgoGaXNzdWVyGAEgASgJEhAKCGF1ZGllbmNlGAIgASgJEhAKCGp3a3NfdXJpGAMgASgJEhEKCWtleXNfZmlsZRgEIAEoCRISCgphbGdvcml0aG1zGAUgAygJEhUKDWFwcHJvdmVfc2NvcGUYBiABKAkSEwoLYXVkaXRfc2NvcGUYByABKAkSEwoLcm9sZXNfY2xhaW0YCCABKAkiWAoJVGxzQ29uZmlnEhgKEGNlcnRpZmljYXRlX2ZpbGUYASABKAkSEAoIa2V5X2ZpbGUYAiABKAkSHwoXY2xpZW50X2F1dGhvcml0aWVzX2ZpbGUYAyABKAkqXQoLQ2FsbGVyUmlnaHQSHAoYQ0FMTEVSX1JJR0hUX1VOU1BFQ0lGSUVEEAASGAoUQ0FMTEVSX1JJR0hUX0FQUFJPVkUQARIWChJDQUxMRVJfUklHSFRfQVVESVQQAmIGcHJvdG8z");
 
 /**
  * Who can authenticate, besides the holder of the operator's token.
@@ -32,6 +32,15 @@ export type AuthenticationConfig = Message<"devtool.v1alpha.AuthenticationConfig
    * @generated from field: repeated devtool.v1alpha.CallerRight certificate_rights = 2;
    */
   certificateRights: CallerRight[];
+
+  /**
+   * Attribute of a client certificate's subject that names the caller's roles:
+   * `O` or `OU`. A certificate may have several. Empty: callers with a
+   * certificate have no roles.
+   *
+   * @generated from field: string certificate_roles_attribute = 3;
+   */
+  certificateRolesAttribute: string;
 };
 
 /**
@@ -101,6 +110,19 @@ export type JwtConfig = Message<"devtool.v1alpha.JwtConfig"> & {
    * @generated from field: string audit_scope = 7;
    */
   auditScope: string;
+
+  /**
+   * Claim that names the caller's roles, such as `groups`. Dots lead into
+   * nested claims, such as `realm_access.roles`, unless the name is a URL.
+   * Empty: callers with a token have no roles.
+   *
+   * The claim must be a string, or a list of at most 256 strings, each of at
+   * most 256 visible characters; tokens with another value are rejected. A
+   * token without the claim has no roles.
+   *
+   * @generated from field: string roles_claim = 8;
+   */
+  rolesClaim: string;
 };
 
 /**

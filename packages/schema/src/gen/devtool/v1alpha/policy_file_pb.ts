@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/policy_file.proto.
  */
 export const file_devtool_v1alpha_policy_file: GenFile = /*@__PURE__*/
-  fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSKdBAoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgSFwoPd2l0aG91dF9zYW5kYm94GBEgASgIEhcKD21jcF9zZXJ2ZXJfaGFzaBgSIAEoCRoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCDoCOAEqdQoMUnVsZURlY2lzaW9uEh0KGVJVTEVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIXChNSVUxFX0RFQ0lTSU9OX0FMTE9XEAESFQoRUlVMRV9ERUNJU0lPTl9BU0sQAhIWChJSVUxFX0RFQ0lTSU9OX0RFTlkQA2IGcHJvdG8z", [file_devtool_v1alpha_session_settings]);
+  fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSLNBAoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgSFwoPd2l0aG91dF9zYW5kYm94GBEgASgIEhcKD21jcF9zZXJ2ZXJfaGFzaBgSIAEoCRIRCglwcmluY2lwYWwYEyADKAkSDAoEcm9sZRgUIAMoCRINCgVhZ2VudBgVIAMoCRoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCDoCOAEqdQoMUnVsZURlY2lzaW9uEh0KGVJVTEVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIXChNSVUxFX0RFQ0lTSU9OX0FMTE9XEAESFQoRUlVMRV9ERUNJU0lPTl9BU0sQAhIWChJSVUxFX0RFQ0lTSU9OX0RFTlkQA2IGcHJvdG8z", [file_devtool_v1alpha_session_settings]);
 
 /**
  * A TOML file with policy rules, which decide whether tool calls run, ask for
@@ -186,6 +186,31 @@ export type PolicyRule = Message<"devtool.v1alpha.PolicyRule"> & {
    * @generated from field: string mcp_server_hash = 18;
    */
   mcpServerHash: string;
+
+  /**
+   * Principals whose calls the rule applies to, such as
+   * `https://login.example#ada`. One of them must be that of the message or
+   * command that the agent works on, without its tenant. Compared exactly.
+   *
+   * @generated from field: repeated string principal = 19;
+   */
+  principal: string[];
+
+  /**
+   * Roles whose calls the rule applies to. The sender of the message or command
+   * that the agent works on must have had one of them when it was sent; see
+   * `JwtConfig.roles_claim`. Compared exactly.
+   *
+   * @generated from field: repeated string role = 20;
+   */
+  role: string[];
+
+  /**
+   * Names of the agents whose calls the rule applies to.
+   *
+   * @generated from field: repeated string agent = 21;
+   */
+  agent: string[];
 };
 
 /**

@@ -29,7 +29,7 @@ import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task.proto.
  */
 export const file_devtool_v1alpha_task: GenFile = /*@__PURE__*/
-  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIrsGCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIEhgKEGV4dGVuc2lvbl9hY3RpdmUYEiABKAgSNwoPcXVldWVkX21lc3NhZ2VzGBMgAygLMh4uZGV2dG9vbC52MWFscGhhLlF1ZXVlZE1lc3NhZ2USGAoQYWdlbnRfc2Vzc2lvbl9pZBgUIAEoCRINCgV0aXRsZRgVIAEoCRI1Cg5hcHByb3ZhbF9saW1pdBgWIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSNAoNc2Vzc2lvbl90b29scxgXIAEoCzIdLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uVG9vbHMiVQoMU2Vzc2lvblRvb2xzEg0KBXRvb2xzGAEgAygJEjYKC21jcF9zZXJ2ZXJzGAIgAygLMiEuZGV2dG9vbC52MWFscGhhLlNlc3Npb25NY3BTZXJ2ZXIieAoQU2Vzc2lvbk1jcFNlcnZlchIMCgRuYW1lGAEgASgJEjIKBXN0YXRlGAIgASgOMiMuZGV2dG9vbC52MWFscGhhLk1jcENvbm5lY3Rpb25TdGF0ZRIOCgZyZWFzb24YAyABKAkSEgoKdG9vbF9jb3VudBgEIAEoBSKkAQoNUXVldWVkTWVzc2FnZRIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EjQKDWFwcHJvdmFsX21vZGUYAyABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlIp8DCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCRIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgIIAMoCRJBCg1hZ2VudF9vcHRpb25zGAkgAygLMiouZGV2dG9vbC52MWFscGhhLk1lc3NhZ2UuQWdlbnRPcHRpb25zRW50cnkSNAoNdHVybl9zZXR0aW5ncxgKIAEoCzIdLmRldnRvb2wudjFhbHBoYS5UdXJuU2V0dGluZ3MaMwoRQWdlbnRPcHRpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKnAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIkCgVwYXJ0cxgEIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpleHRlbnNpb25zGAYgAygJIoAFCgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABIsCgpkYXRhX3ZhbHVlGAogASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASOQoQdG9vbF9jYWxsX2RldGFpbBgIIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbERldGFpbBIpCghtZXRhZGF0YRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKbWVkaWFfdHlwZRgMIAEoCRIRCglmaWxlX25hbWUYDSABKAkSFAoMc2hvd25fZGlnZXN0GA4gASgMEjMKEm1vZGlmaWVkX2FyZ3VtZW50cxgPIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCQoHY29udGVudCIuCgdTdW1tYXJ5EgwKBHRleHQYASABKAkSFQoNa2VwdF9tZXNzYWdlcxgCIAEoBSI3CghDaXRhdGlvbhILCgN1cmkYASABKAkSDQoFdGl0bGUYAiABKAkSDwoHbGljZW5zZRgDIAEoCSLkAwoOVG9vbENhbGxEZXRhaWwSLQoFc3RhZ2UYASABKA4yHi5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxTdGFnZRIOCgZkaWdlc3QYAiABKAwSDAoEcnVsZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSDwoHc2FuZGJveBgFIAEoCRILCgNwaWQYBiABKAUSMwoIcHJvZ3Jlc3MYByABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxQcm9ncmVzcxIXCg9tb2RlbF9zaWduYXR1cmUYCCABKAwSGwoTcGFyZW50X3Rvb2xfY2FsbF9pZBgJIAEoCRIpCgRlZGl0GAogASgLMhsuZGV2dG9vbC52MWFscGhhLkVkaXRSZWNvcmQSGgoSc2VsZWN0ZWRfb3B0aW9uX2lkGAsgASgJEhcKD3dpdGhvdXRfc2FuZGJveBgMIAEoCBIzCghhbnN3ZXJlchgNIAEoCzIhLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbEFuc3dlcmVyEhoKEmFyZ3VtZW50c19lZGl0YWJsZRgOIAEoCBI7ChBhcmd1bWVudHNfZWRpdG9yGA8gASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsQW5zd2VyZXIiOwoQVG9vbENhbGxBbnN3ZXJlchIRCglwcmluY2lwYWwYASABKAkSFAoMY2xpZW50X2xhYmVsGAIgASgJIkIKCkVkaXRSZWNvcmQSDAoEcGF0aBgBIAEoCRISCgpvbGRfZGlnZXN0GAIgASgMEhIKCm5ld19kaWdlc3QYAyABKAwiPQoQVG9vbENhbGxQcm9ncmVzcxIMCgRkb25lGAEgASgBEg0KBXRvdGFsGAIgASgBEgwKBHRleHQYAyABKAkimgEKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAIgASgDEhUKDW91dHB1dF90b2tlbnMYAyABKAMSFgoOdGhvdWdodF90b2tlbnMYBCABKAMSFgoOY29udGV4dF90b2tlbnMYBSABKAMSHQoVY29udGV4dF93aW5kb3dfdG9rZW5zGAYgASgDIlIKBEZpbGUSDAoEbmFtZRgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEg8KBWJ5dGVzGAMgASgMSAASDQoDdXJpGAQgASgJSABCCAoGc291cmNlKqABChJNY3BDb25uZWN0aW9uU3RhdGUSJAogTUNQX0NPTk5FQ1RJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIeChpNQ1BfQ09OTkVDVElPTl9TVEFURV9SRUFEWRABEiMKH01DUF9DT05ORUNUSU9OX1NUQVRFX0NPTk5FQ1RJTkcQAhIfChtNQ1BfQ09OTkVDVElPTl9TVEFURV9GQUlMRUQQAyprCg9NZXNzYWdlRGVsaXZlcnkSIAocTUVTU0FHRV9ERUxJVkVSWV9VTlNQRUNJRklFRBAAEhoKFk1FU1NBR0VfREVMSVZFUllfUVVFVUUQARIaChZNRVNTQUdFX0RFTElWRVJZX1NURUVSEAIqjwIKDVRvb2xDYWxsU3RhZ2USHwobVE9PTF9DQUxMX1NUQUdFX1VOU1BFQ0lGSUVEEAASHgoaVE9PTF9DQUxMX1NUQUdFX1ZBTElEQVRJTkcQARIlCiFUT09MX0NBTExfU1RBR0VfQVdBSVRJTkdfQVBQUk9WQUwQAhIdChlUT09MX0NBTExfU1RBR0VfU0NIRURVTEVEEAMSHQoZVE9PTF9DQUxMX1NUQUdFX0VYRUNVVElORxAEEh0KGVRPT0xfQ0FMTF9TVEFHRV9TVUNDRUVERUQQBRIaChZUT09MX0NBTExfU1RBR0VfRkFJTEVEEAYSHQoZVE9PTF9DQUxMX1NUQUdFX0NBTkNFTExFRBAHKjsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEg4KClJPTEVfQUdFTlQQAir5AQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRUQVNLX1NUQVRFX1NVQk1JVFRFRBABEhYKElRBU0tfU1RBVEVfV09SS0lORxACEhgKFFRBU0tfU1RBVEVfQ09NUExFVEVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIXChNUQVNLX1NUQVRFX0NBTkNFTEVEEAUSHQoZVEFTS19TVEFURV9JTlBVVF9SRVFVSVJFRBAGEhcKE1RBU0tfU1RBVEVfUkVKRUNURUQQBxIcChhUQVNLX1NUQVRFX0FVVEhfUkVRVUlSRUQQCGIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_turn_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIuQGCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIEhgKEGV4dGVuc2lvbl9hY3RpdmUYEiABKAgSNwoPcXVldWVkX21lc3NhZ2VzGBMgAygLMh4uZGV2dG9vbC52MWFscGhhLlF1ZXVlZE1lc3NhZ2USGAoQYWdlbnRfc2Vzc2lvbl9pZBgUIAEoCRINCgV0aXRsZRgVIAEoCRI1Cg5hcHByb3ZhbF9saW1pdBgWIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSNAoNc2Vzc2lvbl90b29scxgXIAEoCzIdLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uVG9vbHMSJwoGc2VuZGVyGBggASgLMhcuZGV2dG9vbC52MWFscGhhLlNlbmRlciIXCgZTZW5kZXISDQoFcm9sZXMYASADKAkiVQoMU2Vzc2lvblRvb2xzEg0KBXRvb2xzGAEgAygJEjYKC21jcF9zZXJ2ZXJzGAIgAygLMiEuZGV2dG9vbC52MWFscGhhLlNlc3Npb25NY3BTZXJ2ZXIieAoQU2Vzc2lvbk1jcFNlcnZlchIMCgRuYW1lGAEgASgJEjIKBXN0YXRlGAIgASgOMiMuZGV2dG9vbC52MWFscGhhLk1jcENvbm5lY3Rpb25TdGF0ZRIOCgZyZWFzb24YAyABKAkSEgoKdG9vbF9jb3VudBgEIAEoBSKkAQoNUXVldWVkTWVzc2FnZRIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EjQKDWFwcHJvdmFsX21vZGUYAyABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlIsgDCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCRIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgIIAMoCRJBCg1hZ2VudF9vcHRpb25zGAkgAygLMiouZGV2dG9vbC52MWFscGhhLk1lc3NhZ2UuQWdlbnRPcHRpb25zRW50cnkSNAoNdHVybl9zZXR0aW5ncxgKIAEoCzIdLmRldnRvb2wudjFhbHBoYS5UdXJuU2V0dGluZ3MSJwoGc2VuZGVyGAsgASgLMhcuZGV2dG9vbC52MWFscGhhLlNlbmRlchozChFBZ2VudE9wdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqcBCghBcnRpZmFjdBITCgthcnRpZmFjdF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEiQKBXBhcnRzGAQgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCmV4dGVuc2lvbnMYBiADKAkigAUKBFBhcnQSDgoEdGV4dBgBIAEoCUgAEiUKBGZpbGUYAiABKAsyFS5kZXZ0b29sLnYxYWxwaGEuRmlsZUgAEicKBGRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASNAoHdGhvdWdodBgEIAEoCzIhLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRUaG91Z2h0SAASMgoJdG9vbF9jYWxsGAUgASgLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbEgAEkEKDGNvbmZpcm1hdGlvbhgGIAEoCzIpLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxDb25maXJtYXRpb25IABIrCgdzdW1tYXJ5GAcgASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgJIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEiwKCmRhdGFfdmFsdWUYCiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWVIABI5ChB0b29sX2NhbGxfZGV0YWlsGAggASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsEikKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgptZWRpYV90eXBlGAwgASgJEhEKCWZpbGVfbmFtZRgNIAEoCRIUCgxzaG93bl9kaWdlc3QYDiABKAwSMwoSbW9kaWZpZWRfYXJndW1lbnRzGA8gASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIJCgdjb250ZW50Ii4KB1N1bW1hcnkSDAoEdGV4dBgBIAEoCRIVCg1rZXB0X21lc3NhZ2VzGAIgASgFIjcKCENpdGF0aW9uEgsKA3VyaRgBIAEoCRINCgV0aXRsZRgCIAEoCRIPCgdsaWNlbnNlGAMgASgJIuQDCg5Ub29sQ2FsbERldGFpbBItCgVzdGFnZRgBIAEoDjIeLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbFN0YWdlEg4KBmRpZ2VzdBgCIAEoDBIMCgRydWxlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdzYW5kYm94GAUgASgJEgsKA3BpZBgGIAEoBRIzCghwcm9ncmVzcxgHIAEoCzIhLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbFByb2dyZXNzEhcKD21vZGVsX3NpZ25hdHVyZRgIIAEoDBIbChNwYXJlbnRfdG9vbF9jYWxsX2lkGAkgASgJEikKBGVkaXQYCiABKAsyGy5kZXZ0b29sLnYxYWxwaGEuRWRpdFJlY29yZBIaChJzZWxlY3RlZF9vcHRpb25faWQYCyABKAkSFwoPd2l0aG91dF9zYW5kYm94GAwgASgIEjMKCGFuc3dlcmVyGA0gASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsQW5zd2VyZXISGgoSYXJndW1lbnRzX2VkaXRhYmxlGA4gASgIEjsKEGFyZ3VtZW50c19lZGl0b3IYDyABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxBbnN3ZXJlciI7ChBUb29sQ2FsbEFuc3dlcmVyEhEKCXByaW5jaXBhbBgBIAEoCRIUCgxjbGllbnRfbGFiZWwYAiABKAkiQgoKRWRpdFJlY29yZBIMCgRwYXRoGAEgASgJEhIKCm9sZF9kaWdlc3QYAiABKAwSEgoKbmV3X2RpZ2VzdBgDIAEoDCI9ChBUb29sQ2FsbFByb2dyZXNzEgwKBGRvbmUYASABKAESDQoFdG90YWwYAiABKAESDAoEdGV4dBgDIAEoCSKaAQoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgDEhUKDWNhY2hlZF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIWCg50aG91Z2h0X3Rva2VucxgEIAEoAxIWCg5jb250ZXh0X3Rva2VucxgFIAEoAxIdChVjb250ZXh0X3dpbmRvd190b2tlbnMYBiABKAMiUgoERmlsZRIMCgRuYW1lGAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSDwoFYnl0ZXMYAyABKAxIABINCgN1cmkYBCABKAlIAEIICgZzb3VyY2UqoAEKEk1jcENvbm5lY3Rpb25TdGF0ZRIkCiBNQ1BfQ09OTkVDVElPTl9TVEFURV9VTlNQRUNJRklFRBAAEh4KGk1DUF9DT05ORUNUSU9OX1NUQVRFX1JFQURZEAESIwofTUNQX0NPTk5FQ1RJT05fU1RBVEVfQ09OTkVDVElORxACEh8KG01DUF9DT05ORUNUSU9OX1NUQVRFX0ZBSUxFRBADKmsKD01lc3NhZ2VEZWxpdmVyeRIgChxNRVNTQUdFX0RFTElWRVJZX1VOU1BFQ0lGSUVEEAASGgoWTUVTU0FHRV9ERUxJVkVSWV9RVUVVRRABEhoKFk1FU1NBR0VfREVMSVZFUllfU1RFRVIQAiqPAgoNVG9vbENhbGxTdGFnZRIfChtUT09MX0NBTExfU1RBR0VfVU5TUEVDSUZJRUQQABIeChpUT09MX0NBTExfU1RBR0VfVkFMSURBVElORxABEiUKIVRPT0xfQ0FMTF9TVEFHRV9BV0FJVElOR19BUFBST1ZBTBACEh0KGVRPT0xfQ0FMTF9TVEFHRV9TQ0hFRFVMRUQQAxIdChlUT09MX0NBTExfU1RBR0VfRVhFQ1VUSU5HEAQSHQoZVE9PTF9DQUxMX1NUQUdFX1NVQ0NFRURFRBAFEhoKFlRPT0xfQ0FMTF9TVEFHRV9GQUlMRUQQBhIdChlUT09MX0NBTExfU1RBR0VfQ0FOQ0VMTEVEEAcqOwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESDgoKUk9MRV9BR0VOVBACKvkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfU1RBVEVfU1VCTUlUVEVEEAESFgoSVEFTS19TVEFURV9XT1JLSU5HEAISGAoUVEFTS19TVEFURV9DT01QTEVURUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhcKE1RBU0tfU1RBVEVfQ0FOQ0VMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYSFwoTVEFTS19TVEFURV9SRUpFQ1RFRBAHEhwKGFRBU0tfU1RBVEVfQVVUSF9SRVFVSVJFRBAIYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_turn_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * The full state of a task at one moment.
@@ -222,6 +222,14 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
    * @generated from field: devtool.v1alpha.SessionTools session_tools = 23;
    */
   sessionTools?: SessionTools | undefined;
+
+  /**
+   * Who sent the message or command that the agent works on, or worked on last.
+   * Policy rules by role decide by it. Unset if the sender had no roles.
+   *
+   * @generated from field: devtool.v1alpha.Sender sender = 24;
+   */
+  sender?: Sender | undefined;
 };
 
 /**
@@ -230,6 +238,28 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 0);
+
+/**
+ * Who sent a message or a command, as the server authenticated it then. Its
+ * principal is that of the task.
+ *
+ * @generated from message devtool.v1alpha.Sender
+ */
+export type Sender = Message$1<"devtool.v1alpha.Sender"> & {
+  /**
+   * The roles of the caller, sorted; see `JwtConfig.roles_claim`.
+   *
+   * @generated from field: repeated string roles = 1;
+   */
+  roles: string[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.Sender.
+ * Use `create(SenderSchema)` to create a new message.
+ */
+export const SenderSchema: GenMessage<Sender> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 1);
 
 /**
  * What the agent of a session can use.
@@ -257,7 +287,7 @@ export type SessionTools = Message$1<"devtool.v1alpha.SessionTools"> & {
  * Use `create(SessionToolsSchema)` to create a new message.
  */
 export const SessionToolsSchema: GenMessage<SessionTools> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 1);
+  messageDesc(file_devtool_v1alpha_task, 2);
 
 /**
  * The state of an MCP server of a session.
@@ -299,7 +329,7 @@ export type SessionMcpServer = Message$1<"devtool.v1alpha.SessionMcpServer"> & {
  * Use `create(SessionMcpServerSchema)` to create a new message.
  */
 export const SessionMcpServerSchema: GenMessage<SessionMcpServer> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 2);
+  messageDesc(file_devtool_v1alpha_task, 3);
 
 /**
  * A client's message that waits until the agent takes it.
@@ -335,7 +365,7 @@ export type QueuedMessage = Message$1<"devtool.v1alpha.QueuedMessage"> & {
  * Use `create(QueuedMessageSchema)` to create a new message.
  */
 export const QueuedMessageSchema: GenMessage<QueuedMessage> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 3);
+  messageDesc(file_devtool_v1alpha_task, 4);
 
 /**
  * One message of a conversation.
@@ -424,6 +454,14 @@ export type Message = Message$1<"devtool.v1alpha.Message"> & {
    * @generated from field: devtool.v1alpha.TurnSettings turn_settings = 10;
    */
   turnSettings?: TurnSettings | undefined;
+
+  /**
+   * Who sent the message (user messages only). The server sets it, so clients
+   * must not. Unset if the sender had no roles.
+   *
+   * @generated from field: devtool.v1alpha.Sender sender = 11;
+   */
+  sender?: Sender | undefined;
 };
 
 /**
@@ -431,7 +469,7 @@ export type Message = Message$1<"devtool.v1alpha.Message"> & {
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 4);
+  messageDesc(file_devtool_v1alpha_task, 5);
 
 /**
  * A result of a task, such as a document, a file or data.
@@ -488,7 +526,7 @@ export type Artifact = Message$1<"devtool.v1alpha.Artifact"> & {
  * Use `create(ArtifactSchema)` to create a new message.
  */
 export const ArtifactSchema: GenMessage<Artifact> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 5);
+  messageDesc(file_devtool_v1alpha_task, 6);
 
 /**
  * One piece of a message or an artifact.
@@ -642,7 +680,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
  * Use `create(PartSchema)` to create a new message.
  */
 export const PartSchema: GenMessage<Part> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 6);
+  messageDesc(file_devtool_v1alpha_task, 7);
 
 /**
  * A summary that models receive in place of the messages before it. The history
@@ -672,7 +710,7 @@ export type Summary = Message$1<"devtool.v1alpha.Summary"> & {
  * Use `create(SummarySchema)` to create a new message.
  */
 export const SummarySchema: GenMessage<Summary> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 7);
+  messageDesc(file_devtool_v1alpha_task, 8);
 
 /**
  * A source of the agent's response.
@@ -707,7 +745,7 @@ export type Citation = Message$1<"devtool.v1alpha.Citation"> & {
  * Use `create(CitationSchema)` to create a new message.
  */
 export const CitationSchema: GenMessage<Citation> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 8);
+  messageDesc(file_devtool_v1alpha_task, 9);
 
 /**
  * What the server knows about a tool call beyond the RFC's ToolCall.
@@ -839,7 +877,7 @@ export type ToolCallDetail = Message$1<"devtool.v1alpha.ToolCallDetail"> & {
  * Use `create(ToolCallDetailSchema)` to create a new message.
  */
 export const ToolCallDetailSchema: GenMessage<ToolCallDetail> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 9);
+  messageDesc(file_devtool_v1alpha_task, 10);
 
 /**
  * Who answered a tool call.
@@ -868,7 +906,7 @@ export type ToolCallAnswerer = Message$1<"devtool.v1alpha.ToolCallAnswerer"> & {
  * Use `create(ToolCallAnswererSchema)` to create a new message.
  */
 export const ToolCallAnswererSchema: GenMessage<ToolCallAnswerer> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 10);
+  messageDesc(file_devtool_v1alpha_task, 11);
 
 /**
  * How a tool call changes a file.
@@ -903,7 +941,7 @@ export type EditRecord = Message$1<"devtool.v1alpha.EditRecord"> & {
  * Use `create(EditRecordSchema)` to create a new message.
  */
 export const EditRecordSchema: GenMessage<EditRecord> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 11);
+  messageDesc(file_devtool_v1alpha_task, 12);
 
 /**
  * Progress of a tool call, in units of its own.
@@ -938,7 +976,7 @@ export type ToolCallProgress = Message$1<"devtool.v1alpha.ToolCallProgress"> & {
  * Use `create(ToolCallProgressSchema)` to create a new message.
  */
 export const ToolCallProgressSchema: GenMessage<ToolCallProgress> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 12);
+  messageDesc(file_devtool_v1alpha_task, 13);
 
 /**
  * Number of tokens that models used.
@@ -997,7 +1035,7 @@ export type Usage = Message$1<"devtool.v1alpha.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 13);
+  messageDesc(file_devtool_v1alpha_task, 14);
 
 /**
  * A file in a message or an artifact.
@@ -1048,7 +1086,7 @@ export type File = Message$1<"devtool.v1alpha.File"> & {
  * Use `create(FileSchema)` to create a new message.
  */
 export const FileSchema: GenMessage<File> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 14);
+  messageDesc(file_devtool_v1alpha_task, 15);
 
 /**
  * The state of the connection to an MCP server.

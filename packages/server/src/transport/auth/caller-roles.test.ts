@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { rolesInClaim } from "./caller-roles.ts";
+
+describe("the roles in a claim of a token", () => {
+  it.each([
+    ["groups", { groups: ["b", "a", "b"] }, ["a", "b"]],
+    ["groups", { groups: "a b" }, ["a b"]],
+    ["groups", { groups: [] }, []],
+    ["groups", {}, []],
+    ["realm_access.roles", { realm_access: { roles: ["x"] } }, ["x"]],
+    ["realm_access.roles", { realm_access: {} }, []],
+    ["realm_access.roles", { "realm_access.roles": ["x"] }, []],
+    ["https://x.example/roles", { "https://x.example/roles": ["x"] }, ["x"]],
+    ["constructor.name", {}, []],
+    ["__proto__.roles", {}, []],
+    ["groups", { groups: ["x#ada", "local"] }, ["local", "x#ada"]],
+  ])("%s of %j: %j", (claim, payload, value) => {
+    expect(rolesInClaim(payload, claim)).toEqual({ case: "roles", value });
+  });
+
+  it.each([
+    ["a list of objects", [{ value: "admin" }], "is not a list of strings"],
+    ["an object", { admin: true }, "is not a list of strings"],
+    ["a number", 7, "is not a list of strings"],
+    ["null", null, "is not a list of strings"],
+    ["a number among names", ["dev", 7], "is not a list of strings"],
+    ["lists in a list", [["admin"]], "is not a list of strings"],
+    [
+      "10,000 roles",
+      Array.from({ length: 10_000 }, (_, at) => `r${at}`),
+      "has 10000 roles, and the limit is 256",
+    ],
+    ["an empty role", [""], "is empty, longer than 256"],
+    ["a long role", ["x".repeat(257)], "is empty, longer than 256"],
+    ["a role of two lines", ["dev\r\nX-Role: admin"], "or not visible"],
+    ["a role with an invisible character", ["ad\u200Bmin"], "or not visible"],
+    ["a role that is turned round", ["\u202Enimda"], "or not visible"],
+    ["a lone surrogate", ["\uD800"], "or not visible"],
+  ])("refuses a token with %s", (_what, groups, problem) => {
+    const found = rolesInClaim({ groups }, "groups");
+    expect(found).toMatchObject({
+      case: "wrong",
+      problem: expect.stringContaining(problem),
+    });
+  });
+
+  it("refuses a token that has its roles elsewhere, or in no object", () => {
+    const elsewhere = { _claim_names: { groups: "src1" } };
+    expect(rolesInClaim(elsewhere, "groups")).toMatchObject({ case: "wrong" });
+    expect(rolesInClaim({ a: ["roles"] }, "a.roles")).toMatchObject({
+      case: "wrong",
+    });
+  });
+});
