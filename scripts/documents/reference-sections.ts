@@ -74,10 +74,10 @@ export const SECTIONS: readonly Section[] = [
     ),
   },
   {
-    title: "Audit log",
-    about: "The service that reads the audit log.",
+    title: "Audit log and backup",
+    about: "The services that read the audit log, and back a server up.",
     names: "lowerCamelCase",
-    files: paths("devtool/v1alpha", "audit"),
+    files: paths("devtool/v1alpha", "audit", "backup_service"),
   },
   {
     title: "Errors and readiness",

@@ -1,7 +1,7 @@
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -238,6 +238,37 @@ describe("the access of browsers", () => {
       ).toEqual(expected);
     }
     await other.close();
+  });
+
+  it("cannot back the server up, and neither can another principal with all rights", async () => {
+    const issuer = await createIssuer();
+    await using other = await serveCodingAgent({
+      workspace: temporaryDirectory(),
+      dataDirectory: temporaryDirectory(),
+      authentication: { jwt: issuer.options },
+      site: await loadConsole(),
+    });
+    const { code } = await accessOf(other, other.token).createAccessCode({});
+    const browser = await accessOf(other, "").redeemAccessCode({ code });
+    const outcome = async (token: string): Promise<string> => {
+      let bytes = 0;
+      try {
+        const { backups } = clientOf({ ...other, token });
+        for await (const { data } of backups.createBackup({})) {
+          bytes += data.length;
+        }
+      } catch (reason) {
+        return ConnectError.from(reason).message;
+      }
+      return bytes > 4096 ? "a backup" : "nothing";
+    };
+    const refused =
+      "[permission_denied] only the operator may do this: use the operator's token";
+    expect([
+      await outcome(other.token),
+      await outcome(browser.token),
+      await outcome(await issuer.tokenFor("alice")),
+    ]).toEqual(["a backup", refused, refused]);
   });
 
   it("is not there for other principals: they neither see nor end it", async () => {

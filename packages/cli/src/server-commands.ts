@@ -22,6 +22,8 @@ export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["approvals"], add: addApprovals },
   { names: ["audit"], add: addAudit },
   { names: ["store"], add: addStore },
+  { names: ["backup"], add: addBackup },
+  { names: ["restore"], add: addRestore },
   { names: ["push"], add: addPush },
   { names: ["doctor"], add: addDoctor },
 ];
@@ -281,6 +283,30 @@ function addStore(program: Command, io: Io, done: Done): void {
     .action(async (from, to, options) =>
       done(
         await (await import("./command/store.ts")).copy(from, to, options, io),
+      ),
+    );
+}
+
+function addBackup(program: Command, io: Io, done: Done): void {
+  withConnection(program.command("backup <file>"))
+    .description(
+      "Back up tasks, audit log and configuration into a new file, while the server runs",
+    )
+    .action(async (file, options) =>
+      done(
+        await (await import("./command/backup.ts")).backup(file, options, io),
+      ),
+    );
+}
+
+function addRestore(program: Command, io: Io, done: Done): void {
+  program
+    .command("restore <file>")
+    .description("Restore a backup into an empty data directory")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (file, options) =>
+      done(
+        await (await import("./command/backup.ts")).restore(file, options, io),
       ),
     );
 }

@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import {
   AgentListService,
   AuditService,
+  BackupService,
   PushService,
   SlashCommandService,
   TaskService,
@@ -30,6 +31,11 @@ export interface DevtoolClient {
    * gRPC.
    */
   readonly audit: Client<typeof AuditService>;
+  /**
+   * Backs up the server. Only devtool's own server has it, over Connect and
+   * gRPC, for the operator.
+   */
+  readonly backups: Client<typeof BackupService>;
   /**
    * Lists the agents that sessions can choose. Only devtool's own server has
    * it, over Connect and gRPC.
@@ -62,6 +68,7 @@ export function createDevtoolClient(transport: Transport): DevtoolClient {
     commands: createClient(SlashCommandService, transport),
     push: createClient(PushService, transport),
     audit: createClient(AuditService, transport),
+    backups: createClient(BackupService, transport),
     agents: createClient(AgentListService, transport),
     workspaces: createClient(WorkspaceService, transport),
   };

@@ -76,6 +76,7 @@ export {
   AuditService,
 } from "./gen/devtool/v1alpha/audit_pb.ts";
 export { CallerRight } from "./gen/devtool/v1alpha/authentication_pb.ts";
+export { BackupService } from "./gen/devtool/v1alpha/backup_service_pb.ts";
 export {
   BrowserAccessService,
   type BrowserSession,

@@ -3,6 +3,11 @@
 
 export { openStore } from "./assembly/open-store.ts";
 export { assertSafeExposure } from "./server-access.ts";
+export {
+  restoreBackup,
+  verifyBackup,
+  writeBackup,
+} from "./store/backup.ts";
 export { copyStore } from "./store/copy-store.ts";
 export { isStore, missingOf } from "./store/whole-store.ts";
 export { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";

@@ -126,6 +126,7 @@ export function silentHandler(
       deletePushConfig: () => none,
     },
     audit: { async *readAudit() {} },
+    backups: { async *createBackup() {} },
     agents: { listAgents: () => none, listModels: () => none },
     workspaces: {
       listCheckpoints: () => none,

@@ -13,6 +13,7 @@ import { Takeover } from "../fleet/takeover.ts";
 import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
+import { createBackupHandler } from "../handler/backup-handler.ts";
 import { OPERATOR, principalOf } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
 import { Exchanges } from "../handler/exchange.ts";
@@ -294,7 +295,12 @@ interface HandlerParts {
 /** Creates the handler of all requests, with the callers' rights checked. */
 function createHandlers(
   agents: ServedAgents,
-  { workspace = "", workspaceRoots = [], interceptors = [] }: ServerSettings,
+  {
+    workspace = "",
+    workspaceRoots = [],
+    interceptors = [],
+    dataDirectory,
+  }: ServerSettings,
   exchanges: Exchanges,
   { store, limits, operations, registrar }: HandlerParts,
 ): RequestHandler {
@@ -306,6 +312,7 @@ function createHandlers(
     ),
     push: createPushHandler(exchanges, registrar),
     audit: createAuditHandler(store),
+    backups: createBackupHandler(store, dataDirectory),
     agents: createAgentListHandler({
       ...{ workspace, workspaceRoots },
       agents: agents.listed,

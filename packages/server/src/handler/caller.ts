@@ -209,6 +209,20 @@ export function assertKnown(context: HandlerContext): void {
   );
 }
 
+/**
+ * Throws `Code.PermissionDenied` for all but the holder of the operator's
+ * token.
+ */
+export function assertOperator(context: HandlerContext): void {
+  const isOperator =
+    callerOf(context) === OPERATOR.principal &&
+    context.values.get(browserSessionKey) === "";
+  if (isOperator) return;
+  const problem = "only the operator may do this";
+  const remedy = "use the operator's token";
+  throw new DevtoolError(problem, Code.PermissionDenied, { remedy });
+}
+
 /** Throws `Code.PermissionDenied` when the caller does not have a right. */
 export function assertRight(context: HandlerContext, right: Right): void {
   if (context.values.get(rightsKey).has(right)) return;

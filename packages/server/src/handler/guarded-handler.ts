@@ -9,6 +9,7 @@ import type { HandlerContext, Interceptor } from "@connectrpc/connect";
 import {
   AgentListService,
   AuditService,
+  BackupService,
   OPTION_CANCEL,
   PushService,
   type SendMessageRequest,
@@ -17,7 +18,7 @@ import {
   WorkspaceService,
 } from "@devtool/schema";
 import type { Operations } from "../operations.ts";
-import { assertRight } from "./caller.ts";
+import { assertOperator, assertRight } from "./caller.ts";
 import {
   interceptedStream,
   interceptedUnary,
@@ -38,6 +39,7 @@ export interface ServerMethods {
   readonly commands: Methods<typeof SlashCommandService>;
   readonly push: Methods<typeof PushService>;
   readonly audit: Methods<typeof AuditService>;
+  readonly backups: Methods<typeof BackupService>;
   readonly agents: Methods<typeof AgentListService>;
   readonly workspaces: Methods<typeof WorkspaceService>;
 }
@@ -61,7 +63,8 @@ type Guard<I extends DescMessage> = (
  *
  * Answering a tool call requires `approve`, unless the answer declines it. So
  * do settings of a session that replace approvals. Reading the audit log, which
- * covers all principals, requires `audit`. All else is open to each principal,
+ * covers all principals, requires `audit`, and a backup, which has their tasks,
+ * the operator's token. All else is open to each principal,
  * for its own tasks: each method has its line here, so that a new one has to be
  * decided on.
  */
@@ -69,7 +72,7 @@ export function guardedHandler(
   methods: ServerMethods,
   around: Around,
 ): Pick<RequestHandler, keyof ServerMethods> {
-  const { tasks, commands, push, audit, agents, workspaces } = methods;
+  const { tasks, commands, push, audit, backups, agents, workspaces } = methods;
   const surround = surrounders(around);
   const { one, many } = surround;
   const { method: command } = SlashCommandService;
@@ -106,6 +109,13 @@ export function guardedHandler(
         AuditService.method.readAudit,
         audit.readAudit,
         (_request, context) => assertRight(context, "audit"),
+      ),
+    },
+    backups: {
+      createBackup: many(
+        BackupService.method.createBackup,
+        backups.createBackup,
+        (_request, context) => assertOperator(context),
       ),
     },
     agents: {

@@ -14,6 +14,7 @@ import {
 import {
   type AgentListService,
   type AuditService,
+  type BackupService,
   emptyTask,
   endsExchange,
   type PushService,
@@ -78,6 +79,7 @@ export interface RequestHandler {
   readonly commands: Calls<typeof SlashCommandService>;
   readonly push: Calls<typeof PushService>;
   readonly audit: Calls<typeof AuditService>;
+  readonly backups: Calls<typeof BackupService>;
   readonly agents: Calls<typeof AgentListService>;
   readonly workspaces: Calls<typeof WorkspaceService>;
 

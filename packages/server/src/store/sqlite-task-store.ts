@@ -165,6 +165,11 @@ export class SqliteTaskStore implements ServerStore {
     }
   }
 
+  async backUp(path: string): Promise<void> {
+    const { backup } = process.getBuiltinModule("node:sqlite");
+    await backup(this.#database, path);
+  }
+
   async assertWritable(): Promise<void> {
     if (this.#closed) throw closed();
     await assertWritable(this.#database);

@@ -232,4 +232,10 @@ export interface ServerStore extends TaskStore {
    * time can use the store.
    */
   readonly shared?: SharedTasks | undefined;
+
+  /**
+   * Writes all that the store has at one moment to an empty SQLite file, while
+   * it is written. Undefined for a store that other tools back up.
+   */
+  readonly backUp?: ((path: string) => Promise<void>) | undefined;
 }

@@ -20,6 +20,7 @@ import { WorkspaceRoots } from "../../files/workspace-roots.ts";
 import { OpenTasks } from "../../fleet/open-tasks.ts";
 import { createAgentListHandler } from "../../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../../handler/audit-handler.ts";
+import { createBackupHandler } from "../../handler/backup-handler.ts";
 import { OPERATOR } from "../../handler/caller.ts";
 import { createCommandHandler } from "../../handler/command-handler.ts";
 import { Exchanges } from "../../handler/exchange.ts";
@@ -205,6 +206,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     }),
     push: createPushHandler(),
     audit: createAuditHandler(store),
+    backups: createBackupHandler(store, undefined),
     agents: createAgentListHandler({
       agents: [],
       workspace: "",

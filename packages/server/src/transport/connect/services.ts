@@ -2,6 +2,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import {
   AgentListService,
   AuditService,
+  BackupService,
   PushService,
   SlashCommandService,
   TaskService,
@@ -27,6 +28,7 @@ export function registerServices(
   router.service(SlashCommandService, handler.commands, STRICT);
   router.service(PushService, handler.push);
   router.service(AuditService, handler.audit);
+  router.service(BackupService, handler.backups, STRICT);
   router.service(AgentListService, handler.agents);
   router.service(WorkspaceService, handler.workspaces);
 }
