@@ -42,7 +42,9 @@ export async function changedBy(
   const copy = new DatabaseSync(":memory:");
   copy.exec(TASK_SCHEMA);
   copy.prepare("ATTACH DATABASE ? AS original").run(path);
-  copy.exec("INSERT INTO audit SELECT * FROM original.audit");
+  copy.exec(
+    "INSERT INTO audit SELECT * FROM original.audit; INSERT INTO audit_shown SELECT * FROM original.audit_shown",
+  );
   copy.exec("DETACH DATABASE original");
   change(copy);
   try {

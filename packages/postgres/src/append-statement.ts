@@ -1,6 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { AuditRecordSchema, foldTitle, type TaskEvent } from "@devtool/schema";
 import {
+  detachShown,
   labelAfter,
   messageIdOf,
   NO_LABEL,
@@ -84,7 +85,8 @@ const ADVANCE = `
  * are the rows of events, $13 to $15 the ids of messages, $16 and $17 the audit
  * records. $18 is the owner of new tasks. $19 to $21 are the answers to entries
  * of the inbox. $22 to $26 are the labels of tasks that begin or are renamed:
- * task, title, title for comparison, workspace, agent.
+ * task, title, title for comparison, workspace, agent. $27 to $29 are what audit
+ * records show: task, digest, text.
  */
 const APPEND = `
   WITH ${INPUT}, claim AS (
@@ -125,6 +127,12 @@ const APPEND = `
     INSERT INTO audit_pending (data)
     SELECT data FROM unnest($16::text[], $17::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
     JOIN written ON written.id = task_id ORDER BY place
+  ), shown AS (
+    INSERT INTO audit_shown (task_id, digest, data)
+    SELECT DISTINCT ON (task_id, digest) task_id, digest, data
+    FROM unnest($27::text[], $28::bytea[], $29::bytea[]) AS shown (task_id, digest, data)
+    JOIN written ON written.id = task_id ORDER BY task_id, digest
+    ON CONFLICT DO NOTHING
   ), answers AS (
     UPDATE inbox SET sequence = answer.sequence, answered_at = clock_timestamp()
     FROM unnest($19::text[], $20::bigint[], $21::bigint[]) AS answer (task_id, entry, sequence)
@@ -149,11 +157,11 @@ export function appendStatement(
   const messages = groups.flatMap(messagesOf);
   const records = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap(({ audit }) =>
-      audit.map((record) => ({
-        taskId,
-        data: toBinary(AuditRecordSchema, record),
-      })),
+      audit.map((record) => ({ ...detachShown(record), taskId })),
     ),
+  );
+  const texts = records.flatMap(({ taskId, text }) =>
+    text ? [{ ...text, taskId }] : [],
   );
   const answers = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap(({ answer }) => (answer ? [{ taskId, ...answer }] : [])),
@@ -188,7 +196,7 @@ export function appendStatement(
       messages.map(({ messageId }) => messageId),
       messages.map(({ sequence }) => sequence),
       records.map(({ taskId }) => keyText(taskId)),
-      records.map(({ data }) => data),
+      records.map(({ record }) => toBinary(AuditRecordSchema, record)),
       owner ?? null,
       answers.map(({ taskId }) => keyText(taskId)),
       answers.map(({ entry }) => entry),
@@ -198,6 +206,9 @@ export function appendStatement(
       labels.map(({ title }) => keyText(foldTitle(title))),
       labels.map(({ workspacePath }) => keyText(workspacePath)),
       labels.map(({ agent }) => keyText(agent)),
+      texts.map(({ taskId }) => keyText(taskId)),
+      texts.map(({ digest }) => digest),
+      texts.map(({ data }) => data),
     ],
   };
 }

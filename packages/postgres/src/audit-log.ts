@@ -1,8 +1,13 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
-import { chainRecord, decodeAuditRow } from "@devtool/server/store";
+import {
+  chainRecord,
+  decodeAuditRow,
+  detachShown,
+} from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
+import { putShown, withShown } from "./audit-shown.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /** The maximum number of records to read or to chain at a time. */
@@ -36,6 +41,7 @@ export class AuditLog {
     // Numbers begin with 1. A row with a smaller one was tampered with and must
     // be included.
     let position = after > 0n ? after : SMALLEST;
+    let isMissing = false;
     for (;;) {
       const { rows } = await this.#pool.query<{
         number: string;
@@ -45,23 +51,35 @@ export class AuditLog {
         text: `SELECT number::text, ${bounded("data")} AS data FROM audit WHERE audit.number > $1 ORDER BY audit.number LIMIT $2`,
         values: [position, PAGE],
       });
-      const records = rows.map(decodeAuditRow);
+      const records = await withShown(this.#pool, rows.map(decodeAuditRow));
       yield* records;
-      const last = records.at(-1);
-      if (!last || records.length < PAGE) return;
-      position = last.number;
+      isMissing ||= records.some(
+        ({ shown, shownDigest }) => shown === "" && shownDigest.length > 0,
+      );
+      position = records.at(-1)?.number ?? position;
+      if (records.length === PAGE) continue;
+      if (!isMissing) return;
+      // The record of a deletion meanwhile, which explains it.
+      isMissing = false;
+      await this.chain();
     }
   }
 
   /** Puts records beside the chain that come without events. */
   async put(records: readonly AuditRecord[]): Promise<void> {
     if (records.length === 0) return;
+    const detached = records.map(detachShown);
+    const texts = detached.flatMap(({ text }) => text ?? []);
     failpoint("devtool:postgres.audit-put.before");
+    // A text without its record does no harm.
+    if (texts.length > 0) await this.#pool.query(putShown(texts));
     await this.#pool.query({
       name: "put-audit",
       text: `INSERT INTO audit_pending (data)
         SELECT data FROM unnest($1::bytea[]) WITH ORDINALITY AS record (data, place) ORDER BY place`,
-      values: [records.map((record) => toBinary(AuditRecordSchema, record))],
+      values: [
+        detached.map(({ record }) => toBinary(AuditRecordSchema, record)),
+      ],
     });
     failpoint("devtool:postgres.audit-put.after");
   }

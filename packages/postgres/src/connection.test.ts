@@ -1,6 +1,11 @@
-import { create } from "@bufbuild/protobuf";
-import { PushConfigSchema, PushSubscriptionSchema } from "@devtool/schema";
-import { Code } from "@devtool/server";
+import { createHash } from "node:crypto";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  AuditRecordSchema,
+  PushConfigSchema,
+  PushSubscriptionSchema,
+} from "@devtool/schema";
+import { Code, verifyAudit } from "@devtool/server";
 import { labeled } from "@devtool/server/testing";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -172,7 +177,7 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
         [id],
       );
     try {
-      await migrate(client, schema, VERSION - 1);
+      await migrate(client, schema, 6);
       await begin("t1");
       await client.query(
         "INSERT INTO message VALUES ('me', 'm1', 't1', 1), ('me', 'm2', 't1', 5), ('me', 'm3', 't1', 9)",
@@ -189,6 +194,52 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     } finally {
       await client.end();
     }
+  });
+
+  it("moves what is shown out of the audit chain, and does not go back once there is one", async () => {
+    const schema = "shown";
+    const client = new Client({
+      connectionString: server.url,
+      options: `-c search_path=${schema}`,
+    });
+    await client.connect();
+    try {
+      await migrate(client, schema, 7);
+      let previousHash = new Uint8Array();
+      for (let number = 1n; number <= 70n; number++) {
+        const shown = `text ${number}`;
+        const record = create(AuditRecordSchema, {
+          ...{ number, previousHash, taskId: "t\\0", shown },
+        });
+        // As the release before hashed it: with what is shown.
+        const data = toBinary(AuditRecordSchema, record);
+        previousHash = createHash("sha256").update(data).digest();
+        record.hash = previousHash;
+        await client.query("INSERT INTO audit VALUES ($1, $2)", [
+          number,
+          toBinary(AuditRecordSchema, record),
+        ]);
+      }
+      const waiting = create(AuditRecordSchema, { taskId: "t1", shown: "new" });
+      await client.query("INSERT INTO audit_pending (data) VALUES ($1)", [
+        toBinary(AuditRecordSchema, waiting),
+      ]);
+      await migrate(client, schema);
+      await expect(migrate(client, schema, 7)).rejects.toThrow(
+        "the audit log cannot go back to the release before: restore a backup of that time",
+      );
+    } finally {
+      await client.end();
+    }
+    await using store = await PostgresStore.open({ url: server.url, schema });
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+      count: 71n,
+      fault: undefined,
+    });
+    const records = await Array.fromAsync(store.readAudit(69n));
+    expect(records.map(({ shown }) => shown)).toEqual(["text 70", "new"]);
+    const texts = "SELECT FROM shown.audit_shown";
+    expect(await server.run(texts)).toHaveLength(71);
   });
 
   it("goes on posting from where a release before it has posted", async () => {
@@ -236,7 +287,7 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     try {
       await migrate(client, "moved");
       const tables = await columns();
-      for (let version = VERSION - 1; version >= 0; version--) {
+      for (let version = 7; version >= 0; version--) {
         await migrate(client, "moved", version);
         await migrate(client, "moved");
         expect(await columns()).toEqual(tables);

@@ -1,7 +1,18 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { foldTitle, PushProgressSchema } from "@devtool/schema";
-import { labelInRow } from "@devtool/server/store";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type AuditRecord,
+  AuditRecordSchema,
+  foldTitle,
+  PushProgressSchema,
+} from "@devtool/schema";
+import {
+  createRechain,
+  decodeAuditRow,
+  detachShown,
+  labelInRow,
+} from "@devtool/server/store";
 import type { ClientBase } from "pg";
+import { putShown } from "./audit-shown.ts";
 import { keyText } from "./key-text.ts";
 
 /** A change of the tables. */
@@ -125,6 +136,25 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "ALTER TABLE task DROP COLUMN messages",
   },
+  {
+    // What audit records show, beside the chain, which covered it before. The
+    // earlier release cannot read the chain without.
+    up: `
+      CREATE TABLE audit_shown (
+        task_id text COLLATE "C" NOT NULL, digest bytea NOT NULL, data bytea NOT NULL,
+        PRIMARY KEY (task_id, digest)
+      );
+    `,
+    down: `
+      DO $$ BEGIN
+        IF EXISTS (SELECT FROM audit) OR EXISTS (SELECT FROM audit_pending) THEN
+          RAISE EXCEPTION 'the audit log cannot go back to the release before: restore a backup of that time';
+        END IF;
+      END $$;
+      DROP TABLE audit_shown;
+    `,
+    fill: detachTexts,
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */
@@ -170,5 +200,56 @@ async function positionConfigs(client: ClientBase): Promise<void> {
       id,
       cursor,
     ]);
+  }
+}
+
+/**
+ * Moves what audit records show out of the chain, and out of the records beside
+ * it. Leaves the rows of the chain from the first one on that is not valid.
+ */
+async function detachTexts(client: ClientBase): Promise<void> {
+  const put = async (record: AuditRecord): Promise<AuditRecord> => {
+    const detached = detachShown(record);
+    if (detached.text) await client.query(putShown([detached.text]));
+    return detached.record;
+  };
+  const pending = await client.query<{ id: string; data: Buffer }>(
+    "SELECT id, data FROM audit_pending",
+  );
+  for (const { id, data } of pending.rows) {
+    const record = await put(fromBinary(AuditRecordSchema, data));
+    await client.query("UPDATE audit_pending SET data = $2 WHERE id = $1", [
+      id,
+      toBinary(AuditRecordSchema, record),
+    ]);
+  }
+  const rechain = createRechain();
+  let position = "0";
+  for (;;) {
+    const { rows } = await client.query<{ number: string; data: Buffer }>(
+      `SELECT number::text, data FROM audit WHERE audit.number > $1 ORDER BY audit.number LIMIT ${PAGE}`,
+      [position],
+    );
+    for (const { number, data } of rows) {
+      position = number;
+      const record = readRecord(number, data);
+      const chained = record && rechain(record);
+      if (!record || !chained) return;
+      await put(record);
+      await client.query("UPDATE audit SET data = $2 WHERE number = $1", [
+        number,
+        chained.data,
+      ]);
+    }
+    if (rows.length < PAGE) return;
+  }
+}
+
+/** Returns the record of a row; undefined for a row that is damaged. */
+function readRecord(number: string, data: Buffer): AuditRecord | undefined {
+  try {
+    return decodeAuditRow({ number, data });
+  } catch {
+    return undefined;
   }
 }

@@ -12,7 +12,12 @@ export type {
   StoredApprovals,
 } from "./store/approval-storage.ts";
 export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
-export { chainRecord, decodeAuditRow } from "./store/audit-chain.ts";
+export {
+  chainRecord,
+  createRechain,
+  decodeAuditRow,
+  detachShown,
+} from "./store/audit-chain.ts";
 export {
   decodeRow,
   type EventRow,

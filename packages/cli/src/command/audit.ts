@@ -7,6 +7,7 @@ import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
 import { writeJsonLine } from "../render/json-line.ts";
+import { visibleName } from "../render/style.ts";
 
 /**
  * Options of `devtool audit`. With `log`, reads a file of `devtool run` instead
@@ -50,7 +51,7 @@ export async function verify(
       yield record;
     }
   }
-  const { count, head, fault } = await verifyAudit(watched());
+  const { count, head, fault, deleted } = await verifyAudit(watched());
   if (fault !== undefined) {
     return reportFault(
       `${fault} (${countOf(count, "record")} before it verified)`,
@@ -67,8 +68,22 @@ export async function verify(
     io.stdout,
     `verified ${countOf(count, "record")}${head === "" ? "" : `; the last has the hash ${head}`}`,
   );
+  for (const { taskId, by, time, texts } of deleted.slice(-MAX_DELETED)) {
+    const shown = texts === 0 ? "" : `, with what ${texts} of them showed`;
+    writeLine(
+      io.stdout,
+      `task ${visibleName(taskId)} was removed by ${visibleName(by)} at ${time?.toISOString() ?? "an unknown time"}${shown}`,
+    );
+  }
+  if (deleted.length > MAX_DELETED) {
+    const others = countOf(deleted.length - MAX_DELETED, "task");
+    writeLine(io.stdout, `${others} before were removed, too`);
+  }
   return ExitCode.OK;
 }
+
+/** The maximum number of deleted tasks to print. */
+const MAX_DELETED = 20;
 
 /** A SHA-256 hash in base64. */
 const HASH = /^[A-Za-z0-9+/]{43}=$/;

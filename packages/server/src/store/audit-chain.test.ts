@@ -1,5 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  AuditAction,
+  type AuditRecord,
+  AuditRecordSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { chainRecord, decodeRecord, verifyAudit } from "./audit-chain.ts";
 
@@ -9,7 +14,12 @@ describe("the audit chain (S13)", () => {
       count: 20n,
       fault: undefined,
     });
-    expect(await verify([])).toEqual({ count: 0n, head: "", fault: undefined });
+    expect(await verify([])).toEqual({
+      count: 0n,
+      head: "",
+      fault: undefined,
+      deleted: [],
+    });
   });
 
   it("detects every flipped bit of a record", async () => {
@@ -42,6 +52,49 @@ describe("the audit chain (S13)", () => {
   it("detects a removed end by the noted hash of its last record", async () => {
     const before = await verify(chain(3));
     expect((await verify(chain(2))).head).not.toBe(before.head);
+  });
+
+  it("holds without what was shown, if a later record says that the task was deleted", async () => {
+    const [first, ...others] = chain(3);
+    if (!first) throw new Error("the chain is too short");
+    const gone = { ...first, shown: "" };
+    const { record: tombstone } = chainRecord(
+      create(AuditRecordSchema, {
+        taskId: "t0",
+        action: AuditAction.TASK_DELETED,
+        principal: "ada",
+        time: timestampFromMs(1000),
+      }),
+      others.at(-1),
+    );
+    expect(await verify([gone, ...others, tombstone])).toMatchObject({
+      count: 4n,
+      fault: undefined,
+      deleted: [{ taskId: "t0", by: "ada", time: new Date(1000), texts: 1 }],
+    });
+    const missing =
+      "what record 1 shows is missing, and no record says that its task was deleted: it was tampered with";
+    const verdict = { count: 0n, head: "", fault: missing };
+    expect(await verify([gone, ...others])).toMatchObject(verdict);
+    // The deletion of another task, or one before, explains nothing.
+    const other = chainRecord({ ...tombstone, taskId: "t1" }, others.at(-1));
+    expect(await verify([gone, ...others, other.record])).toMatchObject(
+      verdict,
+    );
+    const late = chainRecord({ ...first, number: 0n }, tombstone).record;
+    expect(
+      await verify([gone, ...others, tombstone, { ...late, shown: "" }]),
+    ).toMatchObject({ count: 4n, fault: missing.replace("1", "5") });
+  });
+
+  it("detects what was shown that is another text than it was", async () => {
+    const [first, ...others] = chain(3);
+    if (!first) throw new Error("the chain is too short");
+    for (const shown of ['{"path":"b"}', '{"path":"a"} ']) {
+      expect((await verify([{ ...first, shown }, ...others])).fault).toBe(
+        "what record 1 shows was changed",
+      );
+    }
   });
 });
 

@@ -45,7 +45,7 @@ describe("copyStore", () => {
   });
 
   it("copies an empty store", async () => {
-    const audit = { count: 0n, head: "", fault: undefined };
+    const audit = { count: 0n, head: "", fault: undefined, deleted: [] };
     const copy = await copyStore(
       new MemoryTaskStore(),
       new MemoryTaskStore(),

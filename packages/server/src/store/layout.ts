@@ -5,9 +5,10 @@ import {
   WireType,
 } from "@bufbuild/protobuf/wire";
 import { EventRowSchema } from "@devtool/schema";
+import { createRechain, decodeRecord, detachShown } from "./audit-chain.ts";
 import { decodeRow } from "./event-row.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";
-import { labelRow, PUT_LABEL } from "./task-statements.ts";
+import { labelRow, PUT_LABEL, PUT_SHOWN } from "./task-statements.ts";
 import type { TaskLabel } from "./task-store.ts";
 
 /**
@@ -15,9 +16,10 @@ import type { TaskLabel } from "./task-store.ts";
  *
  * In layout 1, a row of `event` held length-prefixed events instead of an
  * `EventRow`. In layout 2, there was no table `context`. In layout 3, there was
- * no table `label`. In layout 4, `task` had no column `messages`.
+ * no table `label`. In layout 4, `task` had no column `messages`. In layout 5, the
+ * rows of `audit` held what they show, and the chain covered it.
  */
-export const LAYOUT = 5;
+export const LAYOUT = 6;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;
@@ -45,6 +47,7 @@ export function migrate(database: DatabaseSync, layout: number): void {
        WHERE id = later.task_id`,
     );
   }
+  if (layout >= 1 && layout <= 5) detachTexts(database);
   if (layout < 1 || layout > 3) return;
   // Labels all tasks, from their first events. Leaves out a task whose first
   // row is damaged.
@@ -68,6 +71,33 @@ export function labelInRow(data: unknown): TaskLabel | undefined {
     return decodeRow(data).reduce(labelAfter, NO_LABEL);
   } catch {
     return undefined;
+  }
+}
+
+/**
+ * Moves what audit records show out of the chain. Leaves the rows from the first
+ * one on that is not valid.
+ */
+function detachTexts(database: DatabaseSync): void {
+  const read = database.prepare(
+    "SELECT CAST(number AS TEXT) AS number, data FROM audit WHERE audit.number > ? ORDER BY audit.number LIMIT ?",
+  );
+  const write = database.prepare("UPDATE audit SET data = ? WHERE number = ?");
+  const put = database.prepare(PUT_SHOWN);
+  const rechain = createRechain();
+  let position = 0n;
+  for (;;) {
+    const rows = read.all(position, PAGE);
+    for (const { number, data } of rows) {
+      position = BigInt(String(number));
+      const record = decodeRecord(data);
+      const chained = record && rechain(record);
+      if (!record || !chained) return;
+      const { text } = detachShown(record);
+      if (text) put.run(text.taskId, text.digest, text.data);
+      write.run(chained.data, position);
+    }
+    if (rows.length < PAGE) return;
   }
 }
 

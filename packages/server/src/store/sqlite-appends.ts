@@ -7,7 +7,7 @@ import {
   type TaskState,
 } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
-import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
+import { chainRecord, decodeAuditRow, detachShown } from "./audit-chain.ts";
 import { type EventRow, encodeRows } from "./event-row.ts";
 import { positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
@@ -120,6 +120,10 @@ export class SqliteAppends {
     let last = this.#lastRecord;
     failpoint("devtool:store.audit.before");
     for (const record of records) {
+      const { text } = detachShown(record);
+      if (text) {
+        this.#statements.putShown.run(text.taskId, text.digest, text.data);
+      }
       const { record: chained, data } = chainRecord(record, last);
       this.#statements.putAudit.run(chained.number, data);
       last = chained;

@@ -1,11 +1,17 @@
-import { statSync, truncateSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { copyFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import {
+  AuditRecordSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import {
@@ -16,6 +22,7 @@ import {
   text,
 } from "../testing/task-events.ts";
 import { testTaskStore } from "../testing/task-store.contract.ts";
+import { verifyAudit } from "./audit-chain.ts";
 import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
@@ -229,6 +236,53 @@ describe("SqliteTaskStore", () => {
     expect(
       (await store.list({ limit: 9, titleContains: "lost" })).tasks,
     ).toEqual([]);
+  });
+
+  it("moves what is shown out of the audit chain of a file of layout 5, and leaves a fault in it", async () => {
+    const path = join(directory, "tasks.db");
+    await (await SqliteTaskStore.open(path))[Symbol.asyncDispose]();
+    const database = new DatabaseSync(path);
+    const put = database.prepare("INSERT INTO audit VALUES (?, ?)");
+    let previousHash = new Uint8Array();
+    for (let number = 1n; number <= 300n; number++) {
+      const fields = { number, previousHash, taskId: `t${number}` };
+      const record = create(AuditRecordSchema, {
+        ...fields,
+        shown: number % 2n === 0n ? "" : `text ${number}`,
+      });
+      // As the release before hashed it: with what is shown.
+      const data = toBinary(AuditRecordSchema, record);
+      previousHash = createHash("sha256").update(data).digest();
+      record.hash = previousHash;
+      put.run(number, toBinary(AuditRecordSchema, record));
+    }
+    database.exec("DROP TABLE audit_shown; PRAGMA user_version = 5");
+    database.close();
+    const broken = join(directory, "broken.db");
+    copyFileSync(path, broken);
+    {
+      await using store = await SqliteTaskStore.open(path);
+      expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+        count: 300n,
+        fault: undefined,
+      });
+      const records = await Array.fromAsync(store.readAudit(0n));
+      expect(records.slice(0, 3).map(({ shown }) => shown)).toEqual([
+        "text 1",
+        "",
+        "text 3",
+      ]);
+    }
+    const damaged = new DatabaseSync(broken);
+    damaged.exec(
+      "UPDATE audit SET data = unhex(replace(hex(data), hex('text 271'), hex('evil 271'))) WHERE number = 271",
+    );
+    damaged.close();
+    await using store = await SqliteTaskStore.open(broken);
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+      count: 270n,
+      fault: "record 271 does not follow the one before",
+    });
   });
 
   it("refuses a missing directory", async () => {

@@ -157,7 +157,7 @@ export class SqliteTaskStore implements ServerStore {
     for (;;) {
       const records = this.#statements.readAudit
         .all(position, PAGE)
-        .map(decodeAuditRow);
+        .map((row) => this.#withShown(decodeAuditRow(row)));
       yield* records;
       const last = records.at(-1);
       if (!last || records.length < PAGE) return;
@@ -168,6 +168,15 @@ export class SqliteTaskStore implements ServerStore {
   async backUp(path: string): Promise<void> {
     const { backup } = process.getBuiltinModule("node:sqlite");
     await backup(this.#database, path);
+  }
+
+  /** Adds to a record what it shows, unless that is gone. */
+  #withShown(record: AuditRecord): AuditRecord {
+    const { taskId, shownDigest } = record;
+    if (shownDigest.length === 0) return record;
+    const { data } = this.#statements.readShown.get(taskId, shownDigest) ?? {};
+    if (!(data instanceof Uint8Array)) return record;
+    return { ...record, shown: Buffer.from(data).toString() };
   }
 
   async assertWritable(): Promise<void> {

@@ -10,7 +10,8 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * of `context` names the task that changed last but not when: it is written
  * only when another task of the context becomes the last one. What lists show
  * of a task is in `label`, which a task writes when it begins and when it is
- * renamed; `title_key` is the title as `foldTitle` gives it.
+ * renamed; `title_key` is the title as `foldTitle` gives it. What audit records
+ * show is in `audit_shown`, under its digest, and goes with its task.
  */
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (
@@ -37,5 +38,9 @@ export const TASK_SCHEMA: string = `
     PRIMARY KEY (principal, message_id)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS audit_shown (
+    task_id TEXT NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (task_id, digest)
+  ) STRICT;
   ${PUSH_SCHEMA}
 `;

@@ -22,6 +22,8 @@ export interface TaskStatements {
   readonly read: StatementSync;
   readonly findMessage: StatementSync;
   readonly putAudit: StatementSync;
+  readonly putShown: StatementSync;
+  readonly readShown: StatementSync;
   readonly readAudit: StatementSync;
   readonly lastAudit: StatementSync;
 }
@@ -29,6 +31,10 @@ export interface TaskStatements {
 /** Adds the label of a task, with the values of `labelRow`. */
 export const PUT_LABEL: string =
   "INSERT OR REPLACE INTO label (task_id, title, title_key, workspace, agent) VALUES (?, ?, ?, ?, ?)";
+
+/** Adds what an audit record shows, unless its task has the text already. */
+export const PUT_SHOWN: string =
+  "INSERT OR IGNORE INTO audit_shown (task_id, digest, data) VALUES (?, ?, ?)";
 
 /** Returns the values of a task's row in `label`. */
 export function labelRow(
@@ -85,6 +91,10 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
     ),
     putAudit: database.prepare(
       "INSERT INTO audit (number, data) VALUES (?, ?)",
+    ),
+    putShown: database.prepare(PUT_SHOWN),
+    readShown: database.prepare(
+      "SELECT data FROM audit_shown WHERE task_id = ? AND digest = ?",
     ),
     readAudit: database.prepare(
       "SELECT CAST(number AS TEXT) AS number, data FROM audit WHERE audit.number > ? ORDER BY audit.number LIMIT ?",

@@ -41,6 +41,7 @@ export function testTaskStore(
     testOrder(open);
     testWriters(open);
   });
+  describe("readAudit", () => testAuditTexts(open));
   describe("readEvents", () => testReadEvents(open));
   describe("a store that is opened again", () => testReopened(openAt, keeps));
   testTaskList(open);
@@ -158,6 +159,31 @@ function testWriters(open: OpenTaskStore): void {
     expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
       count: 3n,
       fault: undefined,
+    });
+  });
+}
+
+function testAuditTexts(open: OpenTaskStore): void {
+  it("keeps what audit records show beside the chain, by task", async () => {
+    await using store = await open();
+    const shown = '{"a":"\u{1f600}"}';
+    const own = { ...record("t1"), shown };
+    await store.append({ events: [created("t1")], audit: [own, own] });
+    await store.append({ events: [], audit: [{ ...own, taskId: "t2" }] });
+    const records = await Array.fromAsync(store.readAudit(0n));
+    expect(records.map((each) => each.shown)).toEqual([shown, shown, shown]);
+    const [first, second] = records;
+    expect(first?.shownDigest).toHaveLength(32);
+    expect(second?.shownDigest).toEqual(first?.shownDigest);
+    // As a copy has it whose text is gone.
+    const gone = { ...own, shown: "", shownDigest: new Uint8Array([1]) };
+    await store.append({ events: [], audit: [gone] });
+    const [last] = await Array.fromAsync(store.readAudit(3n));
+    expect(last?.shown).toBe("");
+    expect([...(last?.shownDigest ?? [])]).toEqual([1]);
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+      count: 3n,
+      fault: expect.stringContaining("what record 4 shows is missing"),
     });
   });
 }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/audit.proto.
  */
 export const file_devtool_v1alpha_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSI5ChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAxIPCgd0YXNrX2lkGAIgASgJIkEKEVJlYWRBdWRpdFJlc3BvbnNlEiwKBnJlY29yZBgBIAEoCzIcLmRldnRvb2wudjFhbHBoYS5BdWRpdFJlY29yZCLgAgoLQXVkaXRSZWNvcmQSDgoGbnVtYmVyGAEgASgDEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByaW5jaXBhbBgDIAEoCRIPCgd0YXNrX2lkGAQgASgJEhAKCHNlcXVlbmNlGAUgASgDEhQKDHRvb2xfY2FsbF9pZBgGIAEoCRIRCgl0b29sX25hbWUYByABKAkSLAoGYWN0aW9uGAggASgOMhwuZGV2dG9vbC52MWFscGhhLkF1ZGl0QWN0aW9uEg4KBmRpZ2VzdBgJIAEoDBINCgVzaG93bhgKIAEoCRIRCglvcHRpb25faWQYCyABKAkSDAoEcnVsZRgMIAEoCRIPCgdzYW5kYm94GA0gASgJEhUKDXByZXZpb3VzX2hhc2gYDiABKAwSDAoEaGFzaBgPIAEoDBIUCgxjbGllbnRfbGFiZWwYECABKAkqhwMKC0F1ZGl0QWN0aW9uEhwKGEFVRElUX0FDVElPTl9VTlNQRUNJRklFRBAAEhgKFEFVRElUX0FDVElPTl9BTExPV0VEEAESFgoSQVVESVRfQUNUSU9OX0FTS0VEEAISFwoTQVVESVRfQUNUSU9OX0RFTklFRBADEhkKFUFVRElUX0FDVElPTl9BUFBST1ZFRBAEEhkKFUFVRElUX0FDVElPTl9ERUNMSU5FRBAFEhgKFEFVRElUX0FDVElPTl9TVEFSVEVEEAYSGgoWQVVESVRfQUNUSU9OX1NVQ0NFRURFRBAHEhcKE0FVRElUX0FDVElPTl9GQUlMRUQQCBIaChZBVURJVF9BQ1RJT05fQ0FOQ0VMTEVEEAkSJgoiQVVESVRfQUNUSU9OX0FQUFJPVkFMX01PREVfQ0hBTkdFRBAKEiIKHkFVRElUX0FDVElPTl9BR0VOVF9PUFRJT05TX1NFVBALEiIKHkFVRElUX0FDVElPTl9BUkdVTUVOVFNfQ0hBTkdFRBAMMmkKDEF1ZGl0U2VydmljZRJZCglSZWFkQXVkaXQSIS5kZXZ0b29sLnYxYWxwaGEuUmVhZEF1ZGl0UmVxdWVzdBoiLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXNwb25zZSIDkAIBMAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSI5ChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAxIPCgd0YXNrX2lkGAIgASgJIkEKEVJlYWRBdWRpdFJlc3BvbnNlEiwKBnJlY29yZBgBIAEoCzIcLmRldnRvb2wudjFhbHBoYS5BdWRpdFJlY29yZCKFAwoLQXVkaXRSZWNvcmQSDgoGbnVtYmVyGAEgASgDEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByaW5jaXBhbBgDIAEoCRIPCgd0YXNrX2lkGAQgASgJEhAKCHNlcXVlbmNlGAUgASgDEhQKDHRvb2xfY2FsbF9pZBgGIAEoCRIRCgl0b29sX25hbWUYByABKAkSLAoGYWN0aW9uGAggASgOMhwuZGV2dG9vbC52MWFscGhhLkF1ZGl0QWN0aW9uEg4KBmRpZ2VzdBgJIAEoDBINCgVzaG93bhgKIAEoCRIRCglvcHRpb25faWQYCyABKAkSDAoEcnVsZRgMIAEoCRIPCgdzYW5kYm94GA0gASgJEhUKDXByZXZpb3VzX2hhc2gYDiABKAwSDAoEaGFzaBgPIAEoDBIUCgxjbGllbnRfbGFiZWwYECABKAkSFAoMc2hvd25fZGlnZXN0GBEgASgMEg0KBWFjdG9yGBIgASgJKqYDCgtBdWRpdEFjdGlvbhIcChhBVURJVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIYChRBVURJVF9BQ1RJT05fQUxMT1dFRBABEhYKEkFVRElUX0FDVElPTl9BU0tFRBACEhcKE0FVRElUX0FDVElPTl9ERU5JRUQQAxIZChVBVURJVF9BQ1RJT05fQVBQUk9WRUQQBBIZChVBVURJVF9BQ1RJT05fREVDTElORUQQBRIYChRBVURJVF9BQ1RJT05fU1RBUlRFRBAGEhoKFkFVRElUX0FDVElPTl9TVUNDRUVERUQQBxIXChNBVURJVF9BQ1RJT05fRkFJTEVEEAgSGgoWQVVESVRfQUNUSU9OX0NBTkNFTExFRBAJEiYKIkFVRElUX0FDVElPTl9BUFBST1ZBTF9NT0RFX0NIQU5HRUQQChIiCh5BVURJVF9BQ1RJT05fQUdFTlRfT1BUSU9OU19TRVQQCxIiCh5BVURJVF9BQ1RJT05fQVJHVU1FTlRTX0NIQU5HRUQQDBIdChlBVURJVF9BQ1RJT05fVEFTS19ERUxFVEVEEA0yaQoMQXVkaXRTZXJ2aWNlElkKCVJlYWRBdWRpdBIhLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLlJlYWRBdWRpdFJlc3BvbnNlIgOQAgEwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Request of ReadAudit.
@@ -69,7 +69,8 @@ export const ReadAuditResponseSchema: GenMessage<ReadAuditResponse> = /*@__PURE_
  * One entry of the audit log: why a tool call ran, or why it did not.
  *
  * It is stored together with the event that it explains. The records form a
- * hash chain, so that a removed or altered record can be detected.
+ * hash chain, so that a removed or altered record can be detected. What was
+ * shown is in the chain by its digest alone, so that it can be deleted.
  *
  * @generated from message devtool.v1alpha.AuditRecord
  */
@@ -104,7 +105,8 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
   taskId: string;
 
   /**
-   * Sequence number of the event in the task's log.
+   * Sequence number of the event in the task's log. For
+   * AUDIT_ACTION_TASK_DELETED that of the last event, which is their number.
    *
    * @generated from field: int64 sequence = 5;
    */
@@ -137,6 +139,8 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
    * Empty if the user approved the call with changed content: the next record
    * of the call, written before it starts, has the digest of the changed call.
    *
+   * For AUDIT_ACTION_TASK_DELETED SHA-256 of the last event in binary form.
+   *
    * @generated from field: bytes digest = 9;
    */
   digest: Uint8Array;
@@ -146,6 +150,9 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
    * outcomes. For AUDIT_ACTION_APPROVAL_MODE_CHANGED the name of the mode,
    * for AUDIT_ACTION_AGENT_OPTIONS_SET the options, for
    * AUDIT_ACTION_ARGUMENTS_CHANGED the new arguments.
+   *
+   * It stands beside the hash chain and goes with its task: empty although
+   * `shown_digest` is set once the task was deleted.
    *
    * @generated from field: string shown = 10;
    */
@@ -159,7 +166,9 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
   optionId: string;
 
   /**
-   * The policy rule that decided. Empty if none did.
+   * The policy rule that decided. Empty if none did. For
+   * AUDIT_ACTION_TASK_DELETED the setting by which the server deleted the task,
+   * such as `retention.max_age_days`; empty if a caller did.
    *
    * @generated from field: string rule = 12;
    */
@@ -180,7 +189,7 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
   previousHash: Uint8Array;
 
   /**
-   * SHA-256 of this record in binary form, without this field.
+   * SHA-256 of this record in binary form, without this field and `shown`.
    *
    * @generated from field: bytes hash = 15;
    */
@@ -194,6 +203,21 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
    * @generated from field: string client_label = 16;
    */
   clientLabel: string;
+
+  /**
+   * SHA-256 of `shown` in UTF-8. Empty if nothing was shown.
+   *
+   * @generated from field: bytes shown_digest = 17;
+   */
+  shownDigest: Uint8Array;
+
+  /**
+   * The principal that did what `action` says, if it is not that of the task:
+   * the operator may delete the tasks of others. Empty otherwise.
+   *
+   * @generated from field: string actor = 18;
+   */
+  actor: string;
 };
 
 /**
@@ -306,6 +330,14 @@ export enum AuditAction {
    * @generated from enum value: AUDIT_ACTION_ARGUMENTS_CHANGED = 12;
    */
   ARGUMENTS_CHANGED = 12,
+
+  /**
+   * The task was deleted with all its events, and with `shown` of all records of
+   * it before this one. The fields about calls are empty.
+   *
+   * @generated from enum value: AUDIT_ACTION_TASK_DELETED = 13;
+   */
+  TASK_DELETED = 13,
 }
 
 /**
