@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Http2Server } from "node:http2";
+import { setTimeout } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { A2AService, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
@@ -30,6 +31,14 @@ describe("the gRPC binding", () => {
               undefined,
               [NOT_FOUND],
             );
+          },
+          async *subscribeToTask({ id }, { signal }) {
+            const state = id === "has ended" ? 3 : 2;
+            const task = { id, contextId: "c", status: { state } };
+            if (id !== "is silent") {
+              yield { payload: { case: "task" as const, value: task } };
+            }
+            await once(signal, "abort");
           },
         }),
     });
@@ -71,6 +80,38 @@ describe("the gRPC binding", () => {
         reason: "TASK_NOT_FOUND must have the status NOT_FOUND: got INTERNAL",
       },
     ]);
+  });
+
+  it.each([
+    ["has ended", { seconds: 1, hasEnded: true }, 1],
+    ["is working", { seconds: 1, hasEnded: false }, 1],
+    ["is silent", { seconds: 1, hasEnded: false }, 0],
+  ])(
+    "says that a stream was left open: its task %s",
+    async (id, open, count) => {
+      const call = { ...CALL, method: "SubscribeToTask", leaveAfter: Infinity };
+      const recording = new Recording();
+      const exchange = await grpcBinding({ url, token: "secret" }).play(
+        { ...call, params: { id } },
+        recording,
+        AbortSignal.timeout(1_000),
+      );
+      expect(exchange.open).toEqual(open);
+      expect(exchange.documents).toHaveLength(count);
+      expect(recording.isAnswered).toBe(true);
+    },
+  );
+
+  it("says that no answer came in time", async () => {
+    const limit = AbortSignal.timeout(1);
+    await setTimeout(50);
+    await expect(
+      grpcBinding({ url, token: "secret" }).play(
+        { ...CALL, params: { id: "known" } },
+        new Recording(),
+        limit,
+      ),
+    ).rejects.toThrow(expect.objectContaining({ name: "TimeoutError" }));
   });
 
   it("records request and answer without credentials", async () => {

@@ -29,6 +29,7 @@ import {
 import { detailBreaches, findErrorRow } from "./error-details.ts";
 import { requestHeaders, type SendOptions } from "./http.ts";
 import type { Recording } from "./recording.ts";
+import { StreamWatch } from "./stream-end.ts";
 
 /**
  * The gRPC binding of A2A 1.0. The gRPC library is loaded with the first call.
@@ -94,9 +95,15 @@ async function playRequest(
   signal: AbortSignal,
 ): Promise<Exchange> {
   const { method } = request;
+  const isStream = method.methodKind !== "unary";
   const documents: AnswerDocument[] = [];
+  let headers = new Headers();
+  const leave = new AbortController();
+  using watch = new StreamWatch(leave);
   try {
-    const { headers, messages } = await send(transport, request, signal);
+    const limit = AbortSignal.any([signal, leave.signal]);
+    const { messages, ...answer } = await send(transport, request, limit);
+    headers = answer.headers;
     // Some methods return messages that are not A2A's, such as
     // `google.protobuf.Empty`.
     const isA2a = method.output.typeName.startsWith("lf.a2a.");
@@ -109,13 +116,20 @@ async function playRequest(
         documents.map(({ json }) => JSON.stringify(json.result)).join("\n"),
       );
       if (documents.length >= leaveAfter) break;
+      if (isStream) watch.see(json);
     }
-    const isWholeStream =
-      method.methodKind !== "unary" && documents.length < leaveAfter;
+    const isWholeStream = isStream && documents.length < leaveAfter;
     recording.setResponse("OK", headers);
     return { status: 200, headers, documents, isWholeStream, breaches: [] };
   } catch (reason) {
-    if (!(reason instanceof ConnectError) || signal.aborted) throw reason;
+    const open = isStream ? watch.openStream(signal) : undefined;
+    if (open !== undefined) {
+      recording.setResponse("no status: the stream is open", headers);
+      const answer = { status: 200, headers, documents, open };
+      return { ...answer, isWholeStream: false, breaches: [] };
+    }
+    signal.throwIfAborted();
+    if (!(reason instanceof ConnectError)) throw reason;
     return errorExchange(reason, documents, recording);
   }
 }

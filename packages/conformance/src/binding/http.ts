@@ -14,7 +14,7 @@ import type {
 } from "./binding.ts";
 import { networkProblem } from "./network-problem.ts";
 import type { Recording } from "./recording.ts";
-import { isStreamEnd } from "./stream-end.ts";
+import { StreamWatch } from "./stream-end.ts";
 
 /**
  * An HTTP request.
@@ -217,11 +217,6 @@ function readDocument(response: Response, text: string): AnswerBody {
   return { documents: [], isWholeStream: false, problem };
 }
 
-/**
- * Milliseconds in which a server must end a stream after its last element.
- */
-const CLOSING_MS = 10_000;
-
 interface Reading {
   readonly recording: Recording;
   readonly leaveAfter: number;
@@ -241,9 +236,8 @@ async function readEvents(
 ): Promise<AnswerBody> {
   const events: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => events.push(event) });
-  const start = performance.now();
+  using watch = new StreamWatch(leave);
   let text = "";
-  let timer: NodeJS.Timeout | undefined;
   try {
     for await (const chunk of response.body?.pipeThrough(
       new TextDecoderStream(),
@@ -256,20 +250,12 @@ async function readEvents(
         const { problem } = readBody(response, text);
         return { ...read, isWholeStream: false, ...defined({ problem }) };
       }
-      clearTimeout(timer);
-      if (isStreamEnd(parseJsonOrUndefined(events.at(-1)?.data ?? ""))) {
-        timer = setTimeout(() => leave.abort(), CLOSING_MS);
-      }
+      watch.see(parseJsonOrUndefined(events.at(-1)?.data ?? ""));
     }
   } catch (reason) {
-    const isLate = leave.signal.aborted;
-    const isTimeUp = Object(signal.reason).name === "TimeoutError";
-    if (!isLate && !isTimeUp) throw reason;
-    const ms = isLate ? CLOSING_MS : performance.now() - start;
-    const open = { seconds: Math.round(ms / 1_000), hasEnded: isLate };
+    const open = watch.openStream(signal);
+    if (open === undefined) throw reason;
     return { ...readBody(response, text), isWholeStream: false, open };
-  } finally {
-    clearTimeout(timer);
   }
   return readBody(response, text);
 }

@@ -21,6 +21,12 @@ const WHOLE = {
 };
 const REFUSED = { code: -32602, message: "no" };
 
+const TASK = {
+  id: "t",
+  contextId: "c",
+  status: { state: "TASK_STATE_COMPLETED" },
+};
+
 /** The answer of a server: a status and JSON. */
 type Answer = readonly [number, JsonValue];
 
@@ -32,6 +38,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   async function play(
     call: { readonly method: string; readonly params: JsonObject },
     answers: readonly Answer[],
+    type = "application/json",
   ) {
     const posted: unknown[] = [];
     const server = createServer(async (request, response) => {
@@ -43,7 +50,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
         request.method === "POST" ? await json(request) : request.url,
       );
       response
-        .writeHead(status, { "content-type": "application/json" })
+        .writeHead(status, { "content-type": type })
         .end(JSON.stringify(body));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -134,6 +141,60 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
       code,
       message: expect.any(String),
     });
+  });
+
+  it.each<[string, string, JsonObject, string]>([
+    [
+      "a task without a context",
+      "tasks/get",
+      { id: "t", status: TASK.status },
+      "result (task).contextId is missing",
+    ],
+    [
+      "a task of 1.0 in snake_case",
+      "tasks/get",
+      { id: "t", context_id: "c", status: TASK.status },
+      "result.context_id must be written contextId",
+    ],
+    [
+      "a state that there is not",
+      "message/send",
+      { task: { ...TASK, status: { state: "DONE" } } },
+      "result (task).status.state must be one of",
+    ],
+    [
+      "a message without an id",
+      "message/send",
+      { message: { role: "ROLE_AGENT", content: [{ text: "Hi." }] } },
+      "result (message).messageId is missing",
+    ],
+    [
+      "a task without its field",
+      "message/send",
+      { id: "t" },
+      "the answer must have one of the fields task, message,",
+    ],
+  ])("reports %s (A2A03-JSON)", async (_fault, method, json, reason) => {
+    const whole: Answer = [200, { task: TASK }];
+    expect(
+      (await play({ method: "message/send", params: {} }, [whole])).breaches,
+    ).toEqual([]);
+    const call = { method, params: { id: "t" } };
+    const { breaches } = await play(call, [[200, json]]);
+    expect(breaches).toMatchObject([
+      { requirement: "A2A03-JSON", reason: expect.stringContaining(reason) },
+    ]);
+  });
+
+  it("reports a result that is not sent as JSON (A2A03-CONTENT-TYPE)", async () => {
+    const call = { method: "tasks/get", params: { id: "t" } };
+    const { breaches } = await play(call, [[200, TASK]], "text/plain");
+    expect(breaches).toMatchObject([
+      {
+        requirement: "A2A03-CONTENT-TYPE",
+        reason: "the content type must be application/json: got text/plain",
+      },
+    ]);
   });
 
   it("reads configs as a list or in an envelope, and does not take other JSON for a task", async () => {

@@ -1,4 +1,4 @@
-import { toJson } from "@bufbuild/protobuf";
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { defined, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { EXTENSION_URI } from "@devtool/schema";
@@ -10,9 +10,12 @@ import {
   type RestOperation,
   restOperation,
 } from "@devtool/schema/a2a-v03";
+import { preview } from "../match/match.ts";
+import { readResultV03 } from "./a2a-json-v03.ts";
 import {
   type AnswerDocument,
   type Binding,
+  type Breach,
   type Endpoint,
   type Exchange,
   errorDocument,
@@ -23,6 +26,7 @@ import { findNamedRow } from "./error-details.ts";
 import {
   acceptedType,
   asObjects,
+  contentBreaches,
   type HttpAnswer,
   requestHeaders,
   sendHttp,
@@ -78,6 +82,28 @@ export function restBindingV03({ url, token, trust }: Endpoint): Binding {
 }
 
 /**
+ * Reads a result, which must have the fields and names of A2A 0.3.
+ */
+function readRestResult(
+  json: JsonValue,
+  { method, decodeResult }: RestOperation,
+): { readonly result: JsonValue; readonly breach?: Breach } {
+  const decoded = decodeResult(json);
+  const {
+    json: result,
+    problem,
+    isUnreadable,
+  } = readResultV03(method, decoded);
+  if (problem === undefined) return { result };
+  const reason =
+    objectOrEmpty(decoded).kind === undefined
+      ? `the answer must have one of the fields task, message, statusUpdate, artifactUpdate: got ${preview(json, 200)}`
+      : problem;
+  const endsCase = isUnreadable === true;
+  return { result, breach: { requirement: "A2A03-JSON", reason, endsCase } };
+}
+
+/**
  * Reads an answer. An error may also end a stream.
  *
  * A2A 0.3 leaves the form of errors open, and a server that also supports 1.0
@@ -88,6 +114,8 @@ function readExchange(answer: HttpAnswer, operation: RestOperation): Exchange {
   if (REFUSED_STATUSES.has(status)) {
     return { ...answer, documents: asObjects(answer), breaches: [] };
   }
+  const breaches: Breach[] =
+    status < 400 ? contentBreaches(answer, "A2A03-CONTENT-TYPE") : [];
   const documents = answer.documents.map(({ id, json }): AnswerDocument => {
     const { message, details } = objectOrEmpty(objectOrEmpty(json).error);
     const row = findNamedRow(listOrEmpty(details));
@@ -103,7 +131,9 @@ function readExchange(answer: HttpAnswer, operation: RestOperation): Exchange {
       return { id, json: errorDocument(error.code, error.message, data) };
     }
     if (status < 400) {
-      return { id, json: resultDocument(operation.decodeResult(json)) };
+      const { breach, result } = readRestResult(json, operation);
+      if (breach) breaches.push(breach);
+      return { id, json: resultDocument(result) };
     }
     const problem = `HTTP ${status}: ${JSON.stringify(json).slice(0, 200)}`;
     return {
@@ -115,6 +145,6 @@ function readExchange(answer: HttpAnswer, operation: RestOperation): Exchange {
     ...answer,
     status: status >= 400 && documents.length > 0 ? 200 : status,
     documents,
-    breaches: [],
+    breaches,
   };
 }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
+import type { OpenStream } from "./binding.ts";
 
 /**
  * The states in which a task has ended, in lower case.
@@ -68,7 +69,7 @@ export function hasEnded({ state, body }: StreamElement): boolean {
  * Returns whether nothing needs to follow an event: its task has ended or waits
  * for the client, or it is a message or an error.
  */
-export function isStreamEnd(event: JsonValue | undefined): boolean {
+function isStreamEnd(event: JsonValue | undefined): boolean {
   if (event === undefined) return false;
   const { result = event, error } = objectOrEmpty(event);
   const element = readElement(result);
@@ -78,4 +79,52 @@ export function isStreamEnd(event: JsonValue | undefined): boolean {
     element.state === "input-required" ||
     hasEnded(element)
   );
+}
+
+/**
+ * Milliseconds in which a server must end a stream after its last element.
+ */
+const CLOSING_MS = 10_000;
+
+/**
+ * Waits for a server to end a stream, and leaves it when it does not.
+ */
+export class StreamWatch implements Disposable {
+  readonly #leave: AbortController;
+  #since = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * Aborts `leave` when a stream is still open some time after its end.
+   */
+  constructor(leave: AbortController) {
+    this.#leave = leave;
+  }
+
+  /**
+   * Notes the last event so far.
+   */
+  see(event: JsonValue | undefined): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (!isStreamEnd(event)) return;
+    this.#since = performance.now();
+    this.#timer = setTimeout(() => this.#leave.abort(), CLOSING_MS);
+  }
+
+  /**
+   * Describes the stream if it was left because of its end, or because the time
+   * limit `signal` is over. Undefined if it broke for another reason.
+   */
+  openStream(signal: AbortSignal): OpenStream | undefined {
+    const isTimeUp = Object(signal.reason).name === "TimeoutError";
+    if (!this.#leave.signal.aborted && !isTimeUp) return undefined;
+    const ms = performance.now() - this.#since;
+    const hasEnded = this.#timer !== undefined;
+    return { seconds: Math.round(ms / 1_000), hasEnded };
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
 }

@@ -96,7 +96,7 @@ export async function runKit(
   for await (const result of playing) {
     results.push(result);
     const [item] = reportOn(result).cases;
-    if (!json && item) stdout.write(`${resultLine(item, result, stdout)}\n`);
+    if (!json && item) stdout.write(`${resultLine(item, stdout)}\n`);
   }
   const report = reportOn(...results);
   if (json) {
@@ -183,12 +183,8 @@ async function choosePlay(
   return playServer(url, options, host, signal);
 }
 
-function resultLine(
-  item: CaseReport,
-  { warnings = [] }: CaseResult,
-  stdout: Writable,
-): string {
-  const { id, requirements, outcome, failures } = item;
+function resultLine(item: CaseReport, stdout: Writable): string {
+  const { id, requirements, outcome, failures, warnings } = item;
   const look = {
     [Outcome.PASSED]: "green",
     [Outcome.FAILED]: "red",

@@ -77,10 +77,11 @@ export function resultOfCase(
   { failures, warnings = [], skipped }: CaseOutcome,
   exchanges: readonly ExchangeRecord[],
 ): CaseResult {
-  if (failures.length === 0 && skipped !== undefined) {
-    return { id, requirements, status: "skipped", reason: skipped, durationMs };
-  }
   const found = warnings.length === 0 ? {} : { warnings };
+  if (failures.length === 0 && skipped !== undefined) {
+    const why = { status: "skipped", reason: skipped } as const;
+    return { id, requirements, ...why, durationMs, ...found };
+  }
   if (failures.length === 0) {
     return { id, requirements, status: "passed", durationMs, ...found };
   }

@@ -170,7 +170,13 @@ function caseReport(
   known: string | undefined,
   decides: (requirement: string) => boolean,
 ): CaseReport {
-  const { id, requirements, durationMs, exchanges = [] } = result;
+  const {
+    id,
+    requirements,
+    durationMs,
+    warnings = [],
+    exchanges = [],
+  } = result;
   const failures =
     result.failures ??
     (result.status === "failed"
@@ -188,6 +194,7 @@ function caseReport(
       reason,
     })),
     exchanges: [...exchanges],
+    warnings: [...warnings],
   });
 }
 

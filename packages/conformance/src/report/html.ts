@@ -63,6 +63,7 @@ function reportSection(report: Report, index: number): Markup {
 ${totalsTable(report)}
 ${evidence("What to look at", report, RED_OUTCOMES, anchorOf)}
 ${evidence("Warnings", report, [Outcome.WARNING], anchorOf)}
+${warningList(report)}
 ${evidence("Known to fail", report, [Outcome.KNOWN_FAILING], anchorOf)}
 <h2>Requirements</h2>
 ${resultTables(
@@ -98,6 +99,23 @@ function evidence(
   if (cases.length === 0) return html``;
   return html`<h2>${title}</h2>
 ${cases.map((item) => evidenceArticle(item, report, anchorOf(item)))}`;
+}
+
+/**
+ * Renders what is allowed but a client would trip over: each warning once, with
+ * the cases in which it came.
+ */
+function warningList({ cases }: Report): Markup {
+  const warnings = new Set(cases.flatMap((item) => item.warnings));
+  if (warnings.size === 0) return html``;
+  const items = [...warnings].map((warning) => {
+    const ids = cases
+      .filter((item) => item.warnings.includes(warning))
+      .map(({ id }) => id);
+    return html`<li>${warning} <small>${ids.join(", ")}</small></li>`;
+  });
+  return html`<h2>Allowed, but clients trip over it</h2>
+<ul>${items}</ul>`;
 }
 
 function requirementRow(

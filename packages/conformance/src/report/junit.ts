@@ -35,15 +35,22 @@ export function junitXml(reports: readonly Report[]): string {
 
 function caseXml(item: CaseReport, classname: string): string {
   const open = `    <testcase ${attributes({ name: item.id, classname, time: secondsOf(item).toFixed(3) })}`;
+  const warnings = item.warnings.map((warning) => `warning: ${warning}\n`);
+  const output =
+    warnings.length === 0
+      ? ""
+      : `<system-out>${escapeXml(warnings.join(""))}</system-out>`;
   if (SKIPPED_OUTCOMES.includes(item.outcome)) {
     const outcome =
       item.outcome === Outcome.SKIPPED
         ? ""
         : `${OUTCOME_NAMES[item.outcome]}: `;
     const message = `${outcome}${item.reason || failureReasons(item).join("; ")}`;
-    return `${open}><skipped ${attributes({ message })}/></testcase>`;
+    return `${open}><skipped ${attributes({ message })}/>${output}</testcase>`;
   }
-  if (!RED_OUTCOMES.includes(item.outcome)) return `${open}/>`;
+  if (!RED_OUTCOMES.includes(item.outcome)) {
+    return output === "" ? `${open}/>` : `${open}>${output}</testcase>`;
+  }
   const reasons = [...failureReasons(item), item.reason];
   const given = reasons.filter((reason) => reason !== "");
   // Lines that were sent start with `>`, received ones with `<`.
@@ -53,7 +60,7 @@ function caseXml(item: CaseReport, classname: string): string {
   });
   const text = [...given, ...exchanges].join("\n\n");
   const failure = `<failure ${attributes({ message: given[0] ?? "failed" })}>${escapeXml(text)}</failure>`;
-  return `${open}>${failure}</testcase>`;
+  return `${open}>${failure}${output}</testcase>`;
 }
 
 /** The reasons of the failures of a case, with the requirements and sources. */

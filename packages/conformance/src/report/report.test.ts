@@ -1,9 +1,15 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import type { Binding } from "../binding/binding.ts";
 import type { CaseResult } from "../play/case-result.ts";
-import { KnownFailingSchema, Level, Outcome, type Report } from "../protos.ts";
+import {
+  KnownFailingSchema,
+  Level,
+  Outcome,
+  type Report,
+  ReportSchema,
+} from "../protos.ts";
 import { createReport, isClean } from "./create-report.ts";
 import { htmlPage } from "./html.ts";
 import { junitXml } from "./junit.ts";
@@ -42,6 +48,13 @@ const RESULTS: readonly CaseResult[] = [
     durationMs: 0,
   },
 ];
+
+const PASSED: CaseResult = {
+  id: "good",
+  requirements: ["A2A1-GET"],
+  status: "passed",
+  durationMs: 1,
+};
 
 interface Entry {
   readonly id: string;
@@ -162,6 +175,30 @@ describe("a report", () => {
     expect(outcomeOf(reportOn([both]), "A2A1-CARD-CACHE")).toBe(
       Outcome.WARNING,
     );
+  });
+
+  it("has the warnings of each case in every form, and stays clean", () => {
+    const warnings = [
+      "result.kind is left over from A2A 0.3 <&>: leave it out",
+    ];
+    const made = reportOn([
+      { ...PASSED, id: "one", warnings },
+      { ...PASSED, id: "two", warnings },
+      { ...failed("three", "A2A1-GET"), warnings },
+      { ...PASSED, id: "left", status: "skipped", reason: "why", warnings },
+    ]);
+    const asJson = Object(toJson(ReportSchema, made));
+    expect(asJson.cases.map((item: object) => Object(item).warnings)).toEqual(
+      made.cases.map(() => warnings),
+    );
+    const output =
+      "<system-out>warning: result.kind is left over from A2A 0.3 &lt;&amp;&gt;: leave it out\n</system-out></testcase>";
+    expect(junitXml([made]).split(output)).toHaveLength(5);
+    expect(htmlPage([made])).toContain(
+      "<ul><li>result.kind is left over from A2A 0.3 &lt;&amp;&gt;: leave it out <small>one, two, three, left</small></li></ul>",
+    );
+    expect(isClean(reportOn([{ ...PASSED, warnings }]))).toBe(true);
+    expect(htmlPage([reportOn([PASSED])])).not.toContain("trip over");
   });
 
   it("H4: knows that a level may depend on the binding", () => {
