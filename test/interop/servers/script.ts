@@ -24,9 +24,8 @@ const SCRIPTS: Readonly<Record<string, readonly Step[]>> = JSON.parse(
 /** Returns the steps for a text. Anything else is an answer to a question. */
 export function stepsFor(text: string | undefined): readonly Step[] {
   return (
-    SCRIPTS[text ?? "answer"] ?? [
-      { state: "failed", text: `no script is named ${text}` },
-    ]
+    SCRIPTS[text ?? "answer"] ??
+    SCRIPTS["*"] ?? [{ state: "failed", text: `no script is named ${text}` }]
   );
 }
 

@@ -48,7 +48,7 @@ class Player(AgentExecutor):
     async def execute(self, context, queue):
         place = {'task_id': context.task_id, 'context_id': context.context_id}
         part = context.message.parts[0].root
-        steps = SCRIPTS[part.text if isinstance(part, TextPart) else 'answer']
+        steps = SCRIPTS.get(part.text if isinstance(part, TextPart) else 'answer') or SCRIPTS['*']
         if 'message' in steps[0]:
             said = message_of({'text': steps[0]['message']})
             said.context_id = context.context_id

@@ -41,7 +41,7 @@ class Player(AgentExecutor):
     async def execute(self, context, queue):
         place = {'taskId': context.task_id, 'contextId': context.context_id}
         part = context.message.parts[0]
-        steps = SCRIPTS[part.text if part.HasField('text') else 'answer']
+        steps = SCRIPTS.get(part.text if part.HasField('text') else 'answer') or SCRIPTS['*']
         if 'message' in steps[0]:
             said = a2a.Message(message_id=str(uuid.uuid4()), role=a2a.ROLE_AGENT, context_id=context.context_id)
             said.parts.add(text=steps[0]['message'])
