@@ -41,7 +41,7 @@ describe("docs/architecture.md", () => {
       "coding-agent",
       /^`(serve-coding-agent → .*) → @devtool\/server\/agent`$/m,
     ],
-    ["policy", /^`(rule-policy → .*) → @devtool\/schema`$/m],
+    ["policy", /^`(explain-decision → .*) → @devtool\/schema`$/m],
     ["sandbox", /^`(find-sandbox → .*) → Node`$/m],
   ])("has the import order of the package %s that is checked", (name, line) => {
     const [, order = ""] = line.exec(text) ?? [];

@@ -20,6 +20,7 @@ export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["console"], add: addConsole },
   { names: ["trust"], add: addTrust },
   { names: ["approvals"], add: addApprovals },
+  { names: ["policy"], add: addPolicy },
   { names: ["audit"], add: addAudit },
   { names: ["store"], add: addStore },
   { names: ["backup"], add: addBackup },
@@ -227,6 +228,41 @@ function addApprovals(program: Command, io: Io, done: Done): void {
           options,
           io,
         ),
+      ),
+    );
+}
+
+function addPolicy(program: Command, io: Io, done: Done): void {
+  const policy = program
+    .command("policy")
+    .description("See what the policy decides, and why");
+  withStore(policy.command("explain"))
+    .description(
+      "Say which rule decides a tool call for whom, before it happens; needs no server",
+    )
+    .requiredOption("--tool <name>", "tool, for example run_shell_command")
+    .option(
+      "--arguments <json>",
+      `arguments of the call, for example '{"command":"git push"}'`,
+      "{}",
+    )
+    .option(
+      "--principal <id>",
+      "who sends the message (default: local, the operator)",
+    )
+    .option("--role <role...>", "roles of the sender")
+    .option("--agent <name>", "agent that makes the call (default: devtool)")
+    .option(
+      "--workspace <dir>",
+      "directory the agent works in (default: current directory)",
+    )
+    .addOption(
+      approvalModeOption("approval mode (default: that of the configuration)"),
+    )
+    .option("--json", "print the explanation as JSON")
+    .action(async (options) =>
+      done(
+        await (await import("./command/policy.ts")).policyExplain(options, io),
       ),
     );
 }

@@ -17,6 +17,8 @@ export interface CompiledRule {
    * It contains the path of an operator's file.
    */
   readonly label: string;
+  /** Where the rule was read. */
+  readonly origin: RuleOrigin;
   readonly decision: "allow" | "ask" | "deny";
   /**
    * The pattern that must occur in the arguments, which are compared as JSON
@@ -41,6 +43,8 @@ export interface RuleOrigin {
   readonly file: string;
   /** The position of the rule in the file, from 1. */
   readonly number: number;
+  /** The line in which the rule begins, from 1. Default: it is not known. */
+  readonly line?: number | undefined;
 }
 
 const TOOL = /^(\*|[\w.-]+|mcp__.+__\*)$/;
@@ -68,8 +72,9 @@ const COMMAND_PREFIX =
  */
 export function compileRule(
   rule: PolicyRule,
-  { tier, file, number }: RuleOrigin,
+  origin: RuleOrigin,
 ): CompiledRule {
+  const { tier, file, number } = origin;
   const { tool, commandPrefix, commandRegex, argsPattern, path, priority } =
     rule;
   const badTool = tool.find((name) => !TOOL.test(name));
@@ -102,6 +107,7 @@ export function compileRule(
   return {
     rule,
     tier,
+    origin,
     label: `${file}:${rule.name === "" ? number : rule.name}`,
     decision: DECISION_NAMES[rule.decision],
     args: argsPattern === "" ? undefined : compilePattern(argsPattern),

@@ -3,4 +3,5 @@
 
 export { ApprovalFile } from "./approval-file.ts";
 export type { PlainCall } from "./call-request.ts";
+export { explainDecision } from "./explain-decision.ts";
 export { approvalId } from "./saved-approvals.ts";

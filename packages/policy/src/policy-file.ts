@@ -194,10 +194,15 @@ export function parsePolicyFile(
   if (rules.length > MAX_RULES) {
     throw fileError(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
   }
+  const headings = [...text.matchAll(/^[ \t]*\[\[\s*rule\s*\]\]/gm)];
+  // A heading within a text of several lines is not one.
+  const isExact = headings.length === rules.length;
   return rules.map((json, index) => {
     const number = index + 1;
+    const before = text.slice(0, headings[index]?.index);
+    const line = isExact ? before.split("\n").length : undefined;
     try {
-      return compileRule(decodeRule(json), { tier, file, number });
+      return compileRule(decodeRule(json), { tier, file, number, line });
     } catch (reason) {
       const message = reason instanceof Error ? reason.message : String(reason);
       const { problem, remedy = "" } =

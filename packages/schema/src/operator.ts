@@ -11,6 +11,7 @@ export {
   ServerInfoSchema,
   TokenFileSchema,
 } from "./gen/devtool/v1alpha/discovery_pb.ts";
+export { PolicyExplanationSchema } from "./gen/devtool/v1alpha/policy_file_pb.ts";
 export {
   ClientMcpServers,
   type ModelConfig,

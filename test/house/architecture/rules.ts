@@ -44,6 +44,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     [
       "policy",
       [
+        ["explain-decision"],
         ["rule-policy"],
         ["approval-rules", "grants", "saved-approvals", "shell-decision"],
         ["approval-file"],

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/policy_file.proto.
  */
 export const file_devtool_v1alpha_policy_file: GenFile = /*@__PURE__*/
-  fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSLNBAoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgSFwoPd2l0aG91dF9zYW5kYm94GBEgASgIEhcKD21jcF9zZXJ2ZXJfaGFzaBgSIAEoCRIRCglwcmluY2lwYWwYEyADKAkSDAoEcm9sZRgUIAMoCRINCgVhZ2VudBgVIAMoCRoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCDoCOAEqdQoMUnVsZURlY2lzaW9uEh0KGVJVTEVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIXChNSVUxFX0RFQ0lTSU9OX0FMTE9XEAESFQoRUlVMRV9ERUNJU0lPTl9BU0sQAhIWChJSVUxFX0RFQ0lTSU9OX0RFTlkQA2IGcHJvdG8z", [file_devtool_v1alpha_session_settings]);
+  fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSLNBAoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgSFwoPd2l0aG91dF9zYW5kYm94GBEgASgIEhcKD21jcF9zZXJ2ZXJfaGFzaBgSIAEoCRIRCglwcmluY2lwYWwYEyADKAkSDAoEcm9sZRgUIAMoCRINCgVhZ2VudBgVIAMoCRoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCDoCOAEiogIKEVBvbGljeUV4cGxhbmF0aW9uEi8KCGRlY2lzaW9uGAEgASgOMh0uZGV2dG9vbC52MWFscGhhLlJ1bGVEZWNpc2lvbhIMCgRydWxlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRItCgVydWxlcxgEIAMoCzIeLmRldnRvb2wudjFhbHBoYS5FeHBsYWluZWRSdWxlEjcKD3NhdmVkX2FwcHJvdmFscxgFIAMoCzIeLmRldnRvb2wudjFhbHBoYS5FeHBsYWluZWRSdWxlEg0KBXNhdmVzGAYgASgJEjQKDWFwcHJvdmFsX21vZGUYByABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhEKCXNhbmRib3hlZBgIIAEoCCKhAQoNRXhwbGFpbmVkUnVsZRIMCgRmaWxlGAEgASgJEgwKBGxpbmUYAiABKAUSDQoFbGFiZWwYAyABKAkSLwoIZGVjaXNpb24YBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuUnVsZURlY2lzaW9uEhMKC2Rlc2NyaXB0aW9uGAUgASgJEg8KB2RlY2lkZXMYBiABKAgSDgoGcmVhc29uGAcgASgJKnUKDFJ1bGVEZWNpc2lvbhIdChlSVUxFX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASFwoTUlVMRV9ERUNJU0lPTl9BTExPVxABEhUKEVJVTEVfREVDSVNJT05fQVNLEAISFgoSUlVMRV9ERUNJU0lPTl9ERU5ZEANiBnByb3RvMw", [file_devtool_v1alpha_session_settings]);
 
 /**
  * A TOML file with policy rules, which decide whether tool calls run, ask for
@@ -219,6 +219,144 @@ export type PolicyRule = Message<"devtool.v1alpha.PolicyRule"> & {
  */
 export const PolicyRuleSchema: GenMessage<PolicyRule> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_policy_file, 1);
+
+/**
+ * What a policy decides about a tool call, and why. `devtool policy explain
+ * --json` prints it.
+ *
+ * @generated from message devtool.v1alpha.PolicyExplanation
+ */
+export type PolicyExplanation = Message<"devtool.v1alpha.PolicyExplanation"> & {
+  /**
+   * What happens to the call.
+   *
+   * @generated from field: devtool.v1alpha.RuleDecision decision = 1;
+   */
+  decision: RuleDecision;
+
+  /**
+   * What decided: the label of a rule, such as `policy.toml:3`, or one that
+   * begins with `builtin:`. Empty if nothing but the approval mode did.
+   *
+   * @generated from field: string rule = 2;
+   */
+  rule: string;
+
+  /**
+   * Why the call asks or is denied, for people. Empty if there is nothing to
+   * explain.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The rules of files that match the call, or would for another caller or in
+   * another mode, in the order in which they decide.
+   *
+   * @generated from field: repeated devtool.v1alpha.ExplainedRule rules = 4;
+   */
+  rules: ExplainedRule[];
+
+  /**
+   * The saved approvals that match the call.
+   *
+   * @generated from field: repeated devtool.v1alpha.ExplainedRule saved_approvals = 5;
+   */
+  savedApprovals: ExplainedRule[];
+
+  /**
+   * The calls that an approval for good would cover, for people. Empty if the
+   * call can only be approved once.
+   *
+   * @generated from field: string saves = 6;
+   */
+  saves: string;
+
+  /**
+   * The approval mode in which the call is decided.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 7;
+   */
+  approvalMode: ApprovalMode;
+
+  /**
+   * Whether commands run in a sandbox.
+   *
+   * @generated from field: bool sandboxed = 8;
+   */
+  sandboxed: boolean;
+};
+
+/**
+ * Describes the message devtool.v1alpha.PolicyExplanation.
+ * Use `create(PolicyExplanationSchema)` to create a new message.
+ */
+export const PolicyExplanationSchema: GenMessage<PolicyExplanation> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_policy_file, 2);
+
+/**
+ * A rule, and what it says about a tool call.
+ *
+ * @generated from message devtool.v1alpha.ExplainedRule
+ */
+export type ExplainedRule = Message<"devtool.v1alpha.ExplainedRule"> & {
+  /**
+   * The file of the rule.
+   *
+   * @generated from field: string file = 1;
+   */
+  file: string;
+
+  /**
+   * The line in which the rule begins. 0 if it is not known.
+   *
+   * @generated from field: int32 line = 2;
+   */
+  line: number;
+
+  /**
+   * The label of the rule in decisions and logs.
+   *
+   * @generated from field: string label = 3;
+   */
+  label: string;
+
+  /**
+   * What the rule decides.
+   *
+   * @generated from field: devtool.v1alpha.RuleDecision decision = 4;
+   */
+  decision: RuleDecision;
+
+  /**
+   * The calls that the rule applies to, for people.
+   *
+   * @generated from field: string description = 5;
+   */
+  description: string;
+
+  /**
+   * Whether the rule decides the call.
+   *
+   * @generated from field: bool decides = 6;
+   */
+  decides: boolean;
+
+  /**
+   * Why the rule does not decide, for people. Empty if it does.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ExplainedRule.
+ * Use `create(ExplainedRuleSchema)` to create a new message.
+ */
+export const ExplainedRuleSchema: GenMessage<ExplainedRule> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_policy_file, 3);
 
 /**
  * What happens to a tool call.
