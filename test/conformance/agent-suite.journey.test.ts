@@ -32,6 +32,20 @@ interface Fault extends Wrongs {
 
 const FAULTS: readonly Fault[] = [
   {
+    what: "shows artifacts alone",
+    answer: (text) => text.replaceAll("Hello.", ""),
+    breaks: ["stream"],
+    says: 'the text of messages must be "Hello.": got ""',
+  },
+  {
+    what: "needs a task",
+    answer: refuse(
+      /(?<!"status":\{[^}]*)"message":\{"messageId"|"result":\{"kind":"message"/,
+    ),
+    breaks: ["message"],
+    says: "it refused",
+  },
+  {
     what: "takes an id of an event for one that it has",
     answer: (text) => {
       const seen = new Set<string>();
@@ -43,13 +57,19 @@ const FAULTS: readonly Fault[] = [
       });
     },
     breaks: ["sse-ids"],
-    says: "got refused",
+    says: "it refused",
   },
   {
     what: "takes each line for an event",
     answer: (text) => text.replace(/^(data: .*)\n(?!\n)/gm, "$1\n\n"),
     breaks: ["sse-forms"],
-    says: "got refused",
+    says: "it refused",
+  },
+  {
+    what: "takes every event for JSON",
+    answer: refuse(/^data: ?(?:now|\[DONE\])?$/m),
+    breaks: ["sse-not-json"],
+    says: "it refused",
   },
   {
     what: "sends a message again after an error",
@@ -60,18 +80,15 @@ const FAULTS: readonly Fault[] = [
       "one-post-http-error",
       "one-post-no-answer",
       "one-post-error-in-stream",
+      "error-text",
+      "error-text-in-stream",
     ],
     says: "more than once",
   },
   {
     what: "hides errors",
     answer: (text) => text.replaceAll("boom", "an error"),
-    breaks: [
-      "one-post-error",
-      "one-post-server-error",
-      "one-post-http-error",
-      "one-post-error-in-stream",
-    ],
+    breaks: ["error-text", "error-text-in-stream"],
     says: 'the reason of the refusal must contain "boom"',
   },
   {
@@ -97,13 +114,13 @@ const FAULTS: readonly Fault[] = [
     answer: (text) =>
       text.replace(/data: .*COMPLETED".*\n\n(?=data: .*WORKING"\})/i, ""),
     breaks: ["status-after-end"],
-    says: "got refused",
+    says: "it refused",
   },
   {
     what: "does not fetch the task",
     body: (text) => text.replace(/"(tasks\/get|GetTask)"/, '"none"'),
     breaks: ["broken-stream"],
-    says: "got refused",
+    says: "it refused",
   },
   {
     what: "refuses what it does not know",
@@ -116,31 +133,43 @@ const FAULTS: readonly Fault[] = [
       "broken-part",
       "other-task",
     ],
-    says: "got refused",
+    says: "it refused",
   },
   {
     what: "needs every field of a card",
     card: refuse(/^(?!.*"description":")/),
     breaks: ["card-parts"],
-    says: "got refused",
+    says: "it refused",
   },
   {
     what: "takes the first interface",
     card: refuse(/GRPC/),
     breaks: ["card-interfaces"],
-    says: "got refused",
+    says: "it refused",
+  },
+  {
+    what: "knows the names of bindings in upper case",
+    card: refuse(/jsonrpc"/),
+    breaks: ["card-lower-case"],
+    says: "it refused",
+  },
+  {
+    what: "knows one form of an address",
+    card: refuse(/a2a\/"|localhost/),
+    breaks: ["card-address"],
+    says: "it refused",
   },
   {
     what: "takes the address of a card to the letter",
     card: refuse(/"url":"\/|0\.0\.0\.0/),
-    breaks: ["card-address"],
-    says: "got refused",
+    breaks: ["card-odd-address"],
+    says: "it refused",
   },
   {
     what: "knows one path of the card",
     card: (text, url) => (url.endsWith("/agent.json") ? "{}" : text),
     breaks: ["card-path"],
-    says: "got refused",
+    says: "it refused",
   },
   {
     what: "sends no settings",

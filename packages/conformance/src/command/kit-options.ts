@@ -9,16 +9,7 @@ Exit codes:
   130  canceled`;
 
 /** The options that only a server can be tested with. */
-const FOR_SERVERS = [
-  "push",
-  "token",
-  "data",
-  "a2a",
-  "binding",
-  "prompts",
-  "init",
-  "only",
-];
+const FOR_SERVERS = ["push", "token", "data", "binding", "prompts", "init"];
 
 /** Adds the options of the kit to a command whose argument is a URL. */
 export function addKitOptions(command: Command): Command {
@@ -30,7 +21,13 @@ export function addKitOptions(command: Command): Command {
       new Option(
         "--program <file>",
         "test a client or codec: the program that this binding.json names",
-      ).conflicts(FOR_SERVERS),
+      ).conflicts([...FOR_SERVERS, "a2a", "only"]),
+    )
+    .addOption(
+      new Option(
+        "--client <command>",
+        "test a client of A2A: a command that is run with the URL of an agent and a prompt, and prints what it receives as JSON",
+      ).conflicts([...FOR_SERVERS, "program"]),
     )
     .option(
       "--push <host:port>",
@@ -40,7 +37,7 @@ export function addKitOptions(command: Command): Command {
     .addOption(
       new Option(
         "--a2a <version>",
-        "A2A version (default: the card's first)",
+        "A2A version (default: the card's first; of a client: each)",
       ).choices(["0.3", "1.0"]),
     )
     .addOption(

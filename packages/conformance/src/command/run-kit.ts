@@ -32,6 +32,8 @@ import { findServer, playServer, type ServerOptions } from "./play-server.ts";
 export interface ConformanceOptions extends ServerOptions {
   /** The `binding.json` of a program to test in place of a server. */
   readonly program?: string;
+  /** The command of a client to test in place of a server. */
+  readonly client?: string;
   /** Where to write a file of prompts to fill in. Nothing is tested then. */
   readonly init?: string;
   /** The lowest level whose requirements decide the exit code. */
@@ -167,17 +169,22 @@ async function choosePlay(
   host: Host,
   signal: AbortSignal,
 ): Promise<Play> {
-  const { program } = options;
-  if (program !== undefined && url !== undefined) {
-    throw new Error(`cannot test "${url}" and "${program}" at once: name one`);
+  const { program, client } = options;
+  const other = program ?? client;
+  if (other !== undefined && url !== undefined) {
+    throw new Error(`cannot test "${url}" and "${other}" at once: name one`);
   }
   if (program !== undefined) {
     const { playProgram } = await import("./play-program.ts");
     return playProgram(program, { ...host, ...options }, signal);
   }
+  if (client !== undefined) {
+    const { playClient } = await import("./play-client.ts");
+    return playClient(client, options, signal);
+  }
   if (url === undefined) {
     throw new Error(
-      "nothing to test: give the URL of a server, or --program <binding.json>",
+      "nothing to test: give the URL of a server, --program <binding.json>, or --client <command>",
     );
   }
   return playServer(url, options, host, signal);

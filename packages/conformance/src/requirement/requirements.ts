@@ -207,7 +207,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     untestedBecause: "the agent suite tests it, with a client",
   },
   "CLIENT-2": {
-    behaviour: "a message is posted once, and an error is shown",
+    behaviour: "a message is posted once, and an error ends the conversation",
     source: "own",
     mode: "client",
     untestedBecause: "the agent suite tests it, with a client",
@@ -223,18 +223,41 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour:
       "after a broken stream that cannot be resumed, the task is fetched",
     source: "A2A 0.3 §7.9; own",
+    level: Level.SHOULD,
     mode: "client",
     untestedBecause: "the agent suite tests it, with a client",
   },
   "CLIENT-5": {
     behaviour: "one element that cannot be read costs only itself",
-    source: "own",
+    source: "A2A 1.0 §5.7; own",
+    level: Level.SHOULD,
     mode: "client",
     untestedBecause: "the agent suite tests it, with a client",
   },
   "CLIENT-6": {
-    behaviour: "cards are read in every form that leads to an interface",
-    source: "A2A 0.3 §5.5; A2A 1.0 §8; own",
+    behaviour: "of a card, an interface that the client supports is used",
+    source: "A2A 0.3 §5.5; A2A 1.0 §8",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-7": {
+    behaviour: "an answer is shown: a message, or a task with its updates",
+    source: "A2A 0.3 §7.2; A2A 1.0 §3.1.2",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-8": {
+    behaviour:
+      "cards that break the standard are read if they lead to an interface",
+    source: "own",
+    level: Level.SHOULD,
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-9": {
+    behaviour: "an error of the agent is shown with its text",
+    source: "own",
+    level: Level.SHOULD,
     mode: "client",
     untestedBecause: "the agent suite tests it, with a client",
   },

@@ -3,7 +3,10 @@ import { type CaseResult, elapsedMs } from "../play/case-result.ts";
 /**
  * What a suite finds out about one case.
  */
-export type Verdict = Pick<CaseResult, "status" | "reason" | "exchanges">;
+export type Verdict = Pick<
+  CaseResult,
+  "status" | "reason" | "failures" | "exchanges"
+>;
 
 /**
  * The verdict on a case without a failure.

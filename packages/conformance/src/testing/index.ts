@@ -2,6 +2,7 @@
 // repository. Not part of the published package.
 
 export type { BindingName, ProtocolVersion } from "../binding/binding.ts";
+export { playClient } from "../command/play-client.ts";
 export { playProgram } from "../command/play-program.ts";
 export {
   type CuttingProxy,
