@@ -152,6 +152,21 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await fake[Symbol.asyncDispose]();
     });
 
+    it("finds Google's credentials where there is no key", async () => {
+      const server = await serving({
+        ...process.env,
+        GOOGLE_GENAI_USE_VERTEXAI: "true",
+        GOOGLE_CLOUD_PROJECT: "project",
+        GOOGLE_APPLICATION_CREDENTIALS: join(home, "missing.json"),
+      });
+      await expect(
+        devtool("run", "--workspace", join(home, "workspace"), "hello"),
+      ).rejects.toMatchObject({
+        stdout: expect.stringContaining("missing.json does not exist"),
+      });
+      expect(await server.stop()).toBe(0);
+    });
+
     it("names the licence of all that is in it", async () => {
       const text = await readFile(
         join(home, "cli/dist/THIRD-PARTY-LICENSES.txt"),

@@ -44,10 +44,9 @@ export async function readConfig(
       `config file "${path}" belongs to another user: look at what it says, and chown it`,
     );
   }
-  const { parse, TomlError } = await import("smol-toml");
-  const { tomlProblem } = await import("@devtool/policy");
+  const { parseToml } = await import("./parse-toml.ts");
   try {
-    const json = plainJson(parse(text));
+    const json = plainJson(parseToml(text));
     assertNoPlaceholder(json, "");
     return decodeStrictJson(
       ServerConfigSchema,
@@ -57,10 +56,7 @@ export async function readConfig(
     );
   } catch (reason) {
     // A table or a list may hold secrets, and the error goes into logs.
-    const problem =
-      reason instanceof TomlError
-        ? `it is not valid TOML: ${tomlProblem(reason)}`
-        : errorMessage(reason).replace(/, got [[{].*$/s, "");
+    const problem = errorMessage(reason).replace(/, got [[{].*$/s, "");
     throw new Error(`config file "${path}" cannot be used: ${problem}`);
   }
 }

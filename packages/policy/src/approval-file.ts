@@ -18,10 +18,9 @@ import {
   PolicyRuleSchema,
   RuleDecision,
 } from "@devtool/schema";
-import { stringify } from "smol-toml";
 import type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
 import { errorCode, PolicyError } from "./policy-error.ts";
-import { assertOnlyOwnerWrites, parsePolicyFile } from "./policy-file.ts";
+import { assertOnlyOwnerWrites } from "./policy-file.ts";
 
 /** The name of the file of saved approvals, in the data directory. */
 export const SAVED_APPROVALS_FILE = "saved-approvals.toml";
@@ -67,6 +66,7 @@ export class ApprovalFile implements ApprovalStorage {
       }
       assertOnlyOwnerWrites(SAVED_APPROVALS_FILE, stats);
       const source = { tier: "user", file: SAVED_APPROVALS_FILE } as const;
+      const { parsePolicyFile } = await import("./parse-policy-file.ts");
       const rules = parsePolicyFile(await readFile(this.#path, "utf8"), source);
       file = create(PolicyFileSchema, { rule: rules.map(({ rule }) => rule) });
     }
@@ -80,6 +80,7 @@ export class ApprovalFile implements ApprovalStorage {
    * cannot be written.
    */
   async replace(file: PolicyFile, version: string): Promise<boolean> {
+    const { stringify } = await import("smol-toml");
     if (this.#version() !== version) return false;
     const tables = file.rule.map((rule): JsonObject => {
       const json = toJson(PolicyRuleSchema, rule, { useProtoFieldName: true });

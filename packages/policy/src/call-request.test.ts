@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { callRequest, type PlainCall } from "./call-request.ts";
+import { parsePolicyFile } from "./parse-policy-file.ts";
 import type { PolicyDecision } from "./policy-engine.ts";
-import { parsePolicyFile } from "./policy-file.ts";
 import { createPolicyEngine } from "./rule-policy.ts";
 import { createShellAnalyzer } from "./shell/shell-analysis.ts";
 

@@ -1,12 +1,22 @@
-import { ApprovalMode, type PolicyRule, RuleDecision } from "@devtool/schema";
+import { ApprovalMode, type PolicyRule } from "@devtool/schema";
 import picomatch from "picomatch";
 import { isGuardedPath } from "./guarded-paths.ts";
-import { compilePattern, type Pattern } from "./pattern.ts";
-import { PolicyError } from "./policy-error.ts";
+import type { Pattern } from "./pattern.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 
 /** Who wrote a rule. An operator's rule decides before a user's. */
 export type PolicyTier = "user" | "operator";
+
+/** Where a rule was read. */
+export interface RuleOrigin {
+  readonly tier: PolicyTier;
+  /** The name of the file, as it is shown in decisions. */
+  readonly file: string;
+  /** The position of the rule in the file, from 1. */
+  readonly number: number;
+  /** The line in which the rule begins, from 1. Default: it is not known. */
+  readonly line?: number | undefined;
+}
 
 /** A rule that was checked and is ready to be compared with calls. */
 export interface CompiledRule {
@@ -34,106 +44,6 @@ export interface CompiledRule {
    * Letter case counts, and `*` also matches names that begin with a dot.
    */
   readonly isPath: (path: string) => boolean;
-}
-
-/** Where a rule was read. */
-export interface RuleOrigin {
-  readonly tier: PolicyTier;
-  /** The name of the file, as it is shown in decisions. */
-  readonly file: string;
-  /** The position of the rule in the file, from 1. */
-  readonly number: number;
-  /** The line in which the rule begins, from 1. Default: it is not known. */
-  readonly line?: number | undefined;
-}
-
-const TOOL = /^(\*|[\w.-]+|mcp__.+__\*)$/;
-const DECISION_NAMES: Readonly<
-  Record<
-    Exclude<RuleDecision, RuleDecision.UNSPECIFIED>,
-    CompiledRule["decision"]
-  >
-> = {
-  [RuleDecision.ALLOW]: "allow",
-  [RuleDecision.ASK]: "ask",
-  [RuleDecision.DENY]: "deny",
-};
-/**
- * The form in which `commandText` writes commands: a prefix in any other form
- * would never match.
- */
-const COMMAND_PREFIX =
-  /^([\w@%+=:,./^~-]|'[^']*'|\\')+( ([\w@%+=:,./^~-]|'[^']*'|\\')+)*$/;
-
-/**
- * Checks a rule and compiles its patterns.
- *
- * Throws a `PolicyError` that names the field and the values that it may have.
- */
-export function compileRule(
-  rule: PolicyRule,
-  origin: RuleOrigin,
-): CompiledRule {
-  const { tier, file, number } = origin;
-  const { tool, commandPrefix, commandRegex, argsPattern, path, priority } =
-    rule;
-  const badTool = tool.find((name) => !TOOL.test(name));
-  if (badTool !== undefined) {
-    throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
-  }
-  for (const field of ["principal", "role", "agent"] as const) {
-    if (rule[field].includes("")) {
-      throw fieldError(field, "", "write a name, or leave it out");
-    }
-  }
-  const badPrefix = commandPrefix.find(
-    (prefix) => !COMMAND_PREFIX.test(prefix),
-  );
-  if (badPrefix !== undefined) {
-    throw fieldError(
-      "command_prefix",
-      badPrefix,
-      "separate words by single spaces and put others in single quotes",
-    );
-  }
-  if (priority < 0 || priority > 999) {
-    throw fieldError("priority", `${priority}`, "choose 0 to 999");
-  }
-  if (rule.decision === RuleDecision.UNSPECIFIED) {
-    throw new PolicyError("decision is missing", "invalid", {
-      remedy: "choose allow, ask or deny",
-    });
-  }
-  return {
-    rule,
-    tier,
-    origin,
-    label: `${file}:${rule.name === "" ? number : rule.name}`,
-    decision: DECISION_NAMES[rule.decision],
-    args: argsPattern === "" ? undefined : compilePattern(argsPattern),
-    command:
-      commandRegex === ""
-        ? undefined
-        : // A word with a line break takes no command out of a rule that denies.
-          compilePattern(
-            commandRegex,
-            "whole",
-            rule.decision === RuleDecision.ALLOW ? "in a line" : "anything",
-          ),
-    isPath:
-      path.length === 0
-        ? () => true
-        : // With "s", `**` also matches names with line breaks.
-          picomatch([...path], { dot: true, nocase: false, flags: "s" }),
-  };
-}
-
-function fieldError(field: string, value: string, remedy: string): PolicyError {
-  return new PolicyError(
-    `${field} ${JSON.stringify(value)} cannot be used`,
-    "invalid",
-    { remedy },
-  );
 }
 
 /**

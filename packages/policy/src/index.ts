@@ -10,6 +10,7 @@ export {
   type ReadDecision,
 } from "./file-rules.ts";
 export { isGuardedPath } from "./guarded-paths.ts";
+export { parsePolicyFile } from "./parse-policy-file.ts";
 export {
   type PolicyDecision,
   type PolicyEngine,
@@ -20,13 +21,8 @@ export {
 export {
   PolicyError,
   type PolicyErrorReason,
-  tomlProblem,
 } from "./policy-error.ts";
-export {
-  parsePolicyFile,
-  readRules,
-  type ServerRules,
-} from "./policy-file.ts";
+export { readRules, type ServerRules } from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
 export { digestRules } from "./rule-digest.ts";
 export { createPolicyEngine } from "./rule-policy.ts";
@@ -35,3 +31,4 @@ export {
   createShellAnalyzer,
   type ShellAnalyzer,
 } from "./shell/shell-analysis.ts";
+export { tomlProblem } from "./toml-problem.ts";

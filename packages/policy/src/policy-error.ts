@@ -1,5 +1,3 @@
-import { TomlError } from "smol-toml";
-
 /**
  * Why this package refuses something.
  *
@@ -51,21 +49,15 @@ export function errorCode(reason: unknown): string {
     : "unknown error";
 }
 
-/**
- * Returns where a TOML file is malformed and how, for example `line 3, column
- * 7: invalid value`.
- *
- * The text is not quoted, as the message of the parser does: it may hold a
- * secret, and errors go into logs.
- */
-export function tomlProblem(reason: unknown): string {
-  const message = reason instanceof Error ? reason.message : String(reason);
-  const [problem = ""] = message.split("\n", 1);
-  if (!(reason instanceof TomlError)) return problem;
-  const kind = problem.replace(/^Invalid TOML document: /, "");
-  // The end of a line is the control character that people do not see.
-  const hint = kind.startsWith("control characters are not allowed in strings")
-    ? " (is the quote missing that ends the string?)"
-    : "";
-  return `line ${reason.line}, column ${reason.column}: ${kind}${hint}`;
+/** Creates the error about a policy file. */
+export function fileError(
+  file: string,
+  problem: string,
+  options: PolicyErrorOptions = {},
+): PolicyError {
+  return new PolicyError(
+    `policy file ${JSON.stringify(file)} ${problem}`,
+    "invalid",
+    options,
+  );
 }

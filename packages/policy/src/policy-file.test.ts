@@ -3,7 +3,8 @@ import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeAll, describe, expect, it } from "vitest";
-import { parsePolicyFile, readPolicyFile } from "./policy-file.ts";
+import { parsePolicyFile } from "./parse-policy-file.ts";
+import { readPolicyFile } from "./policy-file.ts";
 
 describe("a policy file", () => {
   let directory: string;

@@ -9,7 +9,7 @@ import {
   ToolCallSchema,
 } from "@devtool/schema";
 import { beforeAll, describe, expect, it } from "vitest";
-import { parsePolicyFile } from "./policy-file.ts";
+import { parsePolicyFile } from "./parse-policy-file.ts";
 import { createPolicyEngine } from "./rule-policy.ts";
 
 const RULES =

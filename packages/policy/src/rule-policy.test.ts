@@ -22,8 +22,8 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { beforeAll, describe, expect, it } from "vitest";
+import { parsePolicyFile } from "./parse-policy-file.ts";
 import type { PolicyDecision, ToolFacts } from "./policy-engine.ts";
-import { parsePolicyFile } from "./policy-file.ts";
 import { createPolicyEngine, type PolicyOptions } from "./rule-policy.ts";
 import { SavedApprovals } from "./saved-approvals.ts";
 import { createShellAnalyzer } from "./shell/shell-analysis.ts";

@@ -8,7 +8,7 @@ import {
 } from "@devtool/schema";
 import { ApprovalFile, SAVED_APPROVALS_FILE } from "./approval-file.ts";
 import type { ApprovalStorage } from "./approval-storage.ts";
-import { type CompiledRule, compileRule } from "./compiled-rule.ts";
+import type { CompiledRule } from "./compiled-rule.ts";
 import { PolicyError } from "./policy-error.ts";
 
 /**
@@ -89,14 +89,7 @@ export class SavedApprovals {
         const understood = file.rule.filter(
           ({ $unknown = [] }) => $unknown.length === 0,
         );
-        const rules = understood.map((rule, index) =>
-          compileRule(narrow(rule), {
-            tier: "user",
-            file: SAVED_APPROVALS_FILE,
-            number: index + 1,
-          }),
-        );
-        this.#compiled = { version, rules };
+        this.#compiled = { version, rules: await compileAll(understood) };
       }
       return this.#compiled.rules;
     } catch (reason) {
@@ -170,6 +163,24 @@ export class SavedApprovals {
     this.#lastChange = changed.catch(() => undefined);
     return changed;
   }
+}
+
+/**
+ * Compiles approvals. Most users have none, and servers do without what
+ * compiles them then.
+ */
+async function compileAll(
+  rules: readonly PolicyRule[],
+): Promise<readonly CompiledRule[]> {
+  if (rules.length === 0) return [];
+  const { compileRule } = await import("./compile-rule.ts");
+  return rules.map((rule, index) =>
+    compileRule(narrow(rule), {
+      tier: "user",
+      file: SAVED_APPROVALS_FILE,
+      number: index + 1,
+    }),
+  );
 }
 
 /**

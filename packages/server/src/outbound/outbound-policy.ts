@@ -2,7 +2,6 @@ import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { abortable } from "@devtool/internal/abortable";
 import { Code, DevtoolError, invalid } from "../errors.ts";
-import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 
 /**
  * The hosts that this machine may connect to on behalf of a model or a client.
@@ -101,6 +100,13 @@ export async function checkedAddresses(
   });
   const addresses = await abortable(resolving, signal);
   if (addresses.length === 0) throw unreachable(host, "it has no address");
+  // A server that reaches nothing does without what reads addresses.
+  const { canonicalAddress, isPublicAddress } = await import(
+    "./public-address.ts"
+  );
+  const own = new Set(ownAddresses().map(canonicalAddress));
+  const isThisMachine = (address: string): boolean =>
+    own.has(canonicalAddress(address));
   const isOwnPort = policy.ownPorts().includes(Number(portOf(url)));
   for (const address of addresses) {
     const isPublic = isPublicAddress(address);
@@ -143,12 +149,10 @@ function portOf({ port, protocol }: URL): string {
   return port || (protocol === "https:" ? "443" : "80");
 }
 
-function isThisMachine(address: string): boolean {
-  const own = Object.values(networkInterfaces()).flatMap(
-    (addresses) => addresses ?? [],
-  );
-  return own.some(
-    (one) => canonicalAddress(one.address) === canonicalAddress(address),
+/** Returns the addresses of this machine. */
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses = []) =>
+    addresses.map(({ address }) => address),
   );
 }
 

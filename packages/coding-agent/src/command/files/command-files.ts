@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { isPlaceholder } from "@devtool/sandbox";
+import type { CommandFile } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type { Model } from "../../agent/model.ts";
 import { clientError } from "../../client-error.ts";
@@ -8,7 +9,6 @@ import { trustProblem, type WorkspaceTrust } from "../../trust/trust.ts";
 import { optional } from "../arguments.ts";
 import type { CommandSource, SlashCommand } from "../slash-command.ts";
 import { promptModel } from "../steps.ts";
-import { readCommandFile } from "./command-file.ts";
 
 /** The directory of command files, relative to the workspace. */
 const COMMAND_DIRECTORY = ".devtool/commands";
@@ -56,10 +56,14 @@ export function createCommandFiles(
         )
         .sort(([one], [other]) => (one < other ? -1 : 1));
       const isLimited = files.length > MAX_COMMANDS;
+      // Most workspaces have none, and do without what reads them.
+      const { readCommandFile } = await import("./command-file.ts");
       return {
         commands: files
           .slice(0, MAX_COMMANDS)
-          .map(([path, content]) => createCommand(path, content, options)),
+          .map(([path, content]) =>
+            createCommand(path, () => readCommandFile(path, content), options),
+          ),
         notices: isLimited
           ? [`${files.length} command files: only ${MAX_COMMANDS} are offered`]
           : [],
@@ -76,7 +80,7 @@ const PLACEHOLDER = /\{\{\s*args\s*\}\}/;
  */
 function createCommand(
   path: string,
-  content: Buffer,
+  read: () => CommandFile,
   { model, onNotice }: CommandFilesOptions,
 ): SlashCommand {
   const words = posix
@@ -93,11 +97,7 @@ function createCommand(
         remedy: 'use letters, digits, "-" and "_"',
       });
     }
-    const {
-      description,
-      prompt,
-      arguments: declared,
-    } = readCommandFile(path, content);
+    const { description, prompt, arguments: declared } = read();
     const implied = PLACEHOLDER.test(prompt)
       ? [optional("args", "what the prompt is about")]
       : [];
