@@ -87,6 +87,12 @@ export const SECTIONS: readonly Section[] = [
     files: paths("devtool/v1alpha", "error", "discovery"),
   },
   {
+    title: "Log",
+    about: "What `devtool serve` writes to standard error.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "log_line"),
+  },
+  {
     title: "Configuration files",
     about: "The files that operators and users of a server write, in TOML.",
     names: "toml",

@@ -15,6 +15,7 @@ import {
   AuthenticationConfigSchema,
   ConsoleConfigSchema,
   JwtConfigSchema,
+  LogConfigSchema,
   McpHttpSchema,
   McpStdioSchema,
   StoreConfigSchema,
@@ -63,6 +64,7 @@ describe("docs/configuration.md", () => {
       ...names(TlsConfigSchema, "tls."),
       ...names(StoreConfigSchema, "store."),
       ...names(ConsoleConfigSchema, "console."),
+      ...names(LogConfigSchema, "log."),
     ];
     const tables = new Set([
       "agents",
@@ -73,6 +75,7 @@ describe("docs/configuration.md", () => {
       "tls",
       "store",
       "console",
+      "log",
     ]);
     for (const name of fields.filter((field) => !tables.has(field))) {
       expect(text).toContain(`\`${name}\``);

@@ -66,7 +66,7 @@ describe("secrets (S12)", () => {
     expect(events).toContain("cannot start with {");
     expect(events).toMatch(/refusing - (failed|stopped): /);
     expect(events).toMatch(/withuser - (failed|stopped): /);
-    expect(textOf("stderr")).toContain('MCP server "brought"');
+    expect(textOf("stderr")).toContain('MCP server \\"brought\\"');
     expect(events).toContain("There is no SECRET_KEY here.");
     if (sandbox.confines) expect(events).toMatch(/"text": ?"[^"]*tried/);
     expect(textOf("audit")).toContain("mcp__leaky__crash");

@@ -85,6 +85,12 @@ function addServe(program: Command, io: Io, done: Done): void {
       "accept callers without credentials; only with --profile, only on loopback",
     )
     .optionsGroup("Output:")
+    .addOption(
+      new Option(
+        "--log-level <level>",
+        "least important lines of the log on standard error (default: info)",
+      ).choices(["debug", "info", "warn", "error"]),
+    )
     .option("--json", "print one line of JSON when the server is ready");
 }
 

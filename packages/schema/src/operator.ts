@@ -11,9 +11,15 @@ export {
   ServerInfoSchema,
   TokenFileSchema,
 } from "./gen/devtool/v1alpha/discovery_pb.ts";
+export {
+  type LogLine,
+  LogLineSchema,
+} from "./gen/devtool/v1alpha/log_line_pb.ts";
 export { PolicyExplanationSchema } from "./gen/devtool/v1alpha/policy_file_pb.ts";
 export {
   ClientMcpServers,
+  LogFormat,
+  LogLevel,
   type ModelConfig,
   ModelConfigSchema,
   SandboxKind,

@@ -47,7 +47,9 @@ export async function startServing(
   main: string = MAIN,
   node: string = process.execPath,
 ): Promise<ServerProcess> {
-  const args = [main, "serve", "--port", "0", "--json", ...flags];
+  // An earlier version has no such flag.
+  const quiet = main === MAIN ? ["--log-level", "warn"] : [];
+  const args = [main, "serve", "--port", "0", "--json", ...quiet, ...flags];
   const child = spawn(node, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: environment,

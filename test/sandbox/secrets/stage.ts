@@ -230,6 +230,8 @@ function start(
     "--port",
     "0",
     "--json",
+    "--log-level",
+    "debug",
     "--data",
     data,
     "--workspace",

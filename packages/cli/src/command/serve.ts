@@ -43,6 +43,9 @@ import { type ConsoleFlag, consoleOption } from "../console-option.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { type ListenFlags, listenOptions } from "../listen-options.ts";
+import type { Level } from "../log/log-lines.ts";
+import { openLog } from "../log/open-log.ts";
+import type { ServerLog } from "../log/server-log.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { storeOptions } from "../store-options.ts";
@@ -65,6 +68,7 @@ export interface ServeOptions extends ListenFlags, ConsoleFlag {
   readonly profile?: Profile;
   readonly anonymous?: true;
   readonly rotateToken?: true;
+  readonly logLevel?: Level;
   readonly json?: true;
 }
 
@@ -79,8 +83,10 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
+  const operator = await operatorConfig(options.config, data);
+  await using log = openLog(options.logLevel, operator.config, io);
   const { server, about, host, modelLine, hasConsole, isNewWorkspace, keep } =
-    await start(options, data, io);
+    await start(options, { operator, data, log }, io);
   await keep();
   const { url, token, proofKey, model } = server;
   const publicUrl = server.publicUrl === url ? "" : server.publicUrl;
@@ -110,11 +116,13 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
       ? toJsonString(ServerInfoSchema, info)
       : welcomeText(info, welcome, io),
   );
+  log.write({ event: "server begins", level: "info" });
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
   await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
   stopListening();
   await server.close();
+  log.write({ event: "server ends", level: "info" });
   await removeDiscovery(data, process.pid);
   return ExitCode.OK;
 }
@@ -161,10 +169,18 @@ interface Started {
   readonly keep: () => Promise<void>;
 }
 
+/** Where a server runs, how it is configured, and where it says what it does. */
+interface Setting {
+  readonly operator: OperatorConfig;
+  /** The data directory. */
+  readonly data: string;
+  readonly log: ServerLog;
+}
+
 /** Makes the workspace and starts the server with its agents. */
 async function start(
   { root = [], ...options }: ServeOptions,
-  data: string,
+  { operator, data, log }: Setting,
   io: Io,
 ): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
@@ -172,7 +188,6 @@ async function start(
   const workspaceRoots = [workspace, ...furtherRoots];
   assertUsableRoots(workspaceRoots, data);
   for (const path of furtherRoots) await assertDirectory("root", path);
-  const operator = await operatorConfig(options.config, data);
   const { decided, approvalMode } = await decideOptions(
     options,
     { operator, workspaceRoots, data },
@@ -191,6 +206,9 @@ async function start(
     workspace,
     workspaceRoots,
     dataDirectory: data,
+    observer: log.observer,
+    onNotice: log.onNotice,
+    onError: log.onError,
   };
   const server = await createServer(serverOptions).catch(
     async (reason: unknown) => {

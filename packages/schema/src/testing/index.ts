@@ -17,6 +17,7 @@ export {
 export {
   AgentConfigSchema,
   ConsoleConfigSchema,
+  LogConfigSchema,
   StoreConfigSchema,
 } from "../gen/devtool/v1alpha/server_config_pb.ts";
 export { TurnSettingsSchema } from "../gen/devtool/v1alpha/turn_settings_pb.ts";

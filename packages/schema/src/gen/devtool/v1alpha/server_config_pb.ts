@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIqsGCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCEIHCgVfcG9ydCIxCg1Db25zb2xlQ29uZmlnEhQKB2VuYWJsZWQYASABKAhIAIgBAUIKCghfZW5hYmxlZCJUCgtTdG9yZUNvbmZpZxILCgN1cmwYASABKAkSDgoGc2NoZW1hGAIgASgJEigKBWxlYXNlGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIisKC0FnZW50Q29uZmlnEgwKBG5hbWUYASABKAkSDgoGbW9kdWxlGAIgASgJIl4KC01vZGVsQ29uZmlnEgwKBG5hbWUYASABKAkSEAoIYmFzZV91cmwYAiABKAkSFgoOdmVydGV4X3Byb2plY3QYAyABKAkSFwoPdmVydGV4X2xvY2F0aW9uGAQgASgJKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqcQoLU2FuZGJveEtpbmQSHAoYU0FOREJPWF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU0FOREJPWF9LSU5EX0FVVE8QARIVChFTQU5EQk9YX0tJTkRfTk9ORRACEhYKElNBTkRCT1hfS0lORF9CV1JBUBADYgZwcm90bzM", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_google_protobuf_duration]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhItQGCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnQgcKBV9wb3J0ImEKCUxvZ0NvbmZpZxIoCgVsZXZlbBgBIAEoDjIZLmRldnRvb2wudjFhbHBoYS5Mb2dMZXZlbBIqCgZmb3JtYXQYAiABKA4yGi5kZXZ0b29sLnYxYWxwaGEuTG9nRm9ybWF0IjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkIlQKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqdwoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0xFVkVMX0RFQlVHEAESEgoOTE9HX0xFVkVMX0lORk8QAhISCg5MT0dfTEVWRUxfV0FSThADEhMKD0xPR19MRVZFTF9FUlJPUhAEKlMKCUxvZ0Zvcm1hdBIaChZMT0dfRk9STUFUX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0ZPUk1BVF9KU09OEAESFQoRTE9HX0ZPUk1BVF9QUkVUVFkQAiqMAQoQQ2xpZW50TWNwU2VydmVycxIiCh5DTElFTlRfTUNQX1NFUlZFUlNfVU5TUEVDSUZJRUQQABIbChdDTElFTlRfTUNQX1NFUlZFUlNfTk9ORRABEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19IVFRQEAISGgoWQ0xJRU5UX01DUF9TRVJWRVJTX0FMTBADKnEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQA2IGcHJvdG8z", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_google_protobuf_duration]);
 
 /**
  * The operator's configuration of a server: the file `config.toml`, with the
@@ -213,6 +213,13 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: bool grpc_in_card = 23;
    */
   grpcInCard: boolean;
+
+  /**
+   * What the server writes to standard error.
+   *
+   * @generated from field: devtool.v1alpha.LogConfig log = 24;
+   */
+  log?: LogConfig | undefined;
 };
 
 /**
@@ -221,6 +228,35 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
  */
 export const ServerConfigSchema: GenMessage<ServerConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * The log of a server, as `LogLine` has it.
+ *
+ * @generated from message devtool.v1alpha.LogConfig
+ */
+export type LogConfig = Message<"devtool.v1alpha.LogConfig"> & {
+  /**
+   * Least important lines that are written. Default: info.
+   *
+   * @generated from field: devtool.v1alpha.LogLevel level = 1;
+   */
+  level: LogLevel;
+
+  /**
+   * Form of the lines. Default: for people where standard error is a terminal,
+   * and JSON elsewhere.
+   *
+   * @generated from field: devtool.v1alpha.LogFormat format = 2;
+   */
+  format: LogFormat;
+};
+
+/**
+ * Describes the message devtool.v1alpha.LogConfig.
+ * Use `create(LogConfigSchema)` to create a new message.
+ */
+export const LogConfigSchema: GenMessage<LogConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
  * The console.
@@ -242,7 +278,7 @@ export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
  * Use `create(ConsoleConfigSchema)` to create a new message.
  */
 export const ConsoleConfigSchema: GenMessage<ConsoleConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 1);
+  messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * A database with the tasks of servers that share it, or a module that opens
@@ -286,7 +322,7 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
  * Use `create(StoreConfigSchema)` to create a new message.
  */
 export const StoreConfigSchema: GenMessage<StoreConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 2);
+  messageDesc(file_devtool_v1alpha_server_config, 3);
 
 /**
  * An agent to serve.
@@ -321,7 +357,7 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
  * Use `create(AgentConfigSchema)` to create a new message.
  */
 export const AgentConfigSchema: GenMessage<AgentConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 3);
+  messageDesc(file_devtool_v1alpha_server_config, 4);
 
 /**
  * The model, and how to reach it.
@@ -367,7 +403,90 @@ export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 4);
+  messageDesc(file_devtool_v1alpha_server_config, 5);
+
+/**
+ * How important a line of the log is.
+ *
+ * @generated from enum devtool.v1alpha.LogLevel
+ */
+export enum LogLevel {
+  /**
+   * Same as INFO.
+   *
+   * @generated from enum value: LOG_LEVEL_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Also health probes, requests that only read, requests to models, tool
+   * calls, questions and notifications.
+   *
+   * @generated from enum value: LOG_LEVEL_DEBUG = 1;
+   */
+  DEBUG = 1,
+
+  /**
+   * Requests that change something, and turns of agents.
+   *
+   * @generated from enum value: LOG_LEVEL_INFO = 2;
+   */
+  INFO = 2,
+
+  /**
+   * Refused requests, failed turns and notices.
+   *
+   * @generated from enum value: LOG_LEVEL_WARN = 3;
+   */
+  WARN = 3,
+
+  /**
+   * Faults of the server, and that it accepts no work.
+   *
+   * @generated from enum value: LOG_LEVEL_ERROR = 4;
+   */
+  ERROR = 4,
+}
+
+/**
+ * Describes the enum devtool.v1alpha.LogLevel.
+ */
+export const LogLevelSchema: GenEnum<LogLevel> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * Form of the lines of a log.
+ *
+ * @generated from enum devtool.v1alpha.LogFormat
+ */
+export enum LogFormat {
+  /**
+   * PRETTY where standard error is a terminal, and JSON elsewhere.
+   *
+   * @generated from enum value: LOG_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An object of JSON in each line.
+   *
+   * @generated from enum value: LOG_FORMAT_JSON = 1;
+   */
+  JSON = 1,
+
+  /**
+   * Words and `name=value`, in local time.
+   *
+   * @generated from enum value: LOG_FORMAT_PRETTY = 2;
+   */
+  PRETTY = 2,
+}
+
+/**
+ * Describes the enum devtool.v1alpha.LogFormat.
+ */
+export const LogFormatSchema: GenEnum<LogFormat> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
  * Which MCP servers clients may add to their sessions.
@@ -409,7 +528,7 @@ export enum ClientMcpServers {
  * Describes the enum devtool.v1alpha.ClientMcpServers.
  */
 export const ClientMcpServersSchema: GenEnum<ClientMcpServers> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_server_config, 0);
+  enumDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * How the processes of tools are confined.
@@ -451,5 +570,5 @@ export enum SandboxKind {
  * Describes the enum devtool.v1alpha.SandboxKind.
  */
 export const SandboxKindSchema: GenEnum<SandboxKind> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_server_config, 1);
+  enumDesc(file_devtool_v1alpha_server_config, 3);
 

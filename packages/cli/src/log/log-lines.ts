@@ -1,0 +1,189 @@
+import type { LogLine } from "@devtool/schema/operator";
+import { DevtoolError, type Operation } from "@devtool/server";
+import type { OperationEnd } from "@devtool/server/agent";
+import { clientProblem, withoutContent } from "./problem.ts";
+
+/** How important a line is. */
+export type Level = "debug" | "info" | "warn" | "error";
+
+/** The fields of a line. */
+type Fields = Partial<Omit<LogLine, "$typeName" | "$unknown" | "time">>;
+
+/** A line, before it has a time. */
+export interface Line extends Fields {
+  readonly event: string;
+  readonly level: Level;
+}
+
+/** A line of what has happened, and how it is counted when it is repeated. */
+export interface Entry {
+  readonly line: Line;
+  /** Lines with the same key are counted. Undefined: each is written. */
+  readonly key?: string;
+}
+
+/** Methods that change nothing, which clients call again and again. */
+const READS = /^(Get|List|Watch|Subscribe)/;
+
+/** The codes of errors that are not the client's fault. */
+const FAULTS: ReadonlySet<string> = new Set([
+  "unknown",
+  "internal",
+  "unavailable",
+  "data_loss",
+]);
+
+/** The codes of what a caller may not do. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  "unauthenticated",
+  "permission_denied",
+]);
+
+/** The least level of a kind that has a line at its begin or its end. */
+export const LEAST_LEVEL: Readonly<
+  Record<Operation["kind"], Level | undefined>
+> = {
+  request: "debug",
+  turn: "info",
+  step: "debug",
+  call: "debug",
+  question: "debug",
+  // One for each event of a stream. That the store fails is a notice.
+  append: undefined,
+  post: "debug",
+  takeover: "debug",
+  outage: "info",
+};
+
+/** Returns the line of an operation that begins, if it has one. */
+export function beginLine(operation: Operation): Line | undefined {
+  const { kind } = operation;
+  if (kind === "turn") {
+    return { ...subjectOf(operation), event: "turn begins", level: "info" };
+  }
+  if (kind !== "outage") return undefined;
+  return { event: "not ready", level: "error", problem: operation.name };
+}
+
+/**
+ * Returns the line of an operation that has ended.
+ *
+ * @param durationMs how long it took, in milliseconds
+ */
+export function endEntry(
+  operation: Operation,
+  end: OperationEnd,
+  durationMs: number,
+): Entry {
+  const took = { durationMs: Math.round(durationMs * 10) / 10 };
+  if (operation.kind === "outage") {
+    return { line: { event: "ready", level: "info", ...took } };
+  }
+  const line: Line = {
+    ...subjectOf(operation),
+    event: operation.kind === "turn" ? "turn ends" : operation.kind,
+    level: "debug",
+    outcome: end.outcome,
+    ...took,
+  };
+  const failure =
+    end.outcome === "failed" ? failureOf(operation, end.error) : undefined;
+  switch (operation.kind) {
+    case "request":
+      return requestEntry(operation, line, failure);
+    case "turn":
+      return {
+        line: { ...line, ...failure, level: failure ? "warn" : "info" },
+      };
+    case "post":
+      return failure
+        ? {
+            line: { ...line, ...failure, level: "warn" },
+            key: `post ${operation.name}`,
+          }
+        : { line };
+    case "takeover":
+      return {
+        line: {
+          ...line,
+          ...failure,
+          level: end.outcome === "succeeded" ? "info" : "debug",
+        },
+      };
+    default:
+      return { line: { ...line, ...failure } };
+  }
+}
+
+function requestEntry(
+  { name, binding, peer, principal }: Operation,
+  line: Line,
+  failure: ReturnType<typeof failureOf> | undefined,
+): Entry {
+  const isQuiet = binding === "http" || READS.test(name);
+  if (!failure) return { line: { ...line, level: isQuiet ? "debug" : "info" } };
+  const { code, problem } = failure;
+  if (REFUSALS.has(code)) {
+    return {
+      line: { ...line, ...failure, event: "refused", level: "warn" },
+      key: `refused ${code} ${binding} ${peer} ${principal}`,
+    };
+  }
+  // A probe that fails is an outage, which has a line of its own.
+  if (FAULTS.has(code) && binding !== "http") {
+    return {
+      line: { ...line, ...failure, level: "warn" },
+      key: `request ${code} ${problem}`,
+    };
+  }
+  return { line: { ...line, ...failure, level: isQuiet ? "debug" : "info" } };
+}
+
+/** Returns what a line says of a failure. */
+function failureOf(
+  { kind, binding }: Operation,
+  error: unknown,
+): { readonly code: string; readonly problem: string } {
+  // Of such a request nothing was read but its head: the operator sees which
+  // host or origin is refused.
+  if (binding === "http" && error instanceof DevtoolError) {
+    return { ...clientProblem(error), problem: error.message };
+  }
+  // A result of a tool is content.
+  if (kind === "call") return { code: "", problem: "" };
+  if (kind === "post")
+    return { code: "", problem: withoutContent(String(error)) };
+  return clientProblem(error);
+}
+
+/** Returns the fields that say what an operation is and whose. */
+function subjectOf({
+  kind,
+  name,
+  binding,
+  peer,
+  principal,
+  taskId,
+  subjectId,
+}: Operation): Fields {
+  const whose = { principal, taskId };
+  switch (kind) {
+    case "request":
+      return { ...whose, method: name, binding, peer, messageId: subjectId };
+    case "turn":
+      return { ...whose, agent: name, messageId: subjectId };
+    case "step":
+      return { ...whose, model: name };
+    case "call":
+    case "question":
+      return { ...whose, tool: name, callId: subjectId };
+    case "post":
+      return { ...whose, webhook: name };
+    case "append":
+    case "takeover":
+    case "outage":
+      return whose;
+    default:
+      return kind satisfies never;
+  }
+}

@@ -1,0 +1,104 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { textMessage } from "@devtool/client";
+import {
+  findPostgres,
+  startPostgres,
+  withoutPostgres,
+} from "@devtool/postgres/testing";
+import { describe, expect, it } from "vitest";
+import { ServerFleet } from "./server-fleet.ts";
+
+const bin = findPostgres();
+/** How long the database is away, in milliseconds. */
+const AWAY_MS = 6000;
+
+describe.skipIf(bin === undefined)(
+  `the log of servers that share a database${withoutPostgres(bin)}`,
+  () => {
+    it("counts an outage under load, and says which server took over what", async () => {
+      await using database = await startPostgres(bin ?? "");
+      await using fleet = await ServerFleet.start({
+        ...{ database, schema: "logged", replicas: 2 },
+        flags: ["--log-level", "info"],
+      });
+      const load = new AbortController();
+      const asked = askUntil(fleet, load.signal);
+      await delay(1000);
+      await database.stop();
+      await delay(AWAY_MS);
+      await database.start();
+      await expect
+        .poll(() => noticesOf(fleet, 0).concat(noticesOf(fleet, 1)), {
+          timeout: 60_000,
+        })
+        .toEqual(Array(2).fill("the store can be reached again"));
+      load.abort();
+      expect(await asked).toBeGreaterThan(100);
+
+      const { task } = await fleet.client(0).tasks.sendMessage({
+        message: textMessage("m", "wait 60000"),
+        returnImmediately: true,
+      });
+      await fleet.server(0).kill();
+      await expect
+        .poll(() => linesOf(fleet, 1), { timeout: 60_000 })
+        .toContainEqual(
+          expect.objectContaining({ event: "takeover", taskId: task?.id }),
+        );
+      await fleet.server(1).stop();
+
+      for (const index of [0, 1]) {
+        const failures = linesOf(fleet, index).filter(
+          ({ event, outcome }) => event === "fault" || outcome === "failed",
+        );
+        expect(failures.length).toBeGreaterThan(0);
+        expect(failures.length).toBeLessThan(20);
+      }
+      const counted = linesOf(fleet, 1).map(({ repeated = 0 }) => repeated);
+      expect(Math.max(...counted)).toBeGreaterThan(20);
+    }, 180_000);
+  },
+);
+
+/** Begins fifty tasks a second at both servers. Returns how many. */
+async function askUntil(
+  fleet: ServerFleet,
+  signal: AbortSignal,
+): Promise<number> {
+  const clients = [fleet.client(0), fleet.client(1)] as const;
+  const asked: Promise<unknown>[] = [];
+  while (!signal.aborted) {
+    const { tasks } = clients[asked.length % 2 === 0 ? 0 : 1];
+    const message = textMessage(`m${asked.length}`, "text Hi.");
+    asked.push(tasks.sendMessage({ message }).catch(() => undefined));
+    await delay(20);
+  }
+  await Promise.all(asked);
+  return asked.length;
+}
+
+interface LogLine {
+  readonly event: string;
+  readonly outcome?: string;
+  readonly problem?: string;
+  readonly taskId?: string;
+  readonly repeated?: number;
+}
+
+/** Returns the lines of a server, each of which must be JSON. */
+function linesOf(fleet: ServerFleet, index: number): readonly LogLine[] {
+  const { stderr } = fleet.server(index).said;
+  const whole = stderr.slice(0, stderr.lastIndexOf("\n") + 1);
+  return whole
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+function noticesOf(fleet: ServerFleet, index: number): readonly string[] {
+  return linesOf(fleet, index).flatMap(({ event, problem }) =>
+    event === "notice" && problem === "the store can be reached again"
+      ? [problem]
+      : [],
+  );
+}
