@@ -49,7 +49,7 @@ export async function beginTask(store: TaskStore): Promise<OpenTask> {
   const openTask = new OpenTask({
     log,
     executor: BUSY,
-    earlier: async () => [],
+    earlier: async () => ({ before: [], missing: [] }),
   });
   await openTask.create(
     create(TaskCreatedSchema, { principal: "local", message: said("begin") }),

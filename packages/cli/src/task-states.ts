@@ -9,3 +9,11 @@ export const TASK_STATES: readonly string[] = [
   "canceled",
   "rejected",
 ];
+
+/** Those in which a task has ended. */
+export const ENDED_STATES: readonly string[] = [
+  "completed",
+  "failed",
+  "canceled",
+  "rejected",
+];

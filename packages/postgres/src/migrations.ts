@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
   type AuditRecord,
@@ -6,7 +7,7 @@ import {
   PushProgressSchema,
 } from "@devtool/schema";
 import {
-  createRechain,
+  chainRecord,
   decodeAuditRow,
   detachShown,
   labelInRow,
@@ -155,6 +156,19 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     fill: detachTexts,
   },
+  {
+    // The ids of messages of deleted tasks, for a day.
+    up: `
+      CREATE INDEX message_by_task ON message (task_id);
+      CREATE INDEX inbox_by_task ON inbox (task_id);
+      CREATE TABLE deleted_message (
+        principal text COLLATE "C" NOT NULL, message_id text COLLATE "C" NOT NULL,
+        task_id text COLLATE "C" NOT NULL, time_ms bigint NOT NULL,
+        PRIMARY KEY (principal, message_id)
+      );
+    `,
+    down: "DROP TABLE deleted_message; DROP INDEX message_by_task, inbox_by_task",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */
@@ -223,7 +237,8 @@ async function detachTexts(client: ClientBase): Promise<void> {
       toBinary(AuditRecordSchema, record),
     ]);
   }
-  const rechain = createRechain();
+  let before: AuditRecord | undefined;
+  let after: AuditRecord | undefined;
   let position = "0";
   for (;;) {
     const { rows } = await client.query<{ number: string; data: Buffer }>(
@@ -233,9 +248,11 @@ async function detachTexts(client: ClientBase): Promise<void> {
     for (const { number, data } of rows) {
       position = number;
       const record = readRecord(number, data);
-      const chained = record && rechain(record);
-      if (!record || !chained) return;
+      if (!record || !followed(record, before)) return;
+      before = record;
       await put(record);
+      const chained = chainRecord(record, after);
+      after = chained.record;
       await client.query("UPDATE audit SET data = $2 WHERE number = $1", [
         number,
         chained.data,
@@ -243,6 +260,21 @@ async function detachTexts(client: ClientBase): Promise<void> {
     }
     if (rows.length < PAGE) return;
   }
+}
+
+/** Whether a record was valid after another one while hashes covered texts. */
+function followed(
+  record: AuditRecord,
+  before: AuditRecord | undefined,
+): boolean {
+  const { number, previousHash, hash } = record;
+  const none = new Uint8Array();
+  const hashed = toBinary(AuditRecordSchema, { ...record, hash: none });
+  return (
+    number === (before?.number ?? 0n) + 1n &&
+    Buffer.compare(previousHash, before?.hash ?? none) === 0 &&
+    createHash("sha256").update(hashed).digest().compare(hash) === 0
+  );
 }
 
 /** Returns the record of a row; undefined for a row that is damaged. */

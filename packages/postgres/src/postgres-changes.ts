@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { isObject } from "@devtool/internal/json";
 import type { TaskEvent } from "@devtool/schema";
 import { decodeRow, type TaskChanges } from "@devtool/server/store";
 import { Client, type ClientConfig, type Pool } from "pg";
@@ -33,6 +34,12 @@ const ALL_KEY = String.raw`\a`;
  * returns it.
  */
 const GIVEN_UP_KEY = String.raw`\l`;
+
+/** The key that stands for deleted tasks. `keyText` never returns it. */
+const DELETED_KEY = String.raw`\d`;
+
+/** A task that was deleted. */
+type GoneTask = Parameters<Parameters<TaskChanges["watchDeleted"]>[0]>[0];
 
 /** What a watch calls, with the events that a notification carries. */
 type Wake = (events?: readonly TaskEvent[]) => void;
@@ -69,6 +76,7 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
    */
   #announced = new Map<string, Uint8Array[]>();
   #announcing: Promise<void> | undefined;
+  readonly #deleted = new Set<(task: GoneTask) => void>();
   #listener: Promise<Client | undefined> | undefined;
   #poll: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -113,6 +121,24 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
 
   watchGivenUp(wake: () => void): Disposable {
     return this.#watch(GIVEN_UP_KEY, wake);
+  }
+
+  /** Notifies all servers that a task was deleted. */
+  announceDeleted(task: GoneTask): void {
+    const { taskId, contextId, principal } = task;
+    const told = JSON.stringify({ taskId, contextId, principal });
+    this.#announceKey(DELETED_KEY, [Buffer.from(told)]);
+  }
+
+  watchDeleted(wake: (task: GoneTask) => void): Disposable {
+    this.#deleted.add(wake);
+    const watch = this.#watch(DELETED_KEY, () => undefined);
+    return {
+      [Symbol.dispose]: () => {
+        this.#deleted.delete(wake);
+        watch[Symbol.dispose]();
+      },
+    };
   }
 
   #announceKey(key: string, rows: readonly Uint8Array[] = []): void {
@@ -211,6 +237,12 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     const key = line.slice(end + 1);
     const watched = this.#watched.get(key);
     if (!watched) return;
+    if (key === DELETED_KEY) {
+      for (const task of goneTasksIn(line.slice(0, end))) {
+        for (const wake of this.#deleted) wake(task);
+      }
+      return;
+    }
     const events = end > 0 ? eventsIn(line.slice(0, end)) : undefined;
     watched.sequence = events?.at(-1)?.sequence.toString() ?? watched.sequence;
     this.#wake(key, events);
@@ -240,6 +272,13 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
         watched.sequence = sequence;
         this.#wake(id);
       }
+      // A task that is not there any more was deleted.
+      const found = new Set(rows.map(({ id }) => id));
+      for (const [id, watched] of this.#watched) {
+        if (watched.sequence === undefined || found.has(id)) continue;
+        watched.sequence = undefined;
+        this.#wake(id);
+      }
     } catch {
       // Tried again in a second.
     }
@@ -261,6 +300,23 @@ function eventsIn(rows: string): readonly TaskEvent[] | undefined {
       .flatMap((row) => decodeRow(Buffer.from(row, "base64")));
   } catch {
     return undefined;
+  }
+}
+
+/** Returns the tasks of a line about deleted ones; none for a damaged line. */
+function goneTasksIn(tasks: string): GoneTask[] {
+  try {
+    return tasks.split(",").map((each) => {
+      const read: unknown = JSON.parse(Buffer.from(each, "base64").toString());
+      const { taskId, contextId, principal } = isObject(read) ? read : {};
+      return {
+        taskId: String(taskId),
+        contextId: String(contextId),
+        principal: String(principal),
+      };
+    });
+  } catch {
+    return [];
   }
 }
 

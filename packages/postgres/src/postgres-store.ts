@@ -1,3 +1,4 @@
+import { failpoint } from "@devtool/internal/failpoint";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import {
   Code,
@@ -35,6 +36,14 @@ import { PostgresKeyStorage } from "./postgres-key-storage.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
 import { bounded } from "./stored-value.ts";
+import {
+  type DeletedRow,
+  deletedMessage,
+  deleteStatement,
+  forgetStatement,
+  notAtSequence,
+  type TaskDeletion,
+} from "./task-deletion.ts";
 
 /**
  * The time in milliseconds after which a server that does not renew its leases
@@ -113,6 +122,7 @@ export class PostgresStore implements ServerStore {
   readonly #pool: Pool;
   readonly #urgent: Pool;
   readonly #audit: AuditLog;
+  readonly #changes: PostgresChanges;
   readonly #appends: AppendQueue;
   #closed: Promise<void> | undefined;
 
@@ -142,6 +152,7 @@ export class PostgresStore implements ServerStore {
     this.#pool = pool;
     this.#urgent = urgent;
     const changes = new PostgresChanges(pool, config, schema);
+    this.#changes = changes;
     const leases = new PostgresLeases(
       pool,
       urgent,
@@ -192,6 +203,28 @@ export class PostgresStore implements ServerStore {
     } catch (reason) {
       throw storeError(reason);
     }
+  }
+
+  async delete(deletion: TaskDeletion): Promise<void> {
+    if (this.#closed) throw closed();
+    const { taskId } = deletion;
+    await this.#appends.settle();
+    failpoint("devtool:postgres.delete.before");
+    const { rows } = await query<DeletedRow>(
+      this.#pool,
+      deleteStatement(deletion),
+    );
+    failpoint("devtool:postgres.delete.after");
+    const [row] = rows;
+    if (!row) throw notAtSequence(deletion);
+    this.#changes.announceDeleted({
+      taskId,
+      contextId: idOfKey(row.context_id),
+      principal: idOfKey(row.principal),
+    });
+    // Wakes who waits for an answer from the inbox.
+    this.#changes.announce(taskId);
+    await query(this.#pool, forgetStatement(deletion));
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
@@ -285,9 +318,26 @@ export class PostgresStore implements ServerStore {
       decodeRow(row.data).find(
         ({ sequence }) => sequence === BigInt(row.sequence),
       );
+    if (!row) return this.#findDeleted(principal, messageId);
     // The message of a task that was refused for its id stays claimed for the
     // task of another server under that id.
     return event && messageIdOf(event) === messageId ? event : undefined;
+  }
+
+  async #findDeleted(
+    principal: string,
+    messageId: string,
+  ): Promise<TaskEvent | undefined> {
+    const { rows } = await query<{ task_id: string; time_ms: string }>(
+      this.#pool,
+      {
+        name: "find-deleted",
+        text: "SELECT task_id, time_ms FROM deleted_message WHERE principal = $1 AND message_id = $2",
+        values: [keyText(principal), keyText(messageId)],
+      },
+    );
+    const [row] = rows;
+    return row && deletedMessage(idOfKey(row.task_id), Number(row.time_ms));
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {

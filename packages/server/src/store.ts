@@ -14,7 +14,6 @@ export type {
 export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
 export {
   chainRecord,
-  createRechain,
   decodeAuditRow,
   detachShown,
 } from "./store/audit-chain.ts";

@@ -64,7 +64,11 @@ export async function begin(
     now: () => new Date(0),
     conversation: new Conversation(),
   });
-  const openTask = new OpenTask({ log, executor, earlier: async () => [] });
+  const openTask = new OpenTask({
+    log,
+    executor,
+    earlier: async () => ({ before: [], missing: [] }),
+  });
   await openTask.create(
     create(TaskCreatedSchema, { message: text("first"), ...created }),
   );
@@ -84,7 +88,11 @@ export async function reopen(
     now: () => new Date(0),
     conversation: new Conversation(),
   });
-  const openTask = new OpenTask({ log, executor, earlier: async () => [] });
+  const openTask = new OpenTask({
+    log,
+    executor,
+    earlier: async () => ({ before: [], missing: [] }),
+  });
   await openTask.recover();
   return openTask;
 }

@@ -76,10 +76,13 @@ export async function checkWorld(life: Life): Promise<WorldReport> {
     ...(await taskFaults(life, logs)),
     ...(await notificationFaults(life, logs)),
     ...(await browserFaults(life)),
+    ...(await deletionFaults(life)),
     ...(await leftovers(world)),
   ];
   world.witness = new Witness();
   world.deleted.clear();
+  world.gone.clear();
+  world.leaving.clear();
   world.revokedBrowsers.clear();
   world.heads.clear();
   return { tasks, events, toolsRun, interrupted, violations };
@@ -273,6 +276,32 @@ async function postsOf(
     if (sequences.includes(head) || late.aborted) return sequences;
     await Promise.race([world.receiver.reached(received.length + 1), over]);
   }
+}
+
+/** A task that is deleted is gone, and one that was to be is whole or gone. */
+async function deletionFaults(life: Life): Promise<string[]> {
+  const { client, world, signal } = life;
+  const faults: string[] = [];
+  const gone = [...world.gone].map((id) => [id, 0] as const);
+  for (const [id, whole] of [...gone, ...world.leaving]) {
+    const { tasks } = await client.tasks.listTasks(
+      { idPrefix: id },
+      { signal },
+    );
+    const events = await Array.fromAsync(
+      client.tasks.subscribeTask({ taskId: id }, { signal }),
+    ).catch((reason: unknown) => {
+      if (ConnectError.from(reason).code === Code.NotFound) return [];
+      throw reason;
+    });
+    const isGone = events.length === 0 && tasks.length === 0;
+    const isWhole = events.length === whole && tasks.length === 1;
+    if (isGone || (isWhole && whole > 0)) continue;
+    faults.push(
+      `deleted task ${id} has ${events.length} of ${whole} events and is listed ${tasks.length} times`,
+    );
+  }
+  return faults;
 }
 
 /**

@@ -52,7 +52,7 @@ const EXCUSED: readonly {
   },
   {
     path: /server\/src\/store\/layout\.ts$/,
-    name: /^(migrate|tagRows|fillContexts)$/,
+    name: /^(migrate|tagRows|detachTexts)$/,
     why: "in the transaction between store.open and store.layout",
   },
   {

@@ -81,6 +81,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["stdio", MCP],
   ["sse", { binding: "A2A 0.3" }],
   ["http", { beside: probe }],
+  ["store.delete", { beside: deleteTask }],
   ["store.probe", { beside: probe, once: true }],
   ["subscription", { beside: subscribe }],
   ["push-config.delete", { beside: deleteConfig }],
@@ -155,6 +156,20 @@ async function subscribe({ client, world, signal }: Life): Promise<void> {
   } catch (reason) {
     if (!patience.aborted) throw reason;
   }
+}
+
+/** Has a file read in a task of its own, and deletes the task. */
+async function deleteTask({ client, world, signal }: Life): Promise<void> {
+  const message = textMessage(
+    crypto.randomUUID(),
+    "read append.sh\nsay 3\ntext end",
+  );
+  const { task } = await client.tasks.sendMessage({ message }, { signal });
+  const taskId = task?.id ?? "";
+  world.leaving.set(taskId, Number(task?.sequence ?? 0n));
+  await client.tasks.deleteTask({ taskId }, { signal });
+  world.leaving.delete(taskId);
+  world.gone.add(taskId);
 }
 
 /** Sets a config for a task and deletes it again. */

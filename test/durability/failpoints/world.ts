@@ -56,6 +56,10 @@ export class World implements AsyncDisposable {
   readonly unanswered = new Map<string, Unanswered>();
   /** The last sequence that a client was shown in its own stream, by task. */
   readonly heads = new Map<string, bigint>();
+  /** Tasks that a client was told are deleted. */
+  readonly gone = new Set<string>();
+  /** Tasks that are being deleted, with the numbers of their events. */
+  readonly leaving = new Map<string, number>();
   /** Tasks of which a client was told that their config is deleted. */
   readonly deleted = new Set<string>();
   /** The tokens of browser sessions that a client was given, by their ids. */

@@ -13,7 +13,7 @@ import {
   withSession,
 } from "../command-options.ts";
 import type { Io } from "../io.ts";
-import { TASK_STATES } from "../task-states.ts";
+import { ENDED_STATES, TASK_STATES } from "../task-states.ts";
 
 const TASK_ID = "id of the task, or its first 4 or more characters";
 const TITLE = "the new title: one line of at most 80 characters";
@@ -102,7 +102,12 @@ function addAcp(program: Command, io: Io, done: Done): void {
 }
 
 function addTasks(program: Command, io: Io, done: Done): void {
-  withConnection(program.command("tasks"))
+  // Options after the name of a command below it are those of that command.
+  const tasks = withConnection(
+    program.command("tasks").enablePositionalOptions(),
+  );
+  addDeletion(tasks, io, done);
+  tasks
     .description(
       "List tasks, newest first: id, state, time of the last change, title",
     )
@@ -155,6 +160,52 @@ function addTasks(program: Command, io: Io, done: Done): void {
       done(
         await (await import("../command/tasks.ts")).cancel(task, options, io),
       ),
+    );
+}
+
+function addDeletion(tasks: Command, io: Io, done: Done): void {
+  // Options before the name of the command count as well.
+  const load = () => import("../command/delete-tasks.ts");
+  withConnection(tasks.command("delete").argument("<task...>", TASK_ID))
+    .description("Delete tasks that have ended, for good")
+    .option("-y, --yes", "do not ask for confirmation")
+    .action(async (named, _options, command) =>
+      done(
+        await (await load()).deleteTasks(named, command.optsWithGlobals(), io),
+      ),
+    );
+  withConnection(
+    tasks
+      .command("export")
+      .argument("<task>", TASK_ID)
+      .argument("[file]", "a new file (default: standard output)"),
+  )
+    .description("Write the events of a task as lines of JSON")
+    .action(async (task, file, _options, command) =>
+      done(
+        await (await load()).exportTask(
+          task,
+          file,
+          command.optsWithGlobals(),
+          io,
+        ),
+      ),
+    );
+  withConnection(tasks.command("prune"))
+    .description("Delete your tasks that have ended and did not change since")
+    .requiredOption(
+      "--older-than <age>",
+      "hours, days or weeks without a change, such as 12h, 30d or 8w",
+    )
+    .addOption(
+      new Option("--state <state>", "only tasks in this state").choices(
+        ENDED_STATES,
+      ),
+    )
+    .option("--dry-run", "print the tasks, and delete nothing")
+    .option("-y, --yes", "do not ask for confirmation")
+    .action(async (_options, command) =>
+      done(await (await load()).prune(command.optsWithGlobals(), io)),
     );
 }
 

@@ -1,9 +1,11 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
 
 describe("devtool tasks", () => {
@@ -91,20 +93,78 @@ describe("devtool tasks", () => {
     await devtool("rename", id, "text Two.");
   });
 
+  it("exports a task to a new file or standard output, and no file is written over", async () => {
+    const [line = ""] = (await devtool("tasks", "--title", "One")).lines;
+    const file = join(base, "task.jsonl");
+    const exported = await devtool("tasks", "export", line.slice(0, 8), file);
+    expect(exported.lines.join()).toMatch(/^exported \d+ events to /);
+    const { lines } = await devtool("tasks", "export", line.slice(0, 8));
+    expect(lines.join("\n")).toBe((await readFile(file, "utf8")).trimEnd());
+    expect(lines.map((event) => JSON.parse(event).sequence)).toEqual(
+      lines.map((_event, at) => String(at + 1)),
+    );
+    const again = await devtool("tasks", "export", line.slice(0, 8), file);
+    expect(again).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining("EEXIST"),
+    });
+  });
+
+  it("deletes tasks that have ended with --yes alone, where nobody can be asked", async () => {
+    await devtool("run", "text Old.");
+    const [line = ""] = (await devtool("tasks", "--title", "Old")).lines;
+    const id = line.slice(0, 8);
+    expect(await devtool("tasks", "delete", id)).toEqual({
+      code: 130,
+      lines: [`${id}  text Old.`],
+      errors: "nothing was deleted: answer y, or pass --yes",
+    });
+    const client = await createClient(server, "connect");
+    const asks = textMessage(crypto.randomUUID(), "write four.txt 4");
+    await client.tasks.sendMessage({ message: asks });
+    const [waiting = ""] = (await devtool("tasks", "--title", "four")).lines;
+    const both = await devtool(
+      ...(["tasks", "delete", waiting.slice(0, 8), id, "--yes"] as const),
+    );
+    expect(both).toMatchObject({
+      code: 1,
+      lines: [expect.stringMatching(`^deleted ${id}-`)],
+      errors: expect.stringContaining("is input-required: cancel it first"),
+    });
+    expect((await devtool("tasks", "--title", "Old")).lines).toEqual([]);
+    expect((await devtool("tasks", "delete", id, "-y")).code).toBe(1);
+  });
+
+  it("prunes what has ended and is old, and shows it before", async () => {
+    const dry = await devtool(
+      ...(["tasks", "prune", "--older-than", "0h", "--dry-run"] as const),
+    );
+    expect(dry.lines).toHaveLength(3);
+    expect(dry.errors).toBe("would delete 3 tasks");
+    for (const [age, code] of [
+      ["1h", 0],
+      ["30", 2],
+      ["x", 2],
+    ] as const) {
+      const none = await devtool("tasks", "prune", "--older-than", age, "-y");
+      expect(none).toMatchObject({ code, lines: [] });
+    }
+    const states = ["--state", "failed", "--older-than", "0h", "-y"] as const;
+    expect((await devtool("tasks", "prune", ...states)).lines).toEqual([]);
+    const all = await devtool("tasks", "prune", "--older-than", "0h", "-y");
+    expect(all.lines).toHaveLength(3);
+    // The task that waits is left.
+    expect((await devtool("tasks")).lines).toHaveLength(1);
+  });
+
   it("takes ids over A2A as they are, which cannot be searched there", async () => {
     const { errors } = await devtool("cancel", "--protocol", "a2a", "ffffffff");
     expect(errors).toContain('task "ffffffff"');
   });
 
-  async function devtool(command: string, ...args: string[]) {
-    const { code, out, err } = await runCommand([
-      command,
-      "--url",
-      server.url,
-      "--token",
-      server.token,
-      ...args,
-    ]);
+  async function devtool(command: string, ...args: readonly string[]) {
+    const place = ["--url", server.url, "--token", server.token];
+    const { code, out, err } = await runCommand([command, ...place, ...args]);
     return { code, lines: linesOf(out), errors: linesOf(err).join("\n") };
   }
 });

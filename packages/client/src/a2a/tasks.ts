@@ -126,6 +126,12 @@ export function createA2aTaskService(
         Code.Unimplemented,
       );
     },
+    deleteTask() {
+      throw new ConnectError(
+        "deleteTask: A2A has no such request: use Connect or gRPC",
+        Code.Unimplemented,
+      );
+    },
     watchTasks() {
       throw new ConnectError(
         "watchTasks: A2A has no such request: use Connect or gRPC",

@@ -84,6 +84,9 @@ export function createGeminiCliTaskService(
     renameTask() {
       throw unimplemented("renameTask", "has no titles");
     },
+    deleteTask() {
+      throw unimplemented("deleteTask", "deletes no tasks");
+    },
     watchTasks() {
       throw unimplemented("watchTasks", "does not tell which tasks change");
     },

@@ -96,7 +96,10 @@ export function createNotifications(
       }
     },
   });
-  registry.feed.observe((taskId) => notifier.wake(taskId));
+  registry.feed.observe(
+    (taskId) => notifier.wake(taskId),
+    (taskId) => void notifier.abandon(taskId).catch(onError),
+  );
   const tasks =
     shared && new TaskPush({ notifier, registry, shared, fences, onError });
   if (tasks) registry.accompany(tasks);

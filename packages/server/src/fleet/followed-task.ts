@@ -15,6 +15,7 @@ import {
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
+import { taskDeleted } from "../task/task-deleted.ts";
 import {
   assertNotEnded,
   type Incoming,
@@ -77,12 +78,15 @@ export class FollowedTask implements TaskHandle {
       bell.reset();
       const events =
         news.take(position) ?? this.#store.readEvents(this.#task.id, position);
+      const before = position;
       for await (const event of events) {
         signal.throwIfAborted();
         position = event.sequence;
         this.#add(event);
         yield [event];
       }
+      // Woken without news, as when the task was deleted.
+      if (position === before) await this.#assertThere(position);
       await bell.rung;
     }
   }
@@ -172,6 +176,14 @@ export class FollowedTask implements TaskHandle {
       this.#add(event);
       if (event.sequence === sequence) return;
     }
+  }
+
+  /** Rejects if the event at a sequence is gone, and so is the task. */
+  async #assertThere(sequence: bigint): Promise<void> {
+    if (sequence === 0n) return;
+    const { id } = this.#task;
+    for await (const _last of this.#store.readEvents(id, sequence - 1n)) return;
+    throw taskDeleted(id);
   }
 
   #add(event: TaskEvent): void {

@@ -1,11 +1,12 @@
 import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
 import { Code, DevtoolError, hasCode, quoted } from "../errors.ts";
-import type { TaskChanges } from "../store/task-changes.ts";
+import type { GoneTask, TaskChanges } from "../store/task-changes.ts";
 import type { OpenTask } from "../task/open-task.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
 import { TaskFeed } from "../task/task-feed.ts";
 import { HeldTask } from "../task/task-handle.ts";
 import { stopping } from "../task/turn-entries.ts";
+import { deletionOf, type TaskDeleter } from "./deletion-of.ts";
 import { FollowedTask } from "./followed-task.ts";
 import {
   TaskOpener,
@@ -64,6 +65,7 @@ export class OpenTasks implements AsyncDisposable {
   readonly #closing = new Set<Promise<void>>();
   /** Why the store refused tasks that have not been opened again. */
   readonly #refused = new Map<string, DevtoolError>();
+  readonly #deleted: Disposable | undefined;
   #companion: TaskCompanion | undefined;
   #isStopping = false;
 
@@ -75,6 +77,9 @@ export class OpenTasks implements AsyncDisposable {
       options.shared && options.assertReachable,
     );
     this.#opener = new TaskOpener(options, this.reach, this.feed);
+    this.#deleted = this.changes?.watchDeleted(
+      (task) => void this.#noteDeleted(task),
+    );
   }
 
   /**
@@ -186,8 +191,36 @@ export class OpenTasks implements AsyncDisposable {
     await this.#eachTask((openTask) => openTask.stop());
   }
 
+  /**
+   * Deletes a task that has ended, as it is known here, with all that the store
+   * has of it, and ends its readers.
+   *
+   * Rejects with `Code.FailedPrecondition` for a task that has not ended, and
+   * with `Code.Aborted` when it has changed meanwhile.
+   */
+  async delete(task: Task, by: TaskDeleter): Promise<void> {
+    const { store, now } = this.#options;
+    await store.delete(await deletionOf(store, task, by, now()));
+    const { id: taskId, contextId, principal } = task;
+    await this.#noteDeleted({ taskId, contextId, principal });
+  }
+
+  /** Ends what this server does for a task that was deleted. */
+  async #noteDeleted(task: GoneTask): Promise<void> {
+    this.feed.noteDeleted(task);
+    const entry = this.#tasks.get(task.taskId);
+    // The caller that opened the task has the error.
+    const openTask = await entry?.opening.catch(() => undefined);
+    if (!openTask) return;
+    openTask.log.noteDeleted();
+    if (this.#tasks.get(task.taskId) !== entry) return;
+    this.#forget(task.taskId, openTask.task);
+    this.#closeLater(openTask);
+  }
+
   /** Stops all agents and closes all tasks. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#deleted?.[Symbol.dispose]();
     await this.stop();
     await this.#eachTask((openTask) => openTask[Symbol.asyncDispose]());
     await Promise.all(this.#closing);

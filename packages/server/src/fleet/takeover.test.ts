@@ -40,6 +40,7 @@ describe("Takeover", () => {
         changes: {
           watch: unused,
           watchAll: unused,
+          watchDeleted: unused,
           watchGivenUp: (wake) => {
             giveUp = wake;
             return { [Symbol.dispose]: () => undefined };
@@ -164,7 +165,12 @@ function readingTasks() {
           return found;
         },
       },
-      changes: { watch: unused, watchAll: unused, watchGivenUp: unused },
+      changes: {
+        watch: unused,
+        watchAll: unused,
+        watchDeleted: unused,
+        watchGivenUp: unused,
+      },
     },
     clock: { now: () => clock.time, sleep: unused },
     onError: unused,

@@ -209,15 +209,20 @@ export function assertKnown(context: HandlerContext): void {
   );
 }
 
+/** Whether the caller of a call holds the operator's token. */
+export function isOperator(context: HandlerContext): boolean {
+  return (
+    callerOf(context) === OPERATOR.principal &&
+    context.values.get(browserSessionKey) === ""
+  );
+}
+
 /**
  * Throws `Code.PermissionDenied` for all but the holder of the operator's
  * token.
  */
 export function assertOperator(context: HandlerContext): void {
-  const isOperator =
-    callerOf(context) === OPERATOR.principal &&
-    context.values.get(browserSessionKey) === "";
-  if (isOperator) return;
+  if (isOperator(context)) return;
   const problem = "only the operator may do this";
   const remedy = "use the operator's token";
   throw new DevtoolError(problem, Code.PermissionDenied, { remedy });

@@ -199,6 +199,22 @@ export class Exchanges {
   }
 
   /**
+   * Deletes a task of the principal that has ended, or any such task for the
+   * operator. Throws as `find` does for tasks that the caller may not delete.
+   */
+  async delete(
+    taskId: string,
+    principal: string,
+    clientLabel: string,
+    reach: "own" | "all",
+  ): Promise<void> {
+    const { registry } = this.#options;
+    using foreign = reach === "all" ? await registry.get(taskId) : undefined;
+    using held = foreign?.hold() ?? (await this.find(taskId, principal));
+    await registry.delete(held.handle.task, { principal, clientLabel });
+  }
+
+  /**
    * Returns the task to which a message goes that names a context and no task:
    * the one that has recorded it, or else the only task of the context that
    * waits for its user. Empty for a new task.
@@ -209,7 +225,7 @@ export class Exchanges {
   ): Promise<string> {
     const { store, messages } = this.#options;
     const recorded = await messages.find(principal, messageId);
-    if (recorded) {
+    if (recorded?.payload.case) {
       return recorded.payload.case === "created" ? "" : recorded.taskId;
     }
     const pages = await Promise.all(
@@ -364,6 +380,16 @@ export class Exchanges {
     const { messageId } = message;
     const event = await messages.find(principal, messageId);
     if (!event?.time) return undefined;
+    if (event.payload.case === undefined) {
+      throw new DevtoolError(
+        `message.message_id ${quoted(messageId)} was used in task ${quoted(event.taskId)}, which was deleted`,
+        Code.AlreadyExists,
+        {
+          remedy: "choose an id that is new for each message",
+          details: { field: "message.message_id", value: shorten(messageId) },
+        },
+      );
+    }
     if (!isRetry(event, request.taskId, message)) {
       throw new DevtoolError(
         `message.message_id ${quoted(messageId)} was used for another message`,

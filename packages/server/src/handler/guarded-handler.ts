@@ -154,6 +154,7 @@ function guardedTasks(
     cancelTask: one(task.cancelTask, tasks.cancelTask, OPEN),
     withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, OPEN),
     renameTask: one(task.renameTask, tasks.renameTask, OPEN),
+    deleteTask: one(task.deleteTask, tasks.deleteTask, OPEN),
     subscribeTask: many(task.subscribeTask, tasks.subscribeTask, OPEN),
     watchTasks: many(task.watchTasks, tasks.watchTasks, OPEN),
   };

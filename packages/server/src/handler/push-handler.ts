@@ -39,6 +39,11 @@ export function createPushHandler(
       const checked = await registrar.check(config, "config", context.signal);
       const start = { taskId, principal, after: sequence };
       const stored = await registrar.put(checked, start);
+      // Nothing may be left of a task that was deleted meanwhile.
+      await findTask(taskId, context).catch(async (reason: unknown) => {
+        await registrar.delete(taskId, stored.id);
+        throw reason;
+      });
       return { config: hidePushSecrets(stored) };
     },
     async getPushConfig({ taskId, configId }, context) {

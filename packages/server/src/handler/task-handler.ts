@@ -18,7 +18,7 @@ import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldTask, TaskHandle } from "../task/task-handle.ts";
 import { withAddressedAgent } from "./addressed-agent.ts";
-import { principalOf, sendingCaller } from "./caller.ts";
+import { isOperator, principalOf, sendingCaller } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
@@ -85,6 +85,13 @@ export function createTaskHandler(
       assertLabel("client_label", clientLabel);
       await held.handle.setTitle(line, clientLabel);
       return { task: taskForClients(held.handle) };
+    },
+    async deleteTask({ taskId, clientLabel }, context) {
+      assertLabel("client_label", clientLabel);
+      const principal = principalOf(context);
+      const reach = isOperator(context) ? "all" : "own";
+      await exchanges.delete(taskId, principal, clientLabel, reach);
+      return {};
     },
     // The stream is counted before its first event is read: a transport may
     // send the task first, and a client at the limit is refused before that.

@@ -11,7 +11,7 @@ import {
   type WatchTasksRequest,
 } from "@devtool/schema";
 import { invalid } from "../errors.ts";
-import type { TaskChanges } from "../store/task-changes.ts";
+import type { GoneTask, TaskChanges } from "../store/task-changes.ts";
 import { matchesLabel } from "../store/task-label.ts";
 import type { ListedTask, TaskQuery, TaskStore } from "../store/task-store.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
@@ -86,6 +86,10 @@ export async function* watchTasks(
   }
   try {
     for await (const task of watch.read(context.signal)) {
+      if (!("last" in task)) {
+        yield removedTask(task);
+        continue;
+      }
       const { taskId, sequence } = task.last;
       // A change of this server may be found in the store as well.
       if (sequence <= (listed.get(taskId) ?? 0n)) continue;
@@ -104,6 +108,18 @@ export async function* watchTasks(
   } finally {
     left.abort();
   }
+}
+
+function removedTask({
+  taskId: id,
+  contextId,
+}: GoneTask): MessageShape<typeof Watched> {
+  return create(Watched, {
+    task: { id, contextId },
+    snapshotComplete: true,
+    excluded: true,
+    removed: true,
+  });
 }
 
 /** Returns the conditions of a request, whose empty fields select all tasks. */

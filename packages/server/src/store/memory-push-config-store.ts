@@ -66,6 +66,11 @@ export class MemoryPushConfigStore implements PushConfigStore {
     if (subscription) configs?.set(configId, { ...subscription, progress });
   }
 
+  /** Deletes the configs of a task. */
+  deleteAll(taskId: string): void {
+    this.#tasks.delete(taskId);
+  }
+
   async delete({ taskId, configId }: PushConfigKey): Promise<void> {
     const configs = this.#tasks.get(taskId);
     configs?.delete(configId);

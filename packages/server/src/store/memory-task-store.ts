@@ -1,6 +1,8 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord } from "./audit-chain.ts";
+import { deletedMessage, notAtSequence } from "./deleted-task.ts";
 import {
   comparePositions,
   decodeCursor,
@@ -13,6 +15,7 @@ import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
 import type {
   ServerStore,
   TaskAppend,
+  TaskDeletion,
   TaskLabel,
   TaskPage,
   TaskQuery,
@@ -58,6 +61,46 @@ export class MemoryTaskStore implements ServerStore {
     }
     for (const record of audit) {
       this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
+    }
+  }
+
+  async delete(deletion: TaskDeletion): Promise<void> {
+    const { taskId, sequence, record } = deletion;
+    const log = this.#logs.get(taskId);
+    const last = log?.at(-1);
+    if (!log || !last || last.sequence !== sequence) {
+      throw notAtSequence(deletion);
+    }
+    this.#logs.delete(taskId);
+    this.#labels.delete(taskId);
+    this.pushConfigs.deleteAll(taskId);
+    for (const [key, event] of this.#messages) {
+      if (event.taskId === taskId) {
+        this.#messages.set(key, deletedMessage(taskId, msOf(record)));
+      }
+    }
+    this.#passOnContext(readPrincipal(log), last);
+    for (const [at, each] of this.#audit.entries()) {
+      if (each.taskId === taskId) this.#audit[at] = { ...each, shown: "" };
+    }
+    await this.append({ events: [], audit: [record] });
+  }
+
+  /** Makes another task the latest of the context of a deleted one. */
+  #passOnContext(principal: string, { taskId, contextId }: TaskEvent): void {
+    const key = JSON.stringify([principal, contextId]);
+    if (this.#latest.get(key)?.taskId !== taskId) return;
+    const [latest] = [...this.#logs.values()]
+      .filter((log) => readPrincipal(log) === principal)
+      .flatMap((log) => log.at(-1) ?? [])
+      .filter((last) => last.contextId === contextId)
+      .sort((one, other) =>
+        comparePositions(positionOf(one), positionOf(other)),
+      );
+    if (latest) {
+      this.#latest.set(key, latest);
+    } else {
+      this.#latest.delete(key);
     }
   }
 
@@ -125,6 +168,10 @@ export class MemoryTaskStore implements ServerStore {
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
   }
+}
+
+function msOf({ time }: AuditRecord): number {
+  return time ? timestampMs(time) : 0;
 }
 
 function readPrincipal(log: readonly TaskEvent[]): string {

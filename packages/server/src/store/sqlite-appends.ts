@@ -6,15 +6,18 @@ import {
   type TaskEvent,
   type TaskState,
 } from "@devtool/schema";
+import { DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord, decodeAuditRow, detachShown } from "./audit-chain.ts";
+import { notAtSequence } from "./deleted-task.ts";
 import { type EventRow, encodeRows } from "./event-row.ts";
 import { positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { storeError } from "./sqlite-database.ts";
+import { type DeleteRows, prepareDeletion } from "./sqlite-deletion.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";
 import { labelRow, type TaskStatements } from "./task-statements.ts";
-import type { TaskAppend } from "./task-store.ts";
+import type { TaskAppend, TaskDeletion } from "./task-store.ts";
 
 /** An append that waits for the next commit. */
 interface Append {
@@ -52,6 +55,7 @@ interface Grown extends Head {
 export class SqliteAppends {
   readonly #database: DatabaseSync;
   readonly #statements: TaskStatements;
+  readonly #deleteRows: DeleteRows;
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
   /**
@@ -65,6 +69,7 @@ export class SqliteAppends {
   constructor(database: DatabaseSync, statements: TaskStatements) {
     this.#database = database;
     this.#statements = statements;
+    this.#deleteRows = prepareDeletion(database);
     const last = statements.lastAudit.get();
     this.#lastRecord = last && decodeAuditRow(last);
   }
@@ -113,6 +118,31 @@ export class SqliteAppends {
       this.#rollBack();
       for (const { committed } of queue) committed.reject(storeError(reason));
     }
+  }
+
+  /**
+   * Deletes a task after the queued appends, in a transaction of its own. Throws
+   * when the task has another last event, or the transaction fails.
+   */
+  delete(deletion: TaskDeletion): void {
+    this.flush();
+    try {
+      failpoint("devtool:store.delete.before");
+      this.#statements.begin.run();
+      if (!this.#deleteRows(deletion)) throw notAtSequence(deletion);
+      const lastRecord = this.#writeAudit([deletion.record]);
+      failpoint("devtool:store.delete-commit.before");
+      this.#statements.commit.run();
+      failpoint("devtool:store.delete-commit.after");
+      this.#lastRecord = lastRecord;
+      this.#heads = new Map();
+    } catch (reason) {
+      this.#rollBack();
+      throw reason instanceof DevtoolError ? reason : storeError(reason);
+    }
+    // The file of the log still has what was deleted.
+    this.#statements.truncateLog.get();
+    failpoint("devtool:store.delete.after");
   }
 
   /** Appends records to the audit chain, and returns the last one. */

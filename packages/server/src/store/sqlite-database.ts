@@ -27,6 +27,8 @@ export async function openDatabase(
     // of the file.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    // What is deleted is overwritten in the file.
+    database.exec("PRAGMA secure_delete = ON");
     const layout = Number(
       database.prepare("PRAGMA user_version").get()?.user_version,
     );

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { decodeAuditRow } from "./audit-chain.ts";
+import { deletedMessage } from "./deleted-task.ts";
 import { decodeRow, lastEventOf } from "./event-row.ts";
 import { encodeCursor, positionOf } from "./list-position.ts";
 import { SqliteAppends } from "./sqlite-appends.ts";
@@ -18,6 +19,7 @@ import type {
   ListedTask,
   ServerStore,
   TaskAppend,
+  TaskDeletion,
   TaskPage,
   TaskQuery,
 } from "./task-store.ts";
@@ -75,6 +77,11 @@ export class SqliteTaskStore implements ServerStore {
   async append(append: TaskAppend): Promise<void> {
     if (this.#closed) throw closed();
     return this.#appends.add(append);
+  }
+
+  async delete(deletion: TaskDeletion): Promise<void> {
+    if (this.#closed) throw closed();
+    this.#appends.delete(deletion);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
@@ -144,10 +151,16 @@ export class SqliteTaskStore implements ServerStore {
     messageId: string,
   ): Promise<TaskEvent | undefined> {
     const row = this.#statements.findMessage.get(principal, messageId);
-    const events = row ? decodeRow(row.data) : [];
+    if (!row) return Promise.resolve(this.#findDeleted(principal, messageId));
+    const events = decodeRow(row.data);
     return Promise.resolve(
-      events.find((event) => event.sequence === BigInt(Number(row?.sequence))),
+      events.find((event) => event.sequence === BigInt(Number(row.sequence))),
     );
+  }
+
+  #findDeleted(principal: string, messageId: string): TaskEvent | undefined {
+    const row = this.#statements.findDeleted.get(principal, messageId);
+    return row && deletedMessage(textOf(row.task_id), Number(row.time_ms));
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {

@@ -1,5 +1,12 @@
 import type { TaskEvent } from "@devtool/schema";
 
+/** A task that was deleted. */
+export interface GoneTask {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly principal: string;
+}
+
 /**
  * Notifies of logs that grow, for servers that share a store: another server
  * may have written.
@@ -29,4 +36,10 @@ export interface TaskChanges {
    * is a hint that can be lost. The caller must dispose of the result.
    */
   watchGivenUp(wake: () => void): Disposable;
+
+  /**
+   * Calls `wake` after a server of the store has deleted a task, this one too.
+   * It is a hint that can be lost. The caller must dispose of the result.
+   */
+  watchDeleted(wake: (task: GoneTask) => void): Disposable;
 }

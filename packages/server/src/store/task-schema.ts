@@ -11,7 +11,8 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * only when another task of the context becomes the last one. What lists show
  * of a task is in `label`, which a task writes when it begins and when it is
  * renamed; `title_key` is the title as `foldTitle` gives it. What audit records
- * show is in `audit_shown`, under its digest, and goes with its task.
+ * show is in `audit_shown`, under its digest, and goes with its task. The ids of
+ * messages of deleted tasks are in `deleted_message` for a day.
  */
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (
@@ -35,6 +36,11 @@ export const TASK_SCHEMA: string = `
   ) STRICT;
   CREATE TABLE IF NOT EXISTS message (
     principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, sequence INTEGER NOT NULL,
+    PRIMARY KEY (principal, message_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS message_by_task ON message (task_id);
+  CREATE TABLE IF NOT EXISTS deleted_message (
+    principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, time_ms INTEGER NOT NULL,
     PRIMARY KEY (principal, message_id)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;

@@ -21,6 +21,9 @@ export interface TaskStatements {
   readonly putMessage: StatementSync;
   readonly read: StatementSync;
   readonly findMessage: StatementSync;
+  readonly findDeleted: StatementSync;
+  /** Moves the log of the database into its file, and empties it. */
+  readonly truncateLog: StatementSync;
   readonly putAudit: StatementSync;
   readonly putShown: StatementSync;
   readonly readShown: StatementSync;
@@ -89,6 +92,10 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
          AND event.sequence >= message.sequence
        WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
     ),
+    findDeleted: database.prepare(
+      "SELECT task_id, time_ms FROM deleted_message WHERE principal = ? AND message_id = ?",
+    ),
+    truncateLog: database.prepare("PRAGMA wal_checkpoint(TRUNCATE)"),
     putAudit: database.prepare(
       "INSERT INTO audit (number, data) VALUES (?, ?)",
     ),

@@ -107,6 +107,20 @@ export interface TaskAppend {
   readonly answer?: InboxAnswer | undefined;
 }
 
+/** A task to delete. */
+export interface TaskDeletion {
+  readonly taskId: string;
+
+  /** The sequence of its last event, as the caller knows it. */
+  readonly sequence: bigint;
+
+  /**
+   * The audit record of the deletion. Its time is that of the deletion. The
+   * store numbers and chains it.
+   */
+  readonly record: AuditRecord;
+}
+
 /**
  * Stores the logs of all tasks, and the audit log. Disposing of it writes what
  * is pending and closes it.
@@ -131,6 +145,21 @@ export interface TaskStore extends AsyncDisposable {
    * another reason.
    */
   append(append: TaskAppend): Promise<void>;
+
+  /**
+   * Deletes a task: its events, what its audit records show, its push configs
+   * with their progress, the ids of its messages, and all else that the store
+   * has of it. Adds the audit record of that, all or nothing. Another task
+   * becomes the latest of its context.
+   *
+   * When the promise resolves, that survives a crash of the machine. The ids of
+   * messages are kept for a day (`findMessage`).
+   *
+   * Rejects with `Code.Aborted` when the sequence is not that of the task's last
+   * event, and so for an unknown task, and as `append` does when the store
+   * cannot write.
+   */
+  delete(deletion: TaskDeletion): Promise<void>;
 
   /**
    * Reads the committed events of a task after a sequence, in order. Ends after
@@ -160,6 +189,9 @@ export interface TaskStore extends AsyncDisposable {
   /**
    * Finds the latest event that records a message of the principal: `created`,
    * `message` or `message_queued`. Undefined when there is none.
+   *
+   * For a message of a task that was deleted within a day, returns an event
+   * without a payload that has the id of the task and the time of the deletion.
    */
   findMessage(
     principal: string,

@@ -7,6 +7,7 @@ type MethodsOf<Part> = readonly (keyof Part & string)[];
 
 const TASKS: MethodsOf<TaskStore> = [
   "append",
+  "delete",
   "readEvents",
   "list",
   "findLatest",
@@ -33,7 +34,7 @@ const SHARED: {
   >;
 } = {
   leases: ["create", "acquire", "orphaned", "announce", "giveUp"],
-  changes: ["watch", "watchAll", "watchGivenUp"],
+  changes: ["watch", "watchAll", "watchGivenUp", "watchDeleted"],
   inbox: ["put", "takeReply", "waiting", "next", "reply", "watch"],
   keys: ["read", "replace"],
   approvals: ["read", "replace"],

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
   emptyTask,
-  type Message,
   MessageSchema,
   Role,
   reduceTask,
@@ -12,7 +11,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import { EarlierConversation } from "./earlier-conversation.ts";
+import { type Earlier, EarlierConversation } from "./earlier-conversation.ts";
 
 interface Told {
   readonly contextId?: string;
@@ -48,9 +47,10 @@ describe("the messages before a task (STREAM-5)", () => {
       a: { refersTo: ["b"] },
       b: { refersTo: ["a", "d"] },
     });
-    expect(await new EarlierConversation().of(store, task("d", {}))).toEqual(
-      [],
-    );
+    expect(await new EarlierConversation().of(store, task("d", {}))).toEqual({
+      before: [],
+      missing: [],
+    });
     expect(
       textsOf(
         await new EarlierConversation().of(
@@ -61,19 +61,19 @@ describe("the messages before a task (STREAM-5)", () => {
     ).toEqual(["to b", "from b", "to a", "from a"]);
   });
 
-  it.each<[string, Told]>([
-    ["of somebody else", { principal: "eve" }],
-    ["of another context", { contextId: "other" }],
-    ["that has not ended", { state: TaskState.WORKING }],
-    ["that waits", { state: TaskState.INPUT_REQUIRED }],
-  ])("has nothing of a task %s", async (_what, about) => {
+  it.each<[string, Told, string[]]>([
+    ["of somebody else", { principal: "eve" }, ["a", "nowhere"]],
+    ["of another context", { contextId: "other" }, ["nowhere"]],
+    ["that has not ended", { state: TaskState.WORKING }, ["nowhere"]],
+    ["that waits", { state: TaskState.INPUT_REQUIRED }, ["nowhere"]],
+  ])("has nothing of a task %s", async (_what, about, missing) => {
     const store = await storeWith({ a: about });
     expect(
       await new EarlierConversation().of(
         store,
         task("d", { refersTo: ["a", "nowhere"] }),
       ),
-    ).toEqual([]);
+    ).toMatchObject({ before: [], missing });
   });
 
   it("go back no further than a summary that replaces everything before it", async () => {
@@ -107,9 +107,8 @@ describe("the messages before a task (STREAM-5)", () => {
     for (let index = 1; index <= 100; index++) {
       const told = { refersTo: index === 1 ? [] : [`t${index - 1}`] };
       store.reads = 0;
-      expect(await earlier.of(store, task(`t${index}`, told))).toHaveLength(
-        2 * (index - 1),
-      );
+      const { before } = await earlier.of(store, task(`t${index}`, told));
+      expect(before).toHaveLength(2 * (index - 1));
       reads.push(store.reads);
       await store.append({ events: eventsOf(`t${index}`, told) });
       earlier.noteChange(`t${index}`);
@@ -221,8 +220,8 @@ function eventsOf(id: string, told: Told): TaskEvent[] {
   });
 }
 
-function textsOf(messages: readonly Message[]): string[] {
-  return messages.map(({ parts }) => {
+function textsOf({ before }: Earlier): string[] {
+  return before.map(({ parts }) => {
     const content = parts[0]?.content;
     if (content?.case === "summary") return content.value.text;
     return content?.case === "text" ? content.value : "";

@@ -7,6 +7,22 @@ import {
 import type { TaskStore } from "../store/task-store.ts";
 import { readTask } from "./read-task.ts";
 
+/** What was said before a task. */
+export interface Earlier {
+  readonly before: readonly Message[];
+  /** The ids of tasks that it continues and that do not exist any more. */
+  readonly missing: readonly string[];
+}
+
+const NONE: Earlier = { before: [], missing: [] };
+
+/** The tasks that were read so far. */
+interface Visited {
+  readonly ids: Set<string>;
+  readonly missing: string[];
+  isPreliminary: boolean;
+}
+
 /** The messages before one task, and the tasks that they were read from. */
 interface Known {
   readonly taskId: string;
@@ -16,6 +32,8 @@ interface Known {
    * continued.
    */
   readonly ids: Set<string>;
+  /** The ids of tasks that are continued and do not exist any more. */
+  readonly missing: readonly string[];
   /**
    * Whether one of them is missing or has not ended. It may end later, at
    * another server too, and belongs to the conversation then.
@@ -40,12 +58,12 @@ export class EarlierConversation {
   readonly #reads = new Set<Set<string>>();
 
   /**
-   * Returns the messages before a task, oldest first; empty for a task that
-   * continues none.
+   * Returns the messages before a task, oldest first, and the tasks that it
+   * continues and that do not exist; empty for a task that continues none.
    */
-  async of(store: TaskStore, task: Task): Promise<readonly Message[]> {
-    if (this.#known?.taskId === task.id) return this.#known.before;
-    if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return [];
+  async of(store: TaskStore, task: Task): Promise<Earlier> {
+    if (this.#known?.taskId === task.id) return this.#known;
+    if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return NONE;
     const changed = new Set<string>();
     this.#reads.add(changed);
     const found = await this.#read(store, task).finally(() =>
@@ -54,7 +72,7 @@ export class EarlierConversation {
     if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id))) {
       this.#known = found;
     }
-    return found.before;
+    return found;
   }
 
   /**
@@ -83,11 +101,16 @@ export class EarlierConversation {
           taskId: task.id,
           before: [...before, ...earlier.history],
           ids: known.ids.add(id),
+          missing: [],
           isPreliminary: false,
         };
       }
     }
-    const visited = { ids: new Set([task.id]), isPreliminary: false };
+    const visited: Visited = {
+      ids: new Set([task.id]),
+      missing: [],
+      isPreliminary: false,
+    };
     const before = await readMessagesBefore(store, task, visited);
     visited.ids.delete(task.id);
     return { taskId: task.id, before, ...visited };
@@ -101,7 +124,7 @@ export class EarlierConversation {
 async function readMessagesBefore(
   store: TaskStore,
   task: Task,
-  visited: Pick<Known, "ids" | "isPreliminary">,
+  visited: Visited,
 ): Promise<readonly Message[]> {
   const found: Message[] = [];
   for (const id of task.history[0]?.referenceTaskIds ?? []) {
@@ -109,6 +132,8 @@ async function readMessagesBefore(
     visited.ids.add(id);
     const earlier = await readTask(store, id);
     visited.isPreliminary ||= !earlier || !isTerminal(earlier.state);
+    // A task of somebody else is as one that is not there.
+    if (earlier?.principal !== task.principal) visited.missing.push(id);
     if (!earlier || !isContinuedBy(earlier, task)) continue;
     const before = reachesBack(earlier.history)
       ? await readMessagesBefore(store, earlier, visited)

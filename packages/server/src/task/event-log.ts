@@ -25,6 +25,7 @@ import {
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { isRefusal, type StoreFaults } from "./store-faults.ts";
+import { taskDeleted } from "./task-deleted.ts";
 import type { TaskFeed } from "./task-feed.ts";
 import type { TaskOperations } from "./task-operations.ts";
 
@@ -293,6 +294,12 @@ export class EventLog {
         },
       ),
     );
+  }
+
+  /** Ends the log because its task was deleted. Readers end with an error. */
+  noteDeleted(): void {
+    this.conversation.earlier.noteChange(this.#fold.taskId);
+    this.#fail(taskDeleted(this.#fold.taskId));
   }
 
   /** Makes an event of an entry and folds it into the task. */

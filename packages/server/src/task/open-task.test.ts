@@ -98,7 +98,12 @@ function openedTask(
     now: () => new Date(0),
     lease,
   });
-  return new OpenTask({ log, executor, lease, earlier: async () => [] });
+  return new OpenTask({
+    log,
+    executor,
+    lease,
+    earlier: async () => ({ before: [], missing: [] }),
+  });
 }
 
 /** An agent that makes one call, runs it, and reports both. */

@@ -305,7 +305,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     const earlier = await this.#options.earlier(this.task);
     const { summary, usage } = await make({
       ...this.task,
-      history: [...earlier, ...this.task.history],
+      history: [...earlier.before, ...this.task.history],
     });
     this.#assertNotRunning();
     const fits = this.task.sequence === sequence ? summary : undefined;

@@ -3,7 +3,7 @@ import { TaskEventSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { NO_LABEL } from "../store/task-label.ts";
 import type { ListedTask } from "../store/task-store.ts";
-import { TaskFeed } from "./task-feed.ts";
+import { TaskFeed, type TaskWatch } from "./task-feed.ts";
 
 describe("the feed of changes", () => {
   it("has for a slow reader the newest event of each task", async () => {
@@ -14,14 +14,37 @@ describe("the feed of changes", () => {
     }
     feed.note("ada", eventOf("two", 1));
     const seen: string[] = [];
-    for await (const {
-      last: { taskId, sequence },
-    } of watch.read(AbortSignal.timeout(180_000))) {
+    for await (const { taskId, sequence } of lastOf(
+      watch,
+      AbortSignal.timeout(180_000),
+    )) {
       seen.push(`${taskId} ${sequence}`);
       if (seen.length === 1) feed.note("ada", eventOf("two", 2));
       if (taskId === "two") break;
     }
     expect(seen).toEqual(["one 10000", "two 2"]);
+  });
+
+  it("says that a task was deleted in place of its changes, to its principal", async () => {
+    const feed = new TaskFeed();
+    using watch = feed.watch("ada");
+    using other = feed.watch("bob");
+    const gone = { taskId: "one", contextId: "c", principal: "ada" };
+    feed.note("ada", eventOf("one", 1));
+    feed.noteDeleted(gone);
+    feed.note("ada", eventOf("one", 2));
+    feed.note("bob", eventOf("his", 1));
+    for await (const task of watch.read(AbortSignal.timeout(180_000))) {
+      expect(task).toEqual(gone);
+      break;
+    }
+    for await (const { taskId } of lastOf(
+      other,
+      AbortSignal.timeout(180_000),
+    )) {
+      expect(taskId).toBe("his");
+      break;
+    }
   });
 
   it("has no events of other principals", async () => {
@@ -30,9 +53,10 @@ describe("the feed of changes", () => {
     using _other = feed.watch("bob");
     feed.note("bob", eventOf("his", 1));
     feed.note("ada", eventOf("hers", 1));
-    for await (const {
-      last: { taskId },
-    } of watch.read(AbortSignal.timeout(180_000))) {
+    for await (const { taskId } of lastOf(
+      watch,
+      AbortSignal.timeout(180_000),
+    )) {
       expect(taskId).toBe("hers");
       break;
     }
@@ -44,9 +68,7 @@ describe("the feed of changes", () => {
     const controller = new AbortController();
     const seen: bigint[] = [];
     const read = (async () => {
-      for await (const {
-        last: { sequence },
-      } of watch.read(controller.signal)) {
+      for await (const { sequence } of lastOf(watch, controller.signal)) {
         seen.push(sequence);
         if (seen.length === 2) {
           controller.abort(new Error("enough"));
@@ -76,4 +98,10 @@ function eventOf(taskId: string, sequence: number): ListedTask {
     ...NO_LABEL,
     last: create(TaskEventSchema, { taskId, sequence: BigInt(sequence) }),
   };
+}
+
+async function* lastOf(watch: TaskWatch, signal: AbortSignal) {
+  for await (const task of watch.read(signal)) {
+    if ("last" in task) yield task.last;
+  }
 }

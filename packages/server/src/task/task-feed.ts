@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
+import type { GoneTask } from "../store/task-changes.ts";
 import type { ListedTask } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 
@@ -17,13 +18,26 @@ const PAUSE_MS = 100;
 export class TaskFeed {
   readonly #watches = new Map<string, Set<TaskWatch>>();
   #onAppended: (taskId: string) => void = () => undefined;
+  #onDeleted: (taskId: string) => void = () => undefined;
 
   /**
-   * Sets the observer, which gets the task's id after each durable append.
-   * Replaces the previous one.
+   * Sets the observer, which gets the task's id after each durable append, and
+   * when the task is deleted. Replaces the previous one.
    */
-  observe(onAppended: (taskId: string) => void): void {
+  observe(
+    onAppended: (taskId: string) => void,
+    onDeleted: (taskId: string) => void,
+  ): void {
     this.#onAppended = onAppended;
+    this.#onDeleted = onDeleted;
+  }
+
+  /** Passes on that a task was deleted. */
+  noteDeleted(task: GoneTask): void {
+    this.#onDeleted(task.taskId);
+    for (const watch of this.#watches.get(task.principal) ?? []) {
+      watch.putDeleted(task);
+    }
   }
 
   /** Tells the observer that a task has new durable events. */
@@ -69,7 +83,7 @@ export class TaskFeed {
  * memory.
  */
 export class TaskWatch implements Disposable {
-  readonly #newest = new Map<string, ListedTask>();
+  readonly #newest = new Map<string, ListedTask | GoneTask>();
   readonly #onClose: () => void;
   #bell: Bell | undefined;
 
@@ -80,16 +94,23 @@ export class TaskWatch implements Disposable {
   /** Adds a task, unless a newer change of it is there. */
   put(task: ListedTask): void {
     const newest = this.#newest.get(task.last.taskId);
+    if (newest && !("last" in newest)) return;
     if (newest && newest.last.sequence > task.last.sequence) return;
     this.#newest.set(task.last.taskId, task);
     this.#bell?.ring();
   }
 
+  /** Adds that a task was deleted, in place of its changes. */
+  putDeleted(task: GoneTask): void {
+    this.#newest.set(task.taskId, task);
+    this.#bell?.ring();
+  }
+
   /**
-   * Yields the changes, each task with its newest event, until the signal
-   * aborts.
+   * Yields the changes, each task with its newest event, and deleted tasks,
+   * until the signal aborts.
    */
-  async *read(signal: AbortSignal): AsyncIterable<ListedTask> {
+  async *read(signal: AbortSignal): AsyncIterable<ListedTask | GoneTask> {
     const bell = new Bell(signal);
     this.#bell = bell;
     while (!signal.aborted) {

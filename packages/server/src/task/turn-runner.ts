@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
 import {
-  type Message,
   MessageDelivery,
+  NoticeSchema,
   type Task,
   TaskState,
   type ToolCallConfirmation,
@@ -10,11 +11,12 @@ import type { AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import { isPrompt, turnNews } from "../agent/turn-news.ts";
 import { TurnReplay } from "../agent/turn-replay.ts";
-import { devtoolErrorOf } from "../errors.ts";
+import { devtoolErrorOf, quoted } from "../errors.ts";
 import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 import type { OperationEnd } from "../observer.ts";
 import { CANCELED_OPERATION, SUCCEEDED } from "../operations.ts";
 import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
+import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
@@ -40,8 +42,8 @@ export interface TurnRunnerOptions {
   readonly log: EventLog;
   readonly recorder: TurnRecorder;
   readonly executor: AgentExecutor;
-  /** Reads the messages of the tasks that a task continues. */
-  readonly earlier: (task: Task) => Promise<readonly Message[]>;
+  /** Reads what was said in the tasks that a task continues. */
+  readonly earlier: (task: Task) => Promise<Earlier>;
   /**
    * The conversations that agents keep themselves. Default: no other server
    * works in them.
@@ -81,6 +83,8 @@ export class TurnRunner implements AsyncDisposable {
   isRestarted = false;
   readonly #options: TurnRunnerOptions;
   readonly #confirmations = new Confirmations();
+  /** The ids of tasks whose absence was said. */
+  readonly #missing = new Set<string>();
   #run: Run | undefined;
   /** Resolves when the executor is closed; undefined while it is open. */
   #closed: Promise<void> | undefined;
@@ -174,6 +178,21 @@ export class TurnRunner implements AsyncDisposable {
     ).catch(() => undefined);
   }
 
+  /** Says once of each task that the conversation continues without it. */
+  #noteMissing(missing: readonly string[]): void {
+    const entries = missing
+      .filter((taskId) => !this.#missing.has(taskId))
+      .map((taskId): LogEntry => {
+        this.#missing.add(taskId);
+        const text = `Task ${quoted(taskId)}, which this one continues, does not exist any more: the agent does not know what was said there.`;
+        const value = create(NoticeSchema, { text });
+        return { payload: { case: "notice", value } };
+      });
+    if (entries.length === 0) return;
+    // Store failures surface on the next append.
+    this.#options.recorder.append(entries).catch(() => undefined);
+  }
+
   /** Runs the agent for one turn, and returns the entry that ends the turn. */
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     const { log, recorder, executor, earlier, sessions, operations } =
@@ -189,7 +208,8 @@ export class TurnRunner implements AsyncDisposable {
     // The agent starts before this is durable. Its events follow in the log.
     // Store failures surface on the next append.
     recorder.appendWithState([]).catch(() => undefined);
-    const messagesBefore = await earlier(log.task);
+    const { before: messagesBefore, missing } = await earlier(log.task);
+    this.#noteMissing(missing);
     const confirmations = this.#confirmations;
     const atStart = log.task;
     const replay = new TurnReplay({ task: () => log.task, confirmations });

@@ -10,6 +10,7 @@ import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { verifyAudit } from "../store/audit-chain.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { testDelete } from "./task-deletion.contract.ts";
 import {
   created,
   eventsOf,
@@ -47,6 +48,7 @@ export function testTaskStore(
   testTaskList(open);
   describe("findLatest", () => testFindLatest(open));
   describe("findMessage", () => testFindMessage(open));
+  testDelete(open);
 }
 
 function testOrder(open: OpenTaskStore): void {

@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_service.proto.
  */
 export const file_devtool_v1alpha_task_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siygEKEExpc3RUYXNrc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFYWdlbnQYBSABKAkSFgoOd29ya3NwYWNlX3BhdGgYBiABKAkSFgoOdGl0bGVfY29udGFpbnMYByABKAkSEQoJaWRfcHJlZml4GAggASgJIlkKEUxpc3RUYXNrc1Jlc3BvbnNlEisKBXRhc2tzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKqAQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBINCgV0aXRsZRgEIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgFIAEoCRINCgVhZ2VudBgGIAEoCRIVCg1tZXNzYWdlX2NvdW50GAcgASgFIiQKEUNhbmNlbFRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkiOQoSQ2FuY2VsVGFza1Jlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayI9ChZXaXRoZHJhd01lc3NhZ2VSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSI+ChdXaXRoZHJhd01lc3NhZ2VSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siSQoRUmVuYW1lVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIUCgxjbGllbnRfbGFiZWwYAyABKAkiOQoSUmVuYW1lVGFza1Jlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayI/ChRTdWJzY3JpYmVUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDIkIKFVN1YnNjcmliZVRhc2tSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQilAEKEVdhdGNoVGFza3NSZXF1ZXN0EhUKDXNuYXBzaG90X3NpemUYASABKAUSKQoFc3RhdGUYAiABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEg0KBWFnZW50GAMgASgJEhYKDndvcmtzcGFjZV9wYXRoGAQgASgJEhYKDnRpdGxlX2NvbnRhaW5zGAUgASgJIm0KEldhdGNoVGFza3NSZXNwb25zZRIqCgR0YXNrGAEgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhkKEXNuYXBzaG90X2NvbXBsZXRlGAIgASgIEhAKCGV4Y2x1ZGVkGAMgASgIMsQGCgtUYXNrU2VydmljZRJYCgtTZW5kTWVzc2FnZRIjLmRldnRvb2wudjFhbHBoYS5TZW5kTWVzc2FnZVJlcXVlc3QaJC5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXNwb25zZRJgCg1TdHJlYW1NZXNzYWdlEiUuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXNwb25zZTABElEKB0dldFRhc2sSHy5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1JlcXVlc3QaIC5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1Jlc3BvbnNlIgOQAgESVwoJTGlzdFRhc2tzEiEuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1JlcXVlc3QaIi5kZXZ0b29sLnYxYWxwaGEuTGlzdFRhc2tzUmVzcG9uc2UiA5ACARJVCgpDYW5jZWxUYXNrEiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXNwb25zZRJkCg9XaXRoZHJhd01lc3NhZ2USJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5XaXRoZHJhd01lc3NhZ2VSZXNwb25zZRJVCgpSZW5hbWVUYXNrEiIuZGV2dG9vbC52MWFscGhhLlJlbmFtZVRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLlJlbmFtZVRhc2tSZXNwb25zZRJgCg1TdWJzY3JpYmVUYXNrEiUuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXNwb25zZTABElcKCldhdGNoVGFza3MSIi5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siygEKEExpc3RUYXNrc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFYWdlbnQYBSABKAkSFgoOd29ya3NwYWNlX3BhdGgYBiABKAkSFgoOdGl0bGVfY29udGFpbnMYByABKAkSEQoJaWRfcHJlZml4GAggASgJIlkKEUxpc3RUYXNrc1Jlc3BvbnNlEisKBXRhc2tzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKqAQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBINCgV0aXRsZRgEIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgFIAEoCRINCgVhZ2VudBgGIAEoCRIVCg1tZXNzYWdlX2NvdW50GAcgASgFIiQKEUNhbmNlbFRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkiOQoSQ2FuY2VsVGFza1Jlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayI9ChZXaXRoZHJhd01lc3NhZ2VSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSI+ChdXaXRoZHJhd01lc3NhZ2VSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siSQoRUmVuYW1lVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIUCgxjbGllbnRfbGFiZWwYAyABKAkiOQoSUmVuYW1lVGFza1Jlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayI6ChFEZWxldGVUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhQKDGNsaWVudF9sYWJlbBgCIAEoCSIUChJEZWxldGVUYXNrUmVzcG9uc2UiPwoUU3Vic2NyaWJlVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIWCg5hZnRlcl9zZXF1ZW5jZRgCIAEoAyJCChVTdWJzY3JpYmVUYXNrUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50IpQBChFXYXRjaFRhc2tzUmVxdWVzdBIVCg1zbmFwc2hvdF9zaXplGAEgASgFEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVhZ2VudBgDIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgEIAEoCRIWCg50aXRsZV9jb250YWlucxgFIAEoCSJ+ChJXYXRjaFRhc2tzUmVzcG9uc2USKgoEdGFzaxgBIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIZChFzbmFwc2hvdF9jb21wbGV0ZRgCIAEoCBIQCghleGNsdWRlZBgDIAEoCBIPCgdyZW1vdmVkGAQgASgIMpsHCgtUYXNrU2VydmljZRJYCgtTZW5kTWVzc2FnZRIjLmRldnRvb2wudjFhbHBoYS5TZW5kTWVzc2FnZVJlcXVlc3QaJC5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXNwb25zZRJgCg1TdHJlYW1NZXNzYWdlEiUuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXNwb25zZTABElEKB0dldFRhc2sSHy5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1JlcXVlc3QaIC5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1Jlc3BvbnNlIgOQAgESVwoJTGlzdFRhc2tzEiEuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1JlcXVlc3QaIi5kZXZ0b29sLnYxYWxwaGEuTGlzdFRhc2tzUmVzcG9uc2UiA5ACARJVCgpDYW5jZWxUYXNrEiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXNwb25zZRJkCg9XaXRoZHJhd01lc3NhZ2USJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5XaXRoZHJhd01lc3NhZ2VSZXNwb25zZRJVCgpSZW5hbWVUYXNrEiIuZGV2dG9vbC52MWFscGhhLlJlbmFtZVRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLlJlbmFtZVRhc2tSZXNwb25zZRJVCgpEZWxldGVUYXNrEiIuZGV2dG9vbC52MWFscGhhLkRlbGV0ZVRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkRlbGV0ZVRhc2tSZXNwb25zZRJgCg1TdWJzY3JpYmVUYXNrEiUuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXNwb25zZTABElcKCldhdGNoVGFza3MSIi5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
 
 /**
  * Request of SendMessage.
@@ -594,6 +594,50 @@ export const RenameTaskResponseSchema: GenMessage<RenameTaskResponse> = /*@__PUR
   messageDesc(file_devtool_v1alpha_task_service, 15);
 
 /**
+ * Request of DeleteTask.
+ *
+ * @generated from message devtool.v1alpha.DeleteTaskRequest
+ */
+export type DeleteTaskRequest = Message<"devtool.v1alpha.DeleteTaskRequest"> & {
+  /**
+   * The id of the task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * What the program that sends the request calls itself, as in
+   * `MessageSettings.client_label`. Recorded in the audit log.
+   *
+   * @generated from field: string client_label = 2;
+   */
+  clientLabel: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.DeleteTaskRequest.
+ * Use `create(DeleteTaskRequestSchema)` to create a new message.
+ */
+export const DeleteTaskRequestSchema: GenMessage<DeleteTaskRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 16);
+
+/**
+ * Response of DeleteTask. It has no fields.
+ *
+ * @generated from message devtool.v1alpha.DeleteTaskResponse
+ */
+export type DeleteTaskResponse = Message<"devtool.v1alpha.DeleteTaskResponse"> & {
+};
+
+/**
+ * Describes the message devtool.v1alpha.DeleteTaskResponse.
+ * Use `create(DeleteTaskResponseSchema)` to create a new message.
+ */
+export const DeleteTaskResponseSchema: GenMessage<DeleteTaskResponse> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 17);
+
+/**
  * Request of SubscribeTask.
  *
  * @generated from message devtool.v1alpha.SubscribeTaskRequest
@@ -620,7 +664,7 @@ export type SubscribeTaskRequest = Message<"devtool.v1alpha.SubscribeTaskRequest
  * Use `create(SubscribeTaskRequestSchema)` to create a new message.
  */
 export const SubscribeTaskRequestSchema: GenMessage<SubscribeTaskRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 16);
+  messageDesc(file_devtool_v1alpha_task_service, 18);
 
 /**
  * One event of a task.
@@ -641,7 +685,7 @@ export type SubscribeTaskResponse = Message<"devtool.v1alpha.SubscribeTaskRespon
  * Use `create(SubscribeTaskResponseSchema)` to create a new message.
  */
 export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 17);
+  messageDesc(file_devtool_v1alpha_task_service, 19);
 
 /**
  * Request of WatchTasks.
@@ -693,7 +737,7 @@ export type WatchTasksRequest = Message<"devtool.v1alpha.WatchTasksRequest"> & {
  * Use `create(WatchTasksRequestSchema)` to create a new message.
  */
 export const WatchTasksRequestSchema: GenMessage<WatchTasksRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 18);
+  messageDesc(file_devtool_v1alpha_task_service, 20);
 
 /**
  * A task of the caller, or the end of the snapshot.
@@ -728,6 +772,15 @@ export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> &
    * @generated from field: bool excluded = 3;
    */
   excluded: boolean;
+
+  /**
+   * Whether the task was deleted. `excluded` is true then, and `task` has its id
+   * and its conversation alone. Sent for any task of the caller, even one that
+   * never matched.
+   *
+   * @generated from field: bool removed = 4;
+   */
+  removed: boolean;
 };
 
 /**
@@ -735,7 +788,7 @@ export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> &
  * Use `create(WatchTasksResponseSchema)` to create a new message.
  */
 export const WatchTasksResponseSchema: GenMessage<WatchTasksResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 19);
+  messageDesc(file_devtool_v1alpha_task_service, 21);
 
 /**
  * Runs tasks: accepts messages, streams what happens, cancels.
@@ -846,6 +899,23 @@ export const TaskService: GenService<{
     methodKind: "unary";
     input: typeof RenameTaskRequestSchema;
     output: typeof RenameTaskResponseSchema;
+  },
+  /**
+   * Deletes a task that has ended: its events, and all else that the server has
+   * of it. The audit log keeps that it was deleted, and not what it showed.
+   *
+   * Open streams of the task end with NOT_FOUND, and WatchTasks tells it. The
+   * operator may delete the tasks of all callers.
+   *
+   * Fails with NOT_FOUND if the task does not exist, with FAILED_PRECONDITION if
+   * it has not ended, and with ABORTED if it changed meanwhile.
+   *
+   * @generated from rpc devtool.v1alpha.TaskService.DeleteTask
+   */
+  deleteTask: {
+    methodKind: "unary";
+    input: typeof DeleteTaskRequestSchema;
+    output: typeof DeleteTaskResponseSchema;
   },
   /**
    * Streams the events of a task: first those after a given sequence number,
