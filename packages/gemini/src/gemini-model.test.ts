@@ -7,12 +7,7 @@ import type {
   ModelEvent,
   ModelRequest,
 } from "@devtool/coding-agent/model";
-import {
-  type Message,
-  MessageSchema,
-  Role,
-  ToolCallStatus,
-} from "@devtool/schema";
+import { type Message, MessageSchema, Role } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import {
   afterAll,
@@ -110,38 +105,6 @@ describe("the Gemini model", () => {
     ]);
   });
 
-  it("keeps the signature of a call and sends it back unchanged", async () => {
-    const [call] = toolCalls(await ask("read a.txt\nnext\ntext done"));
-    expect(call?.signature).toBeDefined();
-    const step = create(MessageSchema, {
-      role: Role.AGENT,
-      parts: [
-        {
-          content: {
-            case: "toolCall",
-            value: {
-              toolCallId: "c1",
-              toolName: "read_file",
-              status: ToolCallStatus.FAILED,
-            },
-          },
-          toolCallDetail: {
-            modelSignature: call?.signature ?? new Uint8Array(),
-          },
-        },
-      ],
-    });
-    const history = [prompt("read a.txt\nnext\ntext done"), step];
-    expect(
-      joinText(
-        await Array.fromAsync(model().generate(request(history), signal)),
-      ),
-    ).toBe("done");
-    expect(fake.requests().at(-1)?.signatures).toEqual([
-      new TextDecoder().decode(call?.signature),
-    ]);
-  });
-
   it("yields a call that comes twice under one id once, and two equal calls twice", async () => {
     expect(toolCalls(await ask("read a.txt\nduplicate"))).toHaveLength(1);
     expect(toolCalls(await ask("read a.txt x2"))).toHaveLength(2);
@@ -161,11 +124,6 @@ describe("the Gemini model", () => {
       expect(notices[0]?.value).toMatchObject({
         retryDelay: { seconds: 0n, nanos: 500_000_000 },
       });
-    });
-
-    it("waits as long as the API asks", async () => {
-      await ask("fail 429 1 after 7\ntext hello");
-      expect(waits).toEqual([7000]);
     });
 
     it("fails at once if the API asks for a longer wait than is allowed", async () => {
@@ -294,20 +252,6 @@ describe("the Gemini model", () => {
     await expect(ask("hugeargs 1100000")).rejects.toThrow(
       /"write_file" are too large.*1048576/,
     );
-  });
-
-  it("ends soon after the caller aborts, with the caller's reason", async () => {
-    const controller = new AbortController();
-    const reason = new Error("enough");
-    const reading = async (): Promise<void> => {
-      for await (const { case: kind } of model().generate(
-        request([prompt("text a\nhang")]),
-        controller.signal,
-      )) {
-        if (kind === "text") controller.abort(reason);
-      }
-    };
-    await expect(reading()).rejects.toBe(reason);
   });
 
   it.each([
