@@ -1,6 +1,7 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI, SESSION_SETTINGS_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -98,12 +99,12 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
         code: -32602,
         message: expect.stringContaining(says),
       });
-      expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe(OLD);
+      expect(fileText(workspace, "a.txt")).toBe(OLD);
       const right = { ...answer, file_details: { new_content: "" } };
       const { id } =
         taskOf(await answerWith(right, { taskId: asking.taskId })) ?? {};
       expect(id).toBe(asking.taskId);
-      expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("");
+      expect(fileText(workspace, "a.txt")).toBe("");
     },
   );
 

@@ -1,7 +1,6 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AgentThoughtSchema,
@@ -181,7 +180,7 @@ describe("I2: the answer of the coding agent", () => {
   it("is whole after an approval, after a restart, and at a webhook", async () => {
     const workspace = temporaryDirectory();
     const dataDirectory = temporaryDirectory();
-    await writeFile(join(workspace, "b.txt"), "b");
+    putFile(workspace, "b.txt", "b");
     await using receiver = await receive();
     const start = () =>
       serveCodingAgent({

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
@@ -144,7 +143,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     };
     const { json } = await post("message:send", { message: answer }, headers);
     expect(json.task.status.state).toBe("TASK_STATE_COMPLETED");
-    expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("x");
+    expect(fileText(workspace, "a.txt")).toBe("x");
   });
 
   it.each([

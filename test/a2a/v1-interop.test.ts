@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { type StreamResponse, TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -64,9 +63,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     const answered = await answerAll(asked, { taskId, contextId });
     expect(stateOf(answered)).toBe(TaskState.TASK_STATE_COMPLETED);
     expect(textsOf(answered)).toContain("Done.");
-    expect(await readFile(join(workspace, "made.txt"), "utf8")).toBe(
-      "It is here.",
-    );
+    expect(fileText(workspace, "made.txt")).toBe("It is here.");
   });
 
   it("answers an approval in plain text when it does not know the extension (CARD-3)", async () => {
@@ -84,7 +81,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
       id: taskId,
       status: { state: TaskState.TASK_STATE_COMPLETED },
     });
-    expect(await readFile(join(workspace, "words.txt"), "utf8")).toBe("Yes.");
+    expect(fileText(workspace, "words.txt")).toBe("Yes.");
   });
 
   it("cancels a working task, and gets an error for a task that has ended", async () => {

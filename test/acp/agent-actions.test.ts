@@ -7,6 +7,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { pendingToolCalls } from "@devtool/client";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import {
   AuditAction,
   findToolCall,
@@ -110,7 +111,7 @@ describe("a file that an ACP agent has its client write", () => {
       "{}",
       undefined,
     ]);
-    expect(readFileSync(join(acp.workspace, "a.txt"), "utf8")).toBe("new");
+    expect(fileText(acp.workspace, "a.txt")).toBe("new");
   });
 
   it("asks again when it is another change than the user has allowed", async () => {
@@ -271,7 +272,7 @@ describe("a file that an ACP agent has its client write", () => {
       "edit a.txt new\nwrite b.txt new\nwrite guarded new",
     );
     const { task } = await acp.answer(first.task, "proceed_always");
-    expect(readFileSync(join(acp.workspace, "b.txt"), "utf8")).toBe("new");
+    expect(fileText(acp.workspace, "b.txt")).toBe("new");
     expect(stateAndCall(task, "write_text_file")).toEqual([
       "INPUT_REQUIRED",
       "SUCCEEDED",
@@ -346,7 +347,7 @@ describe("a file that an ACP agent has its client write", () => {
 
   it("needs no question when it has that content already", async () => {
     await using acp = await world();
-    writeFileSync(join(acp.workspace, "a.txt"), "same");
+    putFile(acp.workspace, "a.txt", "same");
     expect((await acp.say("write a.txt same")).text).toBe("{}");
   });
 
@@ -379,7 +380,7 @@ describe("a file that an ACP agent has its client write", () => {
       "COMPLETED",
       "SUCCEEDED",
     ]);
-    expect([text, readFileSync(join(acp.workspace, "a.txt"), "utf8")]).toEqual([
+    expect([text, fileText(acp.workspace, "a.txt")]).toEqual([
       "{}after",
       "new",
     ]);
@@ -393,7 +394,7 @@ describe("a file that an ACP agent has its client write", () => {
 describe("a file that an ACP agent has its client read", () => {
   it("needs no question", async () => {
     await using acp = await world(METHODS);
-    writeFileSync(join(acp.workspace, "a.txt"), "content");
+    putFile(acp.workspace, "a.txt", "content");
     expect((await acp.say("read a.txt")).text).toBe('{"content":"content"}');
   });
 
@@ -404,7 +405,7 @@ describe("a file that an ACP agent has its client read", () => {
       reason: "kept back",
     });
     await using acp = await world({ ...METHODS, permission });
-    writeFileSync(join(acp.workspace, ".env"), "secret");
+    putFile(acp.workspace, ".env", "secret");
     const { task, text } = await acp.say("read .env");
     expect(stateAndCall(task, "read_text_file")).toEqual([
       "COMPLETED",
@@ -419,7 +420,7 @@ describe("a file that an ACP agent has its client read", () => {
   it("asks the user where a rule wants that", async () => {
     const { permission } = policyOf({ case: "ask", rule: "operator-1:6" });
     await using acp = await world({ ...METHODS, permission });
-    writeFileSync(join(acp.workspace, ".env"), "secret");
+    putFile(acp.workspace, ".env", "secret");
     const asked = await acp.say("read .env");
     expect(stateAndCall(asked.task, "read_text_file")).toEqual([
       "INPUT_REQUIRED",

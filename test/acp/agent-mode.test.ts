@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { textMessage } from "@devtool/client";
+import { fileText } from "@devtool/internal/testing/files";
 import {
   ApprovalMode,
   AuditAction,
@@ -88,7 +89,7 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
       approvalMode: PLAN,
     });
     expect(TaskState[planned.task.state]).toBe("INPUT_REQUIRED");
-    expect(readFileSync(join(acp.workspace, "a.txt"), "utf8")).toBe("two");
+    expect(fileText(acp.workspace, "a.txt")).toBe("two");
   });
 
   it.each<[string, AcpWorldOptions, Record<string, string>]>([

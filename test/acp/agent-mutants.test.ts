@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import {
   type JsonObject,
@@ -13,6 +13,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
+import { putFile } from "@devtool/internal/testing/files";
 import {
   ApprovalMode,
   emptyTask,
@@ -372,7 +373,7 @@ async function play(
   { endsEarly = false }: AgentScript,
   random: () => number,
 ): Promise<Omit<Played, "why">> {
-  writeFileSync(join(acp.workspace, "read"), "readword\nsecond\nthird\n");
+  putFile(acp.workspace, "read", "readword\nsecond\nthird\n");
   rmSync(join(acp.workspace, "written"), { force: true, recursive: true });
   const { client } = acp;
   const events: TaskEvent[] = [];

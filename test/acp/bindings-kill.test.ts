@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fakeAgentCommand } from "@devtool/acp/testing";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   OPTION_CANCEL,
@@ -98,9 +99,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
 
     /** How often the job was done. */
     function ran(): number {
-      return readFileSync(join(base, "workspace/done.txt"), "utf8")
-        .trim()
-        .split("\n").length;
+      return fileText(base, "workspace/done.txt").trim().split("\n").length;
     }
   },
 );

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pendingToolCalls } from "@devtool/client";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findToolCall,
@@ -145,9 +146,7 @@ describe("devtool as an ACP agent behind devtool", () => {
         await startInner();
         const { task } = await outer.answer(asking.task, "proceed_once");
         expect(TaskState[task.state]).toBe("COMPLETED");
-        expect(await readFile(join(outer.workspace, "once.txt"), "utf8")).toBe(
-          "x\n",
-        );
+        expect(fileText(outer.workspace, "once.txt")).toBe("x\n");
       },
     );
 
@@ -169,9 +168,7 @@ describe("devtool as an ACP agent behind devtool", () => {
       await outer.restart();
       const { task } = await outer.answer(asking.task, "proceed_once");
       expect([TaskState[task.state], task.error]).toEqual(["COMPLETED", ""]);
-      expect(await readFile(join(outer.workspace, "once.txt"), "utf8")).toBe(
-        "x\n",
-      );
+      expect(fileText(outer.workspace, "once.txt")).toBe("x\n");
     });
   });
 

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { join } from "node:path";
 import {
@@ -13,6 +12,7 @@ import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
 import { exactFetch, streamPipe } from "@devtool/acp";
 import { serveAcp } from "@devtool/acp/port";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -93,7 +93,7 @@ describe("ACP over Streamable HTTP", () => {
       await agent.request("session/prompt", { sessionId, prompt }),
     ).toMatchObject({ stopReason: "end_turn" });
     expect(asked).toHaveLength(1);
-    expect(await readFile(join(workspace, "far.txt"), "utf8")).toBe("far");
+    expect(fileText(workspace, "far.txt")).toBe("far");
     expect(updates).toContainEqual(
       expect.objectContaining({ content: { type: "text", text: "Done." } }),
     );
@@ -111,7 +111,7 @@ describe("ACP over Streamable HTTP", () => {
       "COMPLETED",
       "Done.",
     ]);
-    expect(await readFile(join(workspace, "allowed.txt"), "utf8")).toBe("yes");
+    expect(fileText(workspace, "allowed.txt")).toBe("yes");
     const again = await world.say(
       "write declined.txt no\ntext Not written.",
       ended.task,

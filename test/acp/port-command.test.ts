@@ -1,9 +1,10 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
@@ -45,7 +46,7 @@ describe("devtool acp", () => {
       await editor.prompt(session, "write made.txt made\ntext Done."),
     ).toBe("end_turn");
     expect(editor.text).toBe("Done.");
-    expect(await readFile(join(work, "made.txt"), "utf8")).toBe("made");
+    expect(fileText(work, "made.txt")).toBe("made");
     child.stdin.end();
     expect(await once(child, "exit")).toEqual([0, null]);
   });
@@ -75,7 +76,7 @@ describe("devtool acp", () => {
     answer.resolve();
     expect(await ended).toBe("end_turn");
     expect(editor.text).toBe("After.");
-    expect(await readFile(join(work, "asked.txt"), "utf8")).toBe("answered");
+    expect(fileText(work, "asked.txt")).toBe("answered");
     expect(
       editor.frames.filter(
         ({ method }) => method === "session/request_permission",
@@ -163,7 +164,7 @@ describe("devtool acp", () => {
         await editor.prompt(session, "write named.txt made\ntext Named."),
       ).toBe("end_turn");
       expect(editor.text).toBe("Named.");
-      expect(await readFile(join(work, "named.txt"), "utf8")).toBe("made");
+      expect(fileText(work, "named.txt")).toBe("made");
     },
   );
 

@@ -9,6 +9,7 @@ import type {
   McpServer,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -55,7 +56,7 @@ describe("the sessions of devtool acp", () => {
     work = join(base, "work");
     mark = join(base, "mark");
     await mkdir(work);
-    await writeFile(join(base, "ctx.mjs"), CTX);
+    putFile(base, "ctx.mjs", CTX);
     ctx = {
       name: "ctx",
       command: process.execPath,
@@ -118,10 +119,7 @@ describe("the sessions of devtool acp", () => {
 
   it("F0: ask nothing where the operator allows no MCP servers of clients", async () => {
     await mkdir(join(base, "data"), { mode: 0o700 });
-    await writeFile(
-      join(base, "data", "config.toml"),
-      'client_mcp_servers = "none"',
-    );
+    putFile(base, "data/config.toml", 'client_mcp_servers = "none"');
     const editor = start({ onPermission: choose("reject_once") });
     const session = await open(editor, [ctx]);
     expect(await editor.prompt(session, "text Hi.")).toBe("end_turn");

@@ -10,6 +10,7 @@ import type {
 import { serveAcp, stdioStream } from "@devtool/acp/port";
 import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -70,7 +71,7 @@ describe("the port as an ACP agent", () => {
     expect(
       await editor.prompt(session, "write asked.txt new\ntext Done."),
     ).toBe("end_turn");
-    expect(await readFile(join(workspace, "asked.txt"), "utf8")).toBe("new");
+    expect(fileText(workspace, "asked.txt")).toBe("new");
     const path = join(workspace, "asked.txt");
     expect(
       editor.updates.find(({ sessionUpdate }) => sessionUpdate === "tool_call"),
@@ -316,7 +317,7 @@ describe("the port as an ACP agent", () => {
       mcpServers: [],
     });
     await editor.until(() => editor.text === "Left and found.");
-    expect(await readFile(join(workspace, "left.txt"), "utf8")).toBe("left");
+    expect(fileText(workspace, "left.txt")).toBe("left");
     expect(await editor.prompt(session, "text Next.")).toBe("end_turn");
   });
 
@@ -369,7 +370,7 @@ describe("the port as an ACP agent", () => {
     expect(await editor.prompt(sessionId, "write planned.txt yes")).toBe(
       "end_turn",
     );
-    expect(await readFile(join(workspace, "planned.txt"), "utf8")).toBe("yes");
+    expect(fileText(workspace, "planned.txt")).toBe("yes");
     const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
     const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
     expect(task?.sessionSettings?.approvalMode).toBe(ApprovalMode.YOLO);

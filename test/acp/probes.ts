@@ -1,6 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { fileText } from "@devtool/internal/testing/files";
 import type { ServerProcess } from "../durability/crash/server-process.ts";
 import { killChildrenOf } from "./processes.ts";
 import type { RealAgent } from "./real-agents.ts";
@@ -181,7 +181,7 @@ export function runsOf(
 ): number {
   const file = `${name}.txt`;
   return readdirSync(workspace).includes(file)
-    ? readFileSync(join(workspace, file), "utf8").trim().split("\n").length
+    ? fileText(workspace, file).trim().split("\n").length
     : 0;
 }
 

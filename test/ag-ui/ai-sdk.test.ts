@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Chat } from "@ai-sdk/react";
 import {
@@ -12,6 +12,7 @@ import {
   createChatTransport,
 } from "@devtool/client/ai-sdk";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -92,7 +93,7 @@ describe("a chat of the AI SDK with an agent", () => {
     });
     await expect.poll(() => textsOf(chat).at(-1)).toBe("Written.");
     await expect.poll(() => chat.status).toBe("ready");
-    expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("hello");
+    expect(fileText(workspace, "a.txt")).toBe("hello");
     expect(chat.messages).toHaveLength(2);
     expect(callsOf(chat)).toMatchObject([
       {
@@ -149,7 +150,7 @@ describe("a chat of the AI SDK with an agent", () => {
     await expect
       .poll(() => callsOf(chat).map(({ state }) => state))
       .toEqual(["output-available", "output-denied"]);
-    expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("one");
+    expect(fileText(workspace, "a.txt")).toBe("one");
     expect(errors).toEqual([]);
   });
 
@@ -171,7 +172,7 @@ describe("a chat of the AI SDK with an agent", () => {
     expect(callsOf(chat)).toMatchObject([
       { state: "output-available", preliminary: true },
     ]);
-    await writeFile(join(workspace, "go"), "");
+    putFile(workspace, "go", "");
     await expect.poll(() => callsOf(chat)[0]?.output).toContain("second");
     await expect.poll(() => chat.status).toBe("ready");
     expect(seen).toContain(true);
@@ -198,7 +199,7 @@ describe("a chat of the AI SDK with an agent", () => {
       approved: true,
     });
     await expect.poll(() => textsOf(last)).toEqual(["Written."]);
-    expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("hello");
+    expect(fileText(workspace, "a.txt")).toBe("hello");
     // The first page still asks, and its answer comes too late.
     await first.addToolApprovalResponse({
       id: approvalOf(first),
@@ -221,7 +222,7 @@ describe("a chat of the AI SDK with an agent", () => {
     await expect.poll(() => chat.status).toBe("streaming");
     await chat.stop();
     const resumed = chat.resumeStream();
-    await writeFile(join(workspace, "go"), "");
+    putFile(workspace, "go", "");
     await resumed;
     expect(textsOf(chat)).toEqual(["One.", "Two."]);
     expect(chat.messages).toHaveLength(2);
@@ -390,9 +391,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.click("text=Allow once");
       await page.waitForSelector("p.assistant:has-text('Written.')");
       expect(await page.locator("section.call").count()).toBe(1);
-      expect(await readFile(join(scratch, "chat.txt"), "utf8")).toBe(
-        "From a chat",
-      );
+      expect(fileText(scratch, "chat.txt")).toBe("From a chat");
     });
   },
 );

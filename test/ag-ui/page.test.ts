@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
@@ -44,9 +44,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       await page.waitForSelector("p.reasoning");
       await page.click("button:has-text('Allow once')");
       await page.waitForSelector("p.assistant:has-text('Written.')");
-      expect(await readFile(join(workspace, "page.txt"), "utf8")).toBe(
-        "From a page",
-      );
+      expect(fileText(workspace, "page.txt")).toBe("From a page");
     });
   },
 );

@@ -1,6 +1,4 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createRouterTransport } from "@connectrpc/connect";
 import {
@@ -10,6 +8,7 @@ import {
   type TaskItem,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   describeToolCall,
@@ -50,9 +49,7 @@ describe("React in a terminal, with Ink", () => {
     await expect.poll(screen.text).toMatch(/call .*: succeeded by ink/);
     await expect.poll(screen.text).toContain("state COMPLETED");
     await expect.poll(screen.text).toContain("sessions 1 agents devtool");
-    expect(await readFile(join(workspace, "ink.txt"), "utf8")).toBe(
-      "changed in Ink",
-    );
+    expect(fileText(workspace, "ink.txt")).toBe("changed in Ink");
     screen.unmount();
   });
 

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
@@ -30,7 +31,7 @@ describe.skipIf(CHROMIUM === undefined)(
 
     beforeAll(async () => {
       base = temporaryDirectory();
-      const html = await readFile(join(EXAMPLE, "index.html"), "utf8");
+      const html = fileText(EXAMPLE, "index.html");
       example = await siteOf(html, "../../examples/react/page.tsx");
       readme = await siteOf(
         '<!doctype html><body><script type="module" src="/page.js"></script></body>',
@@ -75,7 +76,7 @@ describe.skipIf(CHROMIUM === undefined)(
         .click();
       await page.getByText("Done.", { exact: true }).waitFor();
       await page.getByText("succeeded, answered by example").waitFor();
-      expect(await readFile(join(base, "edited.txt"), "utf8")).toBe("changed");
+      expect(fileText(base, "edited.txt")).toBe("changed");
     });
 
     it("shows in one page what another one does, and lets the first answer win", async () => {

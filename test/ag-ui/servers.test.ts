@@ -1,6 +1,7 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { PostgresStore } from "@devtool/postgres";
 import {
@@ -55,7 +56,7 @@ describe("a thread of AG-UI and the servers that have it", {
       try {
         await page.answer({ approved: true });
         expect(page.texts).toEqual(["Before.", "Written."]);
-        expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("hello");
+        expect(fileText(workspace, "a.txt")).toBe("hello");
       } finally {
         await second.kill();
       }
@@ -84,7 +85,7 @@ describe("a thread of AG-UI and the servers that have it", {
       expect(elsewhere.interrupt).toEqual(page.interrupt);
       await elsewhere.answer({ approved: true });
       expect(elsewhere.texts).toEqual(["Written."]);
-      expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("hello");
+      expect(fileText(workspace, "a.txt")).toBe("hello");
       const reloaded = new FrontEnd(one, { threadId: page.threadId });
       await reloaded.run();
       expect(reloaded.texts).toEqual(["Written."]);

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
@@ -20,6 +20,7 @@ import {
   Workspace,
   writeFileTool,
 } from "@devtool/coding-agent/tools";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createPolicyEngine } from "@devtool/policy";
 import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
@@ -89,7 +90,7 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
   beforeEach(async () => {
     base = temporaryDirectory();
     await start();
-    await writeFile(join(base, "work", "a.txt"), "original");
+    putFile(base, "work/a.txt", "original");
   });
   afterEach(() => server.close());
 
@@ -110,10 +111,10 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
       taskId: asked.id,
     });
     const { task: ended } = await tasks().getTask({ taskId: asked.id });
-    expect([
-      ended?.state,
-      await readFile(join(base, "work", "b.txt"), "utf8"),
-    ]).toEqual([TaskState.COMPLETED, "copied"]);
+    expect([ended?.state, fileText(base, "work/b.txt")]).toEqual([
+      TaskState.COMPLETED,
+      "copied",
+    ]);
     const calls = ended?.history.flatMap(toolCallsOf) ?? [];
     expect(
       calls.map(({ result }) => result.value?.$typeName.split(".").at(-1)),
@@ -152,7 +153,7 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
       message: { ...textMessage("c", ""), parts },
       taskId: asked?.id ?? "",
     });
-    expect(await readFile(join(base, "work", "c.txt"), "utf8")).toBe("mine");
+    expect(fileText(base, "work/c.txt")).toBe("mine");
   });
 
   it("are listed as its commands", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import {
@@ -8,6 +8,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
@@ -114,7 +115,7 @@ describe("answers, edits, cancellations and queued messages at the same moment",
       (action) => records.filter((record) => record.action === action),
     );
     const content = existsSync(join(workspace, name))
-      ? readFileSync(join(workspace, name), "utf8")
+      ? fileText(workspace, name)
       : undefined;
     // An edit asks again, and nobody has answered that. So what runs is what
     // was proposed, once, under the digest that was approved.

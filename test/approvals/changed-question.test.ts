@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
@@ -9,6 +9,7 @@ import {
   pendingToolCalls,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SHOWN_DIGEST_URI, type Task } from "@devtool/schema";
 import {
@@ -64,14 +65,14 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
     mkdirSync(workspace);
     server = await serve();
     for (let at = 0; at < TASKS; at++) {
-      writeFileSync(join(workspace, `a-${at}.txt`), "old");
+      putFile(workspace, `a-${at}.txt`, "old");
       shownTasks.push(
         await user().start(`write b-${at}.txt good\nwrite a-${at}.txt good`),
       );
     }
     await server.kill();
     for (let at = 0; at < TASKS; at++) {
-      writeFileSync(join(workspace, `a-${at}.txt`), "theirs");
+      putFile(workspace, `a-${at}.txt`, "theirs");
     }
     server = await serve();
   });
@@ -240,12 +241,12 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
 
   /** Makes a file that is not the agent's. Returns what reads it. */
   function fileOfTheirs(name: string): () => string {
-    writeFileSync(join(workspace, name), "theirs");
+    putFile(workspace, name, "theirs");
     return contentOf(name);
   }
 
   function contentOf(name: string): () => string {
-    return () => readFileSync(join(workspace, name), "utf8");
+    return () => fileText(workspace, name);
   }
 
   function answerV03(digest: string, call: string) {

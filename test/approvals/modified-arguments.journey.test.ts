@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -11,6 +11,7 @@ import {
   type TaskView,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AuditAction,
@@ -49,7 +50,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
     base = temporaryDirectory();
     workspace = join(base, "workspace");
     await mkdir(workspace);
-    await writeFile(join(base, "rules.toml"), RULES);
+    putFile(base, "rules.toml", RULES);
     server = await serveCodingAgent({
       workspace,
       dataDirectory: join(base, "data"),
@@ -391,7 +392,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
   });
 
   it("of a file are the same question as content from an editor", async () => {
-    await writeFile(join(workspace, "a.txt"), "old\n");
+    putFile(workspace, "a.txt", "old\n");
     const [one, other] = [createTaskView(direct), createTaskView(direct)];
     await ask(one, "write a.txt theirs\\n");
     await ask(other, "write a.txt theirs\\n");

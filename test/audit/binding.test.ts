@@ -1,8 +1,9 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { observeTask } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   AuditAction,
@@ -117,7 +118,7 @@ describe("an approval over the wire (S13)", () => {
   }
 
   it("does not overwrite what was written while the server was down", async () => {
-    await writeFile(join(workspace, "approved.txt"), "old");
+    putFile(workspace, "approved.txt", "old");
     const approved = await afterChange(
       WRITE,
       (event) => event,
@@ -127,18 +128,18 @@ describe("an approval over the wire (S13)", () => {
       status: "error",
       error: "approval_outdated",
     });
-    expect(await readFile(join(workspace, "approved.txt"), "utf8")).toBe("new");
+    expect(fileText(workspace, "approved.txt")).toBe("new");
   });
 
   it("does not overwrite what was written between the question and the answer", async () => {
-    await writeFile(join(workspace, "approved.txt"), "old");
+    putFile(workspace, "approved.txt", "old");
     await using server = await serve();
     const user = new Conversation(server, signal);
     const asked = await user.start(WRITE);
-    await writeFile(join(workspace, "approved.txt"), "new");
+    putFile(workspace, "approved.txt", "new");
     const task = await user.answer(asked, "proceed_once");
     expect(outcome(task).status).toBe("error");
-    expect(await readFile(join(workspace, "approved.txt"), "utf8")).toBe("new");
+    expect(fileText(workspace, "approved.txt")).toBe("new");
   });
 
   it("is not forged by rewriting the digest too: the audit log shows it (sabotage of the digest)", async () => {

@@ -1,12 +1,5 @@
 import { existsSync } from "node:fs";
-import {
-  mkdir,
-  readFile,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -17,6 +10,7 @@ import {
 } from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
@@ -58,9 +52,8 @@ describe("Codex behind the port", () => {
     directory = temporaryDirectory();
     workspace = join(directory, "workspace");
     home = join(directory, "home");
-    await mkdir(workspace);
     await mkdir(home);
-    await writeFile(join(workspace, "a.txt"), "one\ntwo\n");
+    putFile(workspace, "a.txt", "one\ntwo\n");
     await start();
   });
 
@@ -225,9 +218,7 @@ describe("Codex behind the port", () => {
         TaskState.COMPLETED,
         "declinedDone.",
       ]);
-      expect(await readFile(join(home, "ran.txt"), "utf8")).toBe(
-        "make\ntouch x\n",
-      );
+      expect(fileText(home, "ran.txt")).toBe("make\ntouch x\n");
       const [, , denied] = callsIn(task);
       expect(denied?.result).toMatchObject({
         value: { type: "policy_violation", message: "nothing is removed" },
@@ -650,7 +641,7 @@ describe("Codex behind the port", () => {
     )(
       "at %s, fails the task and says so, and works again with the next message",
       async (method) => {
-        await writeFile(join(home, "killed-at"), method);
+        putFile(home, "killed-at", method);
         const failed = await send("say Hi.");
         expect([failed.state, failed.error]).toEqual([
           TaskState.FAILED,
@@ -682,7 +673,7 @@ describe("Codex behind the port", () => {
     );
 
     it("at turn/interrupt, cancels the task, and goes on in the same thread with the next message", async () => {
-      await writeFile(join(home, "killed-at"), "turn/interrupt");
+      putFile(home, "killed-at", "turn/interrupt");
       const working = await begin("run ls\nhang");
       const canceled = await client().cancelTask({ taskId: working.id });
       expect(canceled.task?.state).toBe(TaskState.CANCELED);
@@ -697,7 +688,7 @@ describe("Codex behind the port", () => {
     it.skipIf(LEFT_TO_CI !== "")(
       `at turn/steer, fails the task and says so, and works again with the next message${LEFT_TO_CI}`,
       async () => {
-        await writeFile(join(home, "killed-at"), "turn/steer");
+        putFile(home, "killed-at", "turn/steer");
         const working = await begin("run ls\nsteer");
         const message = {
           message: textMessage("m2", "Go left."),
@@ -722,7 +713,7 @@ describe("Codex behind the port", () => {
         const second = await send("say Again.", "m0", first);
         // It ends as it gets the message, so that nobody can have noticed
         // before.
-        await writeFile(join(home, "killed-at"), "account/read");
+        putFile(home, "killed-at", "account/read");
         const next = await send("say Two.", "m2", second);
         expect([next.state, wordsIn(next), next.agentSessionId]).toEqual([
           TaskState.COMPLETED,
@@ -731,7 +722,7 @@ describe("Codex behind the port", () => {
         ]);
         await server.close();
         await start();
-        await writeFile(join(home, "killed-at"), "thread/resume");
+        putFile(home, "killed-at", "thread/resume");
         const failed = await send("say Three.", "m3", next);
         expect([failed.state, failed.error]).toEqual([
           TaskState.FAILED,
@@ -821,7 +812,7 @@ describe("Codex behind the port", () => {
 
     /** Kills the process that was started last, and waits for its end. */
     async function killAppServer(): Promise<void> {
-      const pid = Number(await readFile(join(home, "pid"), "utf8"));
+      const pid = Number(fileText(home, "pid"));
       process.kill(pid, "SIGKILL");
       await expect
         .poll(() => existsSync(`/proc/${pid}`), { timeout: 60_000 })
@@ -841,11 +832,11 @@ describe("Codex behind the port", () => {
         false,
       ]);
       const task = await answer(again, OPTION_PROCEED_ONCE);
-      expect([
-        task.state,
-        task.error,
-        await readFile(join(home, "ran.txt"), "utf8"),
-      ]).toEqual([TaskState.COMPLETED, "", "touch x\n"]);
+      expect([task.state, task.error, fileText(home, "ran.txt")]).toEqual([
+        TaskState.COMPLETED,
+        "",
+        "touch x\n",
+      ]);
     },
   );
 
@@ -1180,7 +1171,7 @@ describe("Codex behind the port", () => {
   async function messages(): Promise<
     { method?: string; params?: Record<string, unknown> }[]
   > {
-    const text = await readFile(join(home, "received.jsonl"), "utf8");
+    const text = fileText(home, "received.jsonl");
     return text
       .trim()
       .split("\n")

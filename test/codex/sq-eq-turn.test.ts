@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, symlinkSync } from "node:fs";
+import { renameSync, symlinkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -10,6 +10,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { confirmationPart, textMessage } from "@devtool/client";
 import { codexQueues } from "@devtool/codex/queues";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { fileText } from "@devtool/internal/testing/files";
 import {
   ApprovalMode,
   ApprovalPolicy,
@@ -460,9 +461,7 @@ function linkTo(target: string): string {
 
 /** What the fake app-server was sent. */
 function received(): JsonObject[] {
-  const lines = readFileSync(join(world.home, "received.jsonl"), "utf8")
-    .trim()
-    .split("\n");
+  const lines = fileText(world.home, "received.jsonl").trim().split("\n");
   return lines.map((line) => objectOrEmpty(JSON.parse(line)));
 }
 

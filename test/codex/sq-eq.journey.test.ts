@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
   Code,
@@ -14,6 +14,7 @@ import { bearerInterceptor } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { codexQueues } from "@devtool/codex/queues";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskService } from "@devtool/schema";
 import {
@@ -49,9 +50,8 @@ describe("a session in the shape of Codex's queues", () => {
     directory = temporaryDirectory();
     workspace = join(directory, "workspace");
     home = join(directory, "home");
-    await mkdir(workspace);
     await mkdir(home);
-    await writeFile(join(workspace, "a.txt"), "one\ntwo\n");
+    putFile(workspace, "a.txt", "one\ntwo\n");
     await start();
   });
 
@@ -132,7 +132,7 @@ describe("a session in the shape of Codex's queues", () => {
       id: "i3",
       msg: { case: "turnComplete" },
     });
-    expect(await readFile(join(home, "ran.txt"), "utf8")).toBe("touch x\n");
+    expect(fileText(home, "ran.txt")).toBe("touch x\n");
   });
 
   it("asks a question in words, and gives the agent the answer", async () => {

@@ -1,10 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -15,6 +9,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { putFile } from "@devtool/internal/testing/files";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import { type Agent, createServer } from "@devtool/server";
 import type { PermissionPolicy } from "@devtool/server/agent";
@@ -62,12 +57,11 @@ export async function play(
   );
   const model = await startFakeOpenAi({ models: ["gpt-5.5"] });
   try {
-    writeFileSync(join(home, "config.toml"), configOf(model.url));
+    putFile(home, "config.toml", configOf(model.url));
     const seen: [string, Seen][] = [];
     for (const [name, exchange] of Object.entries(exchanges)) {
       const workspace = join(home, name.replaceAll(/\W+/g, "-"));
-      mkdirSync(workspace);
-      writeFileSync(join(workspace, "a.txt"), "one\ntwo\n");
+      putFile(workspace, "a.txt", "one\ntwo\n");
       const agent = agentOf(way, programs, home, permissionOf(exchange));
       await using server = await createServer({
         agents: { codex: agent },

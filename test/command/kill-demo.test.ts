@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
@@ -75,9 +76,7 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       await terminal.shows(
         /^· reconnected to http:\S+$[\s\S]*^✓ write_file[\s\S]*^>$/m,
       );
-      expect(readFileSync(join(home, "playground/asked.txt"), "utf8")).toBe(
-        "answered",
-      );
+      expect(fileText(home, "playground/asked.txt")).toBe("answered");
     });
 
     it("does not answer with a key that Ctrl-C follows at once, and leaves while no server is there", async () => {

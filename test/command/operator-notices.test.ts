@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 
@@ -28,10 +29,11 @@ describe("the notices of a server to its operator", () => {
     const port = typeof address === "object" ? address?.port : undefined;
     const home = temporaryDirectory();
     const data = join(home, "data");
-    mkdirSync(data, { mode: 0o700 });
     mkdirSync(join(home, "workspace"));
-    writeFileSync(
-      join(data, "config.toml"),
+    mkdirSync(data, { mode: 0o700 });
+    putFile(
+      data,
+      "config.toml",
       `sandbox = "none"\n[[mcp_servers]]\nname = "bad"\nhttp = { url = "http://127.0.0.1:${port}/" }\n`,
     );
     const options = ["--data", data, "--workspace", join(home, "workspace")];

@@ -1,16 +1,10 @@
 import { execFile } from "node:child_process";
-import {
-  cp,
-  mkdir,
-  readFile,
-  realpath,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+import { cp, mkdir, realpath, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeAll, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
@@ -34,9 +28,7 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-const manifest: Manifest = JSON.parse(
-  await readFile(join(cli, "package.json"), "utf8"),
-);
+const manifest: Manifest = JSON.parse(fileText(cli, "package.json"));
 
 /**
  * The files that are published, in a directory where nothing is but what the
@@ -68,7 +60,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await mkdir(join(home, "data"), { mode: 0o700 });
       const stdio = `{ command = "${process.execPath}", args = ["${serverProgram("server-everything")}"] }`;
       const config = `[[mcp_servers]]\nname = "everything"\nstdio = ${stdio}\n`;
-      await writeFile(join(home, "data/config.toml"), config);
+      putFile(home, "data/config.toml", config);
     });
 
     function serving(
@@ -168,10 +160,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
     });
 
     it("names the licence of all that is in it", async () => {
-      const text = await readFile(
-        join(home, "cli/dist/THIRD-PARTY-LICENSES.txt"),
-        "utf8",
-      );
+      const text = fileText(home, "cli/dist/THIRD-PARTY-LICENSES.txt");
       const packages = [...text.matchAll(/^(\S+) [\d.]+: (.+)$/gm)].map(
         ([, name = "", license = ""]) => ({
           name,

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser } from "playwright-core";
@@ -63,7 +64,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
           said: "done",
           state: "COMPLETED",
         });
-        expect(await readFile(join(workspace, file), "utf8")).toBe("hello");
+        expect(fileText(workspace, file)).toBe("hello");
       },
     );
 

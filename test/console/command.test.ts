@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { BrowserAccessService } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -165,7 +166,7 @@ describe("devtool console", () => {
       expect(output).not.toMatch(/[^\x20-\x7e\n│]/);
       expect(output).not.toMatch(/^forged/m);
     }
-    expect(await readFile(join(data, "open-console.html"), "utf8")).toMatch(
+    expect(fileText(data, "open-console.html")).toMatch(
       new RegExp(
         `^<!doctype html><meta http-equiv="refresh" content="0;url=${url}/console/#code=[\\w%.()'*!~-]+">\n$`,
       ),
@@ -204,12 +205,8 @@ describe("devtool console", () => {
           .waitFor({ state: "hidden" });
         await page.getByRole("button", { name: "Allow once" }).click();
         await page.locator(".prose", { hasText: "Both are there." }).waitFor();
-        expect(await readFile(join(base, "work/one.txt"), "utf8")).toBe(
-          "edited",
-        );
-        expect(await readFile(join(base, "work/two.txt"), "utf8")).toBe(
-          "second",
-        );
+        expect(fileText(base, "work/one.txt")).toBe("edited");
+        expect(fileText(base, "work/two.txt")).toBe("second");
         expect(opened.faults()).toEqual([]);
       });
     },

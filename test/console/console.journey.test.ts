@@ -1,9 +1,10 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Page } from "playwright-core";
@@ -66,9 +67,7 @@ describe.skipIf(CHROMIUM === undefined)(
         .getByRole("button", { name: "Allow once (with your changes)" })
         .click();
       await page.locator(".prose", { hasText: "Finished." }).waitFor();
-      expect(await readFile(join(workspace, "made.txt"), "utf8")).toBe(
-        "changed by hand",
-      );
+      expect(fileText(workspace, "made.txt")).toBe("changed by hand");
       expect(await page.locator(".prose strong").textContent()).toBe("Bold");
       expect(new URL(page.url()).hash).toMatch(/^#\/session\/[\w-]+$/);
       await expectClean(opened);
@@ -146,7 +145,7 @@ describe.skipIf(CHROMIUM === undefined)(
           .waitFor();
         await page.getByRole("button", { name: "Allow once" }).click();
         await page.locator(".prose", { hasText: "Touched." }).waitFor();
-        expect(await readFile(join(workspace, "second.txt"), "utf8")).toBe("");
+        expect(fileText(workspace, "second.txt")).toBe("");
         await expect(readFile(join(workspace, "first.txt"))).rejects.toThrow(
           "ENOENT",
         );
@@ -196,10 +195,7 @@ describe.skipIf(CHROMIUM === undefined)(
     });
 
     it("shows output with its colours, the log with its raw events, and the audit of a call", async () => {
-      await writeFile(
-        join(workspace, "colours.txt"),
-        "\u001b[32mgreen\u001b[0m plain",
-      );
+      putFile(workspace, "colours.txt", "\u001b[32mgreen\u001b[0m plain");
       await using opened = await openConsole(browser, server);
       const { page } = opened;
       await page.goto(`${server.url}/console/#/new/colours`);
@@ -254,9 +250,7 @@ describe.skipIf(CHROMIUM === undefined)(
         await using _second = await serveCodingAgent({ ...options, port });
         await page.getByRole("button", { name: "Allow once" }).click();
         await page.locator(".prose", { hasText: "Back again." }).waitFor();
-        expect(await readFile(join(workspace, "after.txt"), "utf8")).toBe(
-          "words",
-        );
+        expect(fileText(workspace, "after.txt")).toBe("words");
       },
     );
 

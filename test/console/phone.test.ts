@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -77,7 +78,7 @@ describe("the code for a phone", () => {
 
   it("has nothing of the operator's token, nor has what is printed beside it", async () => {
     const printed = await devtool("far");
-    const file = await readFile(join(base, "far/server.json"), "utf8");
+    const file = fileText(base, "far/server.json");
     expect(file).toContain(far.info.token);
     for (const text of [printed, readPrintedCode(printed) ?? ""]) {
       expect(text).not.toBe("");

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { create, toJsonString } from "@bufbuild/protobuf";
@@ -6,6 +6,7 @@ import { Code } from "@connectrpc/connect";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import {
@@ -63,9 +64,8 @@ describe("the workspace of a session", () => {
   beforeAll(async () => {
     base = temporaryDirectory();
     workspace = join(base, "work");
-    await mkdir(workspace);
-    await writeFile(join(workspace, "notes.txt"), "first");
-    await writeFile(join(base, "operator.toml"), POLICY);
+    putFile(workspace, "notes.txt", "first");
+    putFile(base, "operator.toml", POLICY);
     issuer = await createIssuer();
     server = await serveCodingAgent({
       workspace,
@@ -161,9 +161,7 @@ describe("the workspace of a session", () => {
           })
           .toBe(0);
         await page.locator(".prose", { hasText: "Written." }).waitFor();
-        expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
-          "second",
-        );
+        expect(fileText(workspace, "notes.txt")).toBe("second");
         await page.getByRole("link", { name: "Checkpoints" }).click();
         const newest = page.locator(".checkpoint").first();
         expect(await newest.textContent()).toContain("notes.txt");
@@ -185,9 +183,7 @@ describe("the workspace of a session", () => {
           .getByRole("button", { name: /^Restore a checkpoint/ })
           .click();
         await page.locator(".approval", { hasText: "notes.txt" }).waitFor();
-        expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
-          "second",
-        );
+        expect(fileText(workspace, "notes.txt")).toBe("second");
         await allow.scrollIntoViewIfNeeded();
         await allow.click();
         await expect

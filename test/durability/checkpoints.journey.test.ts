@@ -11,6 +11,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
@@ -62,7 +63,7 @@ describe("a checkpoint of a server", () => {
     const workspace = join(base, "workspace");
     await mkdir(workspace);
     for (const name of [".mcp.json", "notes.txt"]) {
-      await writeFile(join(workspace, name), "{}");
+      putFile(workspace, name, "{}");
     }
     await withServer(
       async (client) => {
@@ -72,12 +73,12 @@ describe("a checkpoint of a server", () => {
         );
         expect(await questionsOf(client, task?.id ?? "")).toEqual([]);
         expect(await questionsOfRestore(client, "1")).toEqual([]);
-        expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("{}");
-        await writeFile(join(workspace, ".mcp.json"), "changed");
+        expect(fileText(workspace, "notes.txt")).toBe("{}");
+        putFile(workspace, ".mcp.json", "changed");
         expect(await questionsOfRestore(client, "1")).toEqual([
           expect.stringMatching(/\n1 file changes:\n {2}\.mcp\.json$/),
         ]);
-        expect(await readFile(join(workspace, ".mcp.json"), "utf8")).toBe("{}");
+        expect(fileText(workspace, ".mcp.json")).toBe("{}");
       },
       { approvalMode: ApprovalMode.YOLO },
     );

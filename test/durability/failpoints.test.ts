@@ -1,6 +1,7 @@
-import { globSync, readFileSync } from "node:fs";
+import { globSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { fileText } from "@devtool/internal/testing/files";
 import { describe, expect, it } from "vitest";
 import { LEFT_TO_CI, roundsOf, seedOf } from "../depth.ts";
 import { untilCaught } from "./crash/until-caught.ts";
@@ -227,17 +228,16 @@ function serverFiles(): SourceFile[] {
   const serve = importsOf("packages/cli/src/command/serve.ts");
   return [...server, ...serve]
     .filter((path) => !/\.(test|contract)\.ts$|\/testing\//.test(path))
-    .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+    .map((path) => ({ path, text: fileText(root, path) }));
 }
 
 /** A file and all that it imports from its package. */
 function importsOf(path: string, known: Set<string> = new Set()): Set<string> {
   if (known.has(path)) return known;
   known.add(path);
-  for (const [, specifier = ""] of readFileSync(
-    join(root, path),
-    "utf8",
-  ).matchAll(/(?:from |import\()"(\.[^"]+)"/g)) {
+  for (const [, specifier = ""] of fileText(root, path).matchAll(
+    /(?:from |import\()"(\.[^"]+)"/g,
+  )) {
     importsOf(relative(root, join(root, dirname(path), specifier)), known);
   }
   return known;

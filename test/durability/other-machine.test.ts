@@ -1,10 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authority, hasOpenssl } from "../auth/certificates.ts";
@@ -64,12 +65,9 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))(
           `write ${protocol}.txt hello\ntext done`,
         );
         expect(stdout).toContain("done");
-        expect(
-          await readFile(
-            join(directory, "workspace", `${protocol}.txt`),
-            "utf8",
-          ),
-        ).toBe("hello");
+        expect(fileText(directory, join("workspace", `${protocol}.txt`))).toBe(
+          "hello",
+        );
       },
     );
 
@@ -93,7 +91,7 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))(
     });
 
     async function write(name: string, content: string): Promise<void> {
-      await writeFile(join(directory, name), content);
+      putFile(directory, name, content);
       await chmod(join(directory, name), 0o600);
     }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import type { Io } from "@devtool/cli/testing";
 import { FakeTerminal, runProgram } from "@devtool/cli/testing";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
@@ -69,9 +70,7 @@ describe("a server that is killed and started again", () => {
           ["> ", "/exit\r"],
         );
         expect(await code).toBe(0);
-        expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe(
-          "answered",
-        );
+        expect(fileText(base, "work/asked.txt")).toBe("answered");
       },
     );
 
@@ -169,9 +168,9 @@ describe("a server that is killed and started again", () => {
         "before it was ready",
       );
       await callWith(server.info.token);
-      expect(
-        JSON.parse(await readFile(join(base, "data/token.json"), "utf8")).token,
-      ).toBe(server.info.token);
+      expect(JSON.parse(fileText(base, "data/token.json")).token).toBe(
+        server.info.token,
+      );
     },
   );
 

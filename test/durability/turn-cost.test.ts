@@ -1,10 +1,9 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import {
   createScriptedModel,
   type Model,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI, type Message } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -37,7 +36,7 @@ describe("a turn in a long task (STREAM-9)", {
 
   beforeAll(async () => {
     workspace = temporaryDirectory();
-    await writeFile(join(workspace, "file.txt"), "content\n");
+    putFile(workspace, "file.txt", "content\n");
     server = await serveCodingAgent({ workspace, model: watch.model });
   });
   afterAll(() => server.close());

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { PostgresServer } from "@devtool/postgres/testing";
 import { clientOf } from "../client-of.ts";
@@ -90,10 +91,7 @@ export class ServerFleet implements AsyncDisposable {
       `schema = "${schema}"`,
       ...(lease ? [`lease = "${lease}"`] : []),
     ];
-    await writeFile(
-      join(data, "config.toml"),
-      `[store]\n${store.join("\n")}\n`,
-    );
+    putFile(data, "config.toml", `[store]\n${store.join("\n")}\n`);
     const place = [
       "--data",
       data,

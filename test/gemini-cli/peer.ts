@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Place } from "./raw-client.ts";
 
@@ -68,6 +68,6 @@ export function makeGround(): {
 } {
   const home = temporaryDirectory();
   const workspace = temporaryDirectory();
-  writeFileSync(join(workspace, "notes.txt"), "alpha\nbeta\n");
+  putFile(workspace, "notes.txt", "alpha\nbeta\n");
   return { home, workspace };
 }

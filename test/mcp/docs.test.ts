@@ -1,7 +1,7 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rm } from "node:fs/promises";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { readConfig } from "@devtool/cli/testing";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type McpServer, SessionSettingsSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { serversOf } from "./servers.ts";
 describe("docs/mcp.md", () => {
   it("shows servers of an operator that can be used", async () => {
     const directory = temporaryDirectory();
-    await writeFile(join(directory, "config.toml"), await snippet("toml"));
+    putFile(directory, "config.toml", await snippet("toml"));
     const { mcpServers } = await readConfig(undefined, directory);
     await rm(directory, { recursive: true });
     expect(mcpServers.map(({ transport }) => transport.case)).toEqual([

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Question, Tool } from "@devtool/coding-agent/tool";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { McpServers } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
@@ -29,8 +29,7 @@ describe("the reference servers over standard streams", () => {
 
   beforeAll(async () => {
     workspace = temporaryDirectory();
-    await mkdir(join(workspace, "src"));
-    await writeFile(join(workspace, "src", "hello.txt"), "hello, file\n");
+    putFile(workspace, "src/hello.txt", "hello, file\n");
     const settings = [everything(), files(workspace), memory(workspace)];
     ({ servers } = serversOf(settings, {
       workspacePath: workspace,

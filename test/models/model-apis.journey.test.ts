@@ -1,5 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
@@ -9,6 +7,7 @@ import {
   streamMessage,
 } from "@devtool/client";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
@@ -118,8 +117,8 @@ describe.each(APIS)(
       );
 
       expect(task).toMatchObject({ state: TaskState.COMPLETED, error: "" });
-      expect(await readFile(join(workspace, "a.txt"), "utf8")).toContain("one");
-      expect(await readFile(join(workspace, "b.txt"), "utf8")).toContain("two");
+      expect(fileText(workspace, "a.txt")).toContain("one");
+      expect(fileText(workspace, "b.txt")).toContain("two");
       const contents = task.history
         .filter(({ role }) => role === Role.AGENT)
         .flatMap((each) => each.parts);

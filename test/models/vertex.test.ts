@@ -6,6 +6,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskSchema, TaskState } from "@devtool/schema";
 import {
@@ -287,9 +288,8 @@ describe.skipIf(!openssl)(
       const home = await mkdtemp(join(directory, "home-"));
       const [data, workspace] = [join(home, "data"), join(home, "workspace")];
       await mkdir(data, { mode: 0o700 });
-      await mkdir(workspace);
       await writeFile(join(data, "config.toml"), config, { mode: 0o600 });
-      await writeFile(join(workspace, "notes.txt"), "a note\n");
+      putFile(workspace, "notes.txt", "a note\n");
       const own = {
         ...COMPILE_CACHE,
         PATH: process.env.PATH ?? "",

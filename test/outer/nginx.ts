@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { putFile } from "@devtool/internal/testing/files";
 
 /** The nginx of the system; undefined where there is none. */
 export const NGINX = [
@@ -93,7 +94,7 @@ ${temporary.join("\n")}
 ${servers}
 }
 `;
-  await writeFile(join(directory, "nginx.conf"), config);
+  putFile(directory, "nginx.conf", config);
   const log = join(directory, "error.log");
   const args = [
     "-p",

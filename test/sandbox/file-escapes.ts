@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
+import { fileText } from "@devtool/internal/testing/files";
 import { type Escape, OUT } from "./escape.ts";
 import type { Ground } from "./ground.ts";
 
@@ -101,7 +102,7 @@ export const WRITE_ESCAPES: readonly Escape[] = [
   {
     name: "changes the shell's start",
     command: ({ home }) => `echo evil >>${home}/.bashrc`,
-    got: ({ home }) => readFileSync(join(home, ".bashrc"), "utf8") !== "",
+    got: ({ home }) => fileText(home, ".bashrc") !== "",
   },
   {
     name: "deletes a file of the home",
@@ -123,8 +124,7 @@ export const WRITE_ESCAPES: readonly Escape[] = [
   {
     name: "gives git a command to run",
     command: () => "git config core.fsmonitor evil",
-    got: ({ workspace }) =>
-      readFileSync(join(workspace, ".git/config"), "utf8").includes("evil"),
+    got: ({ workspace }) => fileText(workspace, ".git/config").includes("evil"),
   },
   {
     name: "points git to another configuration",
@@ -142,9 +142,7 @@ export const WRITE_ESCAPES: readonly Escape[] = [
     name: "has the editor run something",
     command: () => "echo evil >.vscode/tasks.json",
     got: ({ workspace }) =>
-      readFileSync(join(workspace, ".vscode/tasks.json"), "utf8").includes(
-        "evil",
-      ),
+      fileText(workspace, ".vscode/tasks.json").includes("evil"),
   },
 ];
 

@@ -21,6 +21,7 @@ import { create } from "@bufbuild/protobuf";
 import { discoveryPath, writeDiscovery } from "@devtool/cli/testing";
 import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { putFile } from "@devtool/internal/testing/files";
 import { TaskState } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import { clientOf } from "../client-of.ts";
@@ -143,7 +144,7 @@ export async function prepareGround(): Promise<Ground> {
 
 function secretDirectory(parent: string, canary: string): string {
   const path = realpathSync(mkdtempSync(join(parent, "devtool-s11-")));
-  writeFileSync(join(path, "secret.txt"), canary);
+  putFile(path, "secret.txt", canary);
   return path;
 }
 
@@ -154,15 +155,14 @@ function remove(path: string): void {
 function fillHome(home: string, canary: string): void {
   mkdirSync(join(home, ".ssh"));
   writeFileSync(join(home, ".ssh/id_ed25519"), canary, { mode: 0o600 });
-  writeFileSync(join(home, ".bashrc"), "");
-  writeFileSync(join(home, "victim.txt"), "");
+  putFile(home, ".bashrc", "");
+  putFile(home, "victim.txt", "");
 }
 
 function fillWorkspace(workspace: string, home: string): void {
   rmSync(join(workspace, "secret.txt"));
   execFileSync("git", ["init", "--quiet", workspace]);
-  mkdirSync(join(workspace, ".vscode"));
-  writeFileSync(join(workspace, ".vscode/tasks.json"), "{}");
+  putFile(workspace, ".vscode/tasks.json", "{}");
   symlinkSync(home, join(workspace, "link"));
 }
 

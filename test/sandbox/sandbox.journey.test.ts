@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { ACP_PROFILES } from "@devtool/acp/profiles";
@@ -12,6 +12,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { isGuardedPath } from "@devtool/policy";
 import type { Sandbox, SandboxAccess } from "@devtool/sandbox";
@@ -226,8 +227,9 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
       );
       const [waiting, attack] = [`own-${kind}.txt`, `attack-${kind}.mjs`];
       const discovery = JSON.stringify(discoveryPath(data));
-      await writeFile(
-        join(workspace, attack),
+      putFile(
+        workspace,
+        attack,
         approvalScript(`JSON.parse(fs.readFileSync(${discovery}, "utf8"))`),
       );
       expect(await ask(server, `write ${waiting} approved`)).toHaveLength(1);

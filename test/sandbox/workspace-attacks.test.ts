@@ -7,13 +7,13 @@ import {
   readFileSync,
   renameSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
 import type { CodingServerOptions } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
 import {
@@ -98,7 +98,7 @@ describe("a root that lies in another one", () => {
       };
       const first = await send("read id");
       expect(outputs(first)).toContain("inside");
-      writeFileSync(join(victim.loot, "id"), "secret");
+      putFile(victim.loot, "id", "secret");
       const made =
         kind === "link" ? `ln -s ${victim.loot}` : `cp -r ${victim.loot}`;
       const swap = `run mv ${inner} ${inner}-old && ${made} ${inner}`;
@@ -112,7 +112,7 @@ describe("a root that lies in another one", () => {
         });
         expect(outputs(task)).not.toContain("secret");
       }
-      expect(readFileSync(join(victim.loot, "id"), "utf8")).toBe("secret");
+      expect(fileText(victim.loot, "id")).toBe("secret");
       expect(victim.read("x-old/id")).toBe("inside");
     },
   );
@@ -124,7 +124,7 @@ describe("a session whose workspace was replaced", () => {
     const inner = join(victim.workspace, "x/sub");
     victim.file("x/sub/id", "inside");
     for (const path of ["sub", "copy"]) mkdirSync(join(victim.loot, path));
-    writeFileSync(join(victim.loot, "sub/id"), "secret");
+    putFile(victim.loot, "sub/id", "secret");
     const settings = {
       approvalMode: ApprovalMode.YOLO,
       sandbox: "none",

@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { writeDiscovery } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Message, Role } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
@@ -38,8 +39,7 @@ const main = fileURLToPath(
 describe("Ink", () => {
   it("is loaded by the chat alone, at one place", () => {
     const chunks = readdirSync(dist).filter((name) => /\.[cm]js$/.test(name));
-    const text = (name: string): string =>
-      readFileSync(join(dist, name), "utf8");
+    const text = (name: string): string => fileText(dist, name);
     const [ink = "", ...more] = chunks.filter((name) =>
       text(name).includes("react-reconciler"),
     );
@@ -262,11 +262,8 @@ describe.skipIf(!HAS_TMUX)(
     it.skipIf(LEFT_TO_CI !== "")(
       `attaches files of the workspace, completes their names, and attaches none from outside${LEFT_TO_CI}`,
       async () => {
-        writeFileSync(
-          join(home, "work/picture.png"),
-          Buffer.from([137, 80, 78, 71]),
-        );
-        writeFileSync(join(home, "work/notes.txt"), "the notes");
+        putFile(home, "work/picture.png", Buffer.from([137, 80, 78, 71]));
+        putFile(home, "work/notes.txt", "the notes");
         await start(server);
         await terminal.type("see @not", "Tab");
         await terminal.shows(/^> see @notes\.txt$/m);

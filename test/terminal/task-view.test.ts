@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -18,6 +18,7 @@ import {
   type CuttingProxy,
   startCuttingProxy,
 } from "@devtool/conformance/testing";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
@@ -504,9 +505,7 @@ describe("a view of a server that is killed and started again", () => {
       "Before.",
       "After.",
     ]);
-    expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe(
-      "answered",
-    );
+    expect(fileText(base, "work/asked.txt")).toBe("answered");
   });
 
   it("shows what a restart made of the work that it cut", async () => {

@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import {
@@ -104,7 +105,7 @@ describe.skipIf(!HAS_TMUX)(
         await model.asked(2);
         model.answer("Written.");
         await terminal.shows(/^code 0$/m);
-        expect(readFileSync(join(home, "job.txt"), "utf8")).toBe("job");
+        expect(fileText(home, "job.txt")).toBe("job");
       },
     );
 
@@ -196,7 +197,7 @@ describe.skipIf(!HAS_TMUX)(
         await terminal.type("", "Escape");
         await terminal.type(":wq", "Enter");
         await terminal.shows(/^✓ write_file[\s\S]*^>$/m);
-        expect(readFileSync(join(home, "edited.txt"), "utf8")).toBe(
+        expect(fileText(home, "edited.txt")).toBe(
           "first\nabcdefghijklmnop and hello?\n",
         );
         await terminal.type("text Still here.", "Enter");
@@ -246,10 +247,7 @@ describe.skipIf(!HAS_TMUX)(
       "leaves the terminal in order when it is ended by SIG%s",
       async (signal) => {
         await startChat();
-        process.kill(
-          Number(readFileSync(join(home, "pid"), "utf8")),
-          `SIG${signal}`,
-        );
+        process.kill(Number(fileText(home, "pid")), `SIG${signal}`);
         await terminal.shows(/^\$$/m);
         await expectOrder();
       },
@@ -299,7 +297,7 @@ describe.skipIf(!HAS_TMUX)(
       await terminal.shows(/^choose >$/m);
       await terminal.type("y", "Enter");
       await terminal.shows(/^✓ write_file[\s\S]*^end$/m);
-      expect(readFileSync(join(home, "run.log"), "utf8")).toMatch(
+      expect(fileText(home, "run.log")).toMatch(
         /^▸ write_file Create log.txt\n✓ write_file/,
       );
     });

@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeAll, describe, expect, it } from "vitest";
 import { authenticationSettings } from "./authentication.ts";
@@ -9,10 +10,10 @@ describe("authentication in a config file", () => {
   let directory: string;
   beforeAll(async () => {
     directory = temporaryDirectory();
-    await writeFile(join(directory, "keys.json"), '{"keys":[]}');
-    await writeFile(join(directory, "odd.json"), "[]");
-    await writeFile(join(directory, "server.pem"), "certificate");
-    await writeFile(join(directory, "server.key"), "key");
+    putFile(directory, "keys.json", '{"keys":[]}');
+    putFile(directory, "odd.json", "[]");
+    putFile(directory, "server.pem", "certificate");
+    putFile(directory, "server.key", "key");
   });
 
   it("is nobody, when it says nothing", async () => {

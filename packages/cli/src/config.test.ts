@@ -1,5 +1,6 @@
-import { chmod, chown, writeFile } from "node:fs/promises";
+import { chmod, chown } from "node:fs/promises";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode } from "@devtool/schema";
 import { ClientMcpServers, SandboxKind } from "@devtool/schema/operator";
@@ -125,7 +126,7 @@ describe("the config file", () => {
   });
 
   it("is refused when others may change it", async () => {
-    await writeFile(join(directory, "open.toml"), "");
+    putFile(directory, "open.toml", "");
     await chmod(join(directory, "open.toml"), 0o666);
     await expect(
       readConfig(join(directory, "open.toml"), directory),
@@ -135,7 +136,7 @@ describe("the config file", () => {
   it.skipIf(process.getuid?.() !== 0)(
     "is refused when it belongs to another user",
     async () => {
-      await writeFile(join(directory, "theirs.toml"), "");
+      putFile(directory, "theirs.toml", "");
       await chown(join(directory, "theirs.toml"), 65_534, 65_534);
       await expect(
         readConfig(join(directory, "theirs.toml"), directory),
@@ -144,7 +145,7 @@ describe("the config file", () => {
   );
 
   async function read(text: string) {
-    await writeFile(join(directory, "config.toml"), text);
+    putFile(directory, "config.toml", text);
     return readConfig(undefined, directory);
   }
 });

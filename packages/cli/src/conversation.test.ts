@@ -1,5 +1,3 @@
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import {
   confirmationPart,
   type DevtoolClient,
@@ -7,6 +5,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState, type ToolCall } from "@devtool/schema";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -29,20 +28,20 @@ describe("a conversation", () => {
       }
     });
     expect(asked.map(newContentOf)).toEqual(["mine", "theirs"]);
-    expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("theirs");
+    expect(fileText(workspace, "a.txt")).toBe("theirs");
     expect(problems).toEqual([
       expect.stringContaining("its question has changed"),
     ]);
   });
 
   it("goes on without asking when a question was answered elsewhere while it was read", async () => {
-    await writeFile(join(workspace, "a.txt"), "old");
+    putFile(workspace, "a.txt", "old");
     await using server = await serveCodingAgent({ workspace });
     const asked = await play(server, ({ call }, client) =>
       answerElsewhere(client, call, "cancel"),
     );
     expect(asked).toHaveLength(1);
-    expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("old");
+    expect(fileText(workspace, "a.txt")).toBe("old");
     expect(problems).toEqual([
       expect.stringContaining('was already answered with "cancel"'),
     ]);

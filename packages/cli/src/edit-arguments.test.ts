@@ -1,8 +1,9 @@
-import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ConfirmationRequestSchema,
@@ -34,7 +35,7 @@ describe("arguments that the user changes at the terminal", () => {
       ["choose > ", "y\r"],
     );
     expect((await ended).state).toBe(TaskState.COMPLETED);
-    expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe("mine\n");
+    expect(fileText(workspace, "mine.txt")).toBe("mine\n");
     expect(await readdir(workspace)).not.toContain("theirs.txt");
   });
 

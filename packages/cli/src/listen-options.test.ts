@@ -1,5 +1,6 @@
-import { chmod, chown, writeFile } from "node:fs/promises";
+import { chmod, chown } from "node:fs/promises";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeAll, describe, expect, it } from "vitest";
 import { operatorConfig } from "./agents/agent-options.ts";
@@ -141,7 +142,7 @@ describe("where a server listens", () => {
   });
 
   async function options(flags: ListenFlags, config: string) {
-    await writeFile(join(directory, "config.toml"), config);
+    putFile(directory, "config.toml", config);
     return listenOptions(flags, await operatorConfig(undefined, directory));
   }
 
@@ -150,7 +151,7 @@ describe("where a server listens", () => {
     content: string,
     mode = 0o600,
   ): Promise<void> {
-    await writeFile(join(directory, name), content);
+    putFile(directory, name, content);
     await chmod(join(directory, name), mode);
   }
 });

@@ -1,6 +1,7 @@
 import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SavedApprovals } from "@devtool/policy";
 import { PolicyRuleSchema, RuleDecision } from "@devtool/schema";
@@ -29,7 +30,7 @@ describe("the store of a module", () => {
   }
 
   it("is opened by a flag, or by the config file relative to its directory", async () => {
-    await writeFile(join(base, "mine.mjs"), WHOLE);
+    putFile(base, "mine.mjs", WHOLE);
     await using store = await open("module:./mine.mjs");
     expect((await store.list({ limit: 1 })).tasks).toEqual([]);
     const flag = `module:${join(base, "mine.mjs")}`;
@@ -38,8 +39,9 @@ describe("the store of a module", () => {
   });
 
   it("is given the data directory", async () => {
-    await writeFile(
-      join(base, "mine.mjs"),
+    putFile(
+      base,
+      "mine.mjs",
       `${MEMORY}export const openStore = (place) => Object.assign(new MemoryTaskStore(), place);`,
     );
     await using store = await open("module:./mine.mjs");
@@ -89,7 +91,7 @@ describe("the store of a module", () => {
       /opens a store without shared\.leases\.create, .*shared\.sessions\.begin, shared\.forgetMessage: add/,
     ],
   ])("is refused: %s", async (_what, text, problem) => {
-    if (text !== undefined) await writeFile(join(base, "mine.mjs"), text);
+    if (text !== undefined) putFile(base, "mine.mjs", text);
     const opened = open("module:mine.mjs");
     await expect(opened).rejects.toThrow(problem);
     await expect(opened).rejects.toThrow(/^store\.url "module:mine\.mjs" /);
@@ -105,7 +107,7 @@ describe("the store of a module", () => {
   });
 
   it("is refused where everybody may change the file, and beside fields of databases", async () => {
-    await writeFile(join(base, "mine.mjs"), WHOLE);
+    putFile(base, "mine.mjs", WHOLE);
     await chmod(join(base, "mine.mjs"), 0o666);
     await expect(open("module:mine.mjs")).rejects.toThrow(
       "may be changed by everybody: chmod o-w it",

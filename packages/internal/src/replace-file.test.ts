@@ -8,6 +8,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { replaceFile } from "./replace-file.ts";
@@ -65,7 +66,7 @@ describe("replaceFile", () => {
       `.file.json.${process.pid}.new`,
       ".other.json.1.new",
     ];
-    for (const name of names) await writeFile(join(directory, name), "half");
+    for (const name of names) putFile(directory, name, "half");
     await replaceFile(path, "whole");
     expect(await readdir(directory)).toEqual([
       running,

@@ -5,13 +5,13 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
@@ -42,7 +42,7 @@ describe.skipIf(!sandbox.confines)(
       pwned = join(root, "pwned");
       mkdirSync(workspace, { recursive: true });
       git("init", "-q");
-      writeFileSync(join(workspace, "file"), "");
+      putFile(workspace, "file", "");
     });
 
     it("keeps a command from making a repository at a gitlink of the repository around it", async () => {
@@ -61,11 +61,7 @@ describe.skipIf(!sandbox.confines)(
 
     it("keeps a command from replacing the .git file of such a gitlink", async () => {
       addGitlink("packages/one/sub");
-      mkdirSync(join(workspace, "sub"));
-      writeFileSync(
-        join(workspace, "sub/.git"),
-        "gitdir: ../../../.git/modules/sub\n",
-      );
+      putFile(workspace, "sub/.git", "gitdir: ../../../.git/modules/sub\n");
       await run(
         `${plantRepository("evil")}; echo 'gitdir: ../evil/.git' > sub/.git; mv evil/.git sub/`,
       );
@@ -187,10 +183,7 @@ describe.skipIf(!sandbox.confines)(
       await expect(readGuardedPlaces(workspace, "write")).rejects.toThrow(
         problem,
       );
-      writeFileSync(
-        join(repository, ".git/config"),
-        `#${"x".repeat(1024 * 1024)}\n`,
-      );
+      putFile(repository, ".git/config", `#${"x".repeat(1024 * 1024)}\n`);
       await expect(readGuardedPlaces(workspace, "write")).rejects.toThrow(
         "has more than 1048576 bytes",
       );
@@ -225,7 +218,7 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("keeps a command from changing configuration that the one around it includes", async () => {
-      writeFileSync(join(workspace, "shared.config"), "");
+      putFile(workspace, "shared.config", "");
       git("config", "include.path", "../packages/one/shared.config");
       await run(
         `printf '[core]\\nfsmonitor = touch ${pwned}\\n' > shared.config`,
@@ -245,7 +238,7 @@ describe.skipIf(!sandbox.confines)(
           middle,
           "[include]\npath = repository/packages/one/shared.config\n",
         );
-        writeFileSync(join(workspace, "shared.config"), "");
+        putFile(workspace, "shared.config", "");
         const first =
           section === "include" && comment === ""
             ? middle
@@ -285,7 +278,7 @@ describe.skipIf(!sandbox.confines)(
 
     it("keeps a command from changing the repository that the .git file around it names", async () => {
       renameSync(join(repository, ".git"), join(workspace, "store"));
-      writeFileSync(join(repository, ".git"), "gitdir: packages/one/store\n");
+      putFile(repository, ".git", "gitdir: packages/one/store\n");
       await run(
         `printf '[core]\\nfsmonitor = touch ${pwned}\\n' >> store/config`,
       );
@@ -294,14 +287,14 @@ describe.skipIf(!sandbox.confines)(
 
     it("keeps hooks and configuration around it when its .git is granted", async () => {
       const store = join(repository, ".git");
-      const config = readFileSync(join(store, "config"), "utf8");
+      const config = fileText(store, "config");
       rmSync(join(store, "hooks"), { recursive: true });
       const attack =
         `cd ${store} && for each in config config.worktree commondir hooks/pre-commit; do mkdir -p hooks; ` +
         `printf '[core]\\nfsmonitor = touch ${pwned}\\n' >> $each; done; touch granted`;
       await run(attack, [store]);
       expect(existsSync(join(store, "granted"))).toBe(true);
-      expect(readFileSync(join(store, "config"), "utf8")).toBe(config);
+      expect(fileText(store, "config")).toBe(config);
       await expect.poll(() => readdirSync(store)).not.toContain("commondir");
       expect(existsSync(join(store, "hooks/pre-commit"))).toBe(false);
       expectHarmless("status");
@@ -322,7 +315,7 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("is confined also where another user's repository lies above it", async () => {
-      writeFileSync(join(repository, ".git/index"), "DIRC");
+      putFile(repository, ".git/index", "DIRC");
       chmodSync(join(repository, ".git"), 0);
       await run("touch ran");
       chmodSync(join(repository, ".git"), 0o755);

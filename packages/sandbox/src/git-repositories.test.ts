@@ -5,9 +5,9 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findGitlinks } from "./git-index.ts";
@@ -34,7 +34,7 @@ describe("the repositories of a hostile workspace", () => {
       "a//b",
       "..",
     ];
-    writeFileSync(join(workspace, ".git/index"), indexOf(...outside, "sub"));
+    putFile(workspace, ".git/index", indexOf(...outside, "sub"));
     expect(await findGitlinks(workspace)).toEqual(["sub"]);
     expect((await guarded()).missing).toContain(join(workspace, "sub"));
   });
@@ -47,7 +47,7 @@ describe("the repositories of a hostile workspace", () => {
     }
     expect(await repositoryPaths(workspace)).toEqual([]);
     rmSync(join(workspace, ".git/index"));
-    writeFileSync(join(workspace, ".git/index"), indexOf("sub"));
+    putFile(workspace, ".git/index", indexOf("sub"));
     mkdirSync(join(workspace, "sub"));
     execFileSync("mkfifo", [join(workspace, "sub/.git")]);
     expect(await repositoryPaths(workspace)).toEqual([
@@ -56,7 +56,7 @@ describe("the repositories of a hostile workspace", () => {
   });
 
   it("are not guessed where a split index replaces an entry", async () => {
-    writeFileSync(join(workspace, "sub"), "");
+    putFile(workspace, "sub", "");
     git("add", "sub");
     git("update-index", "--split-index");
     const index = readFileSync(join(workspace, ".git/index"));
@@ -65,36 +65,27 @@ describe("the repositories of a hostile workspace", () => {
       index.subarray(12),
     ]);
     nameless.writeUInt32BE(1 + index.readUInt32BE(8), 8);
-    writeFileSync(join(workspace, ".git/index"), nameless);
+    putFile(workspace, ".git/index", nameless);
     await expect(findGitlinks(workspace)).rejects.toThrow(
       "is split: run git update-index --no-split-index",
     );
   });
 
   it("cannot be confined where a name of theirs is not UTF-8", async () => {
-    writeFileSync(
-      join(workspace, ".git/index"),
-      indexOf(Buffer.from([0x73, 0xff])),
-    );
+    putFile(workspace, ".git/index", indexOf(Buffer.from([0x73, 0xff])));
     await expect(findGitlinks(workspace)).rejects.toThrow("not UTF-8");
   });
 
   it("are read as far as they go where the index breaks off", async () => {
-    writeFileSync(
-      join(workspace, ".git/index"),
-      indexOf("a", "b").subarray(0, 100),
-    );
+    putFile(workspace, ".git/index", indexOf("a", "b").subarray(0, 100));
     expect(await findGitlinks(workspace)).toEqual(["a"]);
-    writeFileSync(
-      join(workspace, ".git/index"),
-      indexOf("a", "b".repeat(5000)),
-    );
+    putFile(workspace, ".git/index", indexOf("a", "b".repeat(5000)));
     expect(await findGitlinks(workspace)).toEqual(["a"]);
   });
 
   it("are only read where a .git file names them in the workspace", async () => {
     renameSync(join(workspace, ".git"), join(workspace, "store"));
-    writeFileSync(join(workspace, ".git"), "gitdir: store\n");
+    putFile(workspace, ".git", "gitdir: store\n");
     expect((await guarded()).present).toContain(join(workspace, "store"));
     expect(
       isGrantable(join(workspace, "store/config"), await guarded(), []),
@@ -119,8 +110,7 @@ describe("the repositories of a hostile workspace", () => {
 
   it("leave submodules to be written with .git granted", async () => {
     mkdirSync(join(workspace, ".git/modules/sub"), { recursive: true });
-    mkdirSync(join(workspace, "sub"));
-    writeFileSync(join(workspace, "sub/.git"), "gitdir: ../.git/modules/sub\n");
+    putFile(workspace, "sub/.git", "gitdir: ../.git/modules/sub\n");
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
     expect(await repositoryPaths(workspace)).toEqual([
       join(workspace, "sub/.git"),

@@ -12,6 +12,7 @@ import {
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
@@ -60,25 +61,23 @@ describe.skipIf(!sandbox.confines)(
       "opencode.json",
     ])("is %s when it is there", async (name) => {
       mkdirSync(join(workspace, name, ".."), { recursive: true });
-      writeFileSync(join(workspace, name), "mine");
+      putFile(workspace, name, "mine");
       await run(
         `echo evil > ${name}; rm -rf ${name}; mv ${name.split("/")[0]} away`,
       );
-      expect(readFileSync(join(workspace, name), "utf8")).toBe("mine");
+      expect(fileText(workspace, name)).toBe("mine");
     });
 
     it("is what the repository's configuration takes hooks and settings from", async () => {
       config("core.hooksPath", "tools/hooks");
       config("include.path", "../shared.gitconfig");
       mkdirSync(join(workspace, "tools/hooks"), { recursive: true });
-      writeFileSync(join(workspace, "shared.gitconfig"), "");
+      putFile(workspace, "shared.gitconfig", "");
       await run(
         "echo evil > tools/hooks/pre-commit; mv tools away; echo evil > shared.gitconfig",
       );
       expect(readdirSync(join(workspace, "tools/hooks"))).toEqual([]);
-      expect(readFileSync(join(workspace, "shared.gitconfig"), "utf8")).toBe(
-        "",
-      );
+      expect(fileText(workspace, "shared.gitconfig")).toBe("");
     });
 
     it("is where a link in it leads, and the link is there again when the command has ended", async () => {
@@ -95,12 +94,9 @@ describe.skipIf(!sandbox.confines)(
       );
       expect(readlinkSync(join(workspace, ".claude"))).toBe("shared");
       expect(readlinkSync(join(workspace, ".vscode"))).toBe("not-there");
-      expect(
-        readFileSync(
-          join(workspace, ".claude.replaced-1/settings.json"),
-          "utf8",
-        ),
-      ).toBe("evil\n");
+      expect(fileText(workspace, ".claude.replaced-1/settings.json")).toBe(
+        "evil\n",
+      );
     });
 
     it("can be granted as git replaces it: no longer a mount", async () => {
@@ -151,7 +147,7 @@ describe.skipIf(!sandbox.confines)(
         await delay(10, undefined, { signal });
       }
       server.kill("SIGKILL");
-      expect(readFileSync(join(git, "commondir"), "utf8")).toBe(".\n");
+      expect(fileText(git, "commondir")).toBe(".\n");
       const common = execFileSync("git", ["rev-parse", "--git-common-dir"], {
         cwd: workspace,
         encoding: "utf8",
@@ -202,7 +198,7 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("does not hold the server while a large index is read", async () => {
-      writeFileSync(join(git, "index"), largeIndex(200_000));
+      putFile(git, "index", largeIndex(200_000));
       let turns = 0;
       let counting: NodeJS.Immediate | undefined;
       const count = (): void => {

@@ -3,13 +3,12 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
@@ -116,14 +115,12 @@ describe.skipIf(!sandbox.confines)(
       await run("mkdir -p .vscode; echo '{}' > .vscode/settings.json", [
         join(workspace, ".vscode"),
       ]);
-      expect(
-        readFileSync(join(workspace, ".vscode/settings.json"), "utf8"),
-      ).toBe("{}\n");
+      expect(fileText(workspace, ".vscode/settings.json")).toBe("{}\n");
     });
 
     it("neither sees nor changes the targets of links at these names", async () => {
       const outside = temporaryDirectory();
-      writeFileSync(join(outside, "secret"), "canary");
+      putFile(outside, "secret", "canary");
       git("init", "-q");
       rmSync(join(workspace, ".git/hooks"), { recursive: true, force: true });
       const names = [
@@ -168,13 +165,11 @@ describe.skipIf(!sandbox.confines)(
       git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
       mkdirSync(join(workspace, "sub"));
       execFileSync("git", ["init", "-q"], { cwd: join(workspace, "sub") });
-      const before = readFileSync(join(workspace, "sub/.git/config"), "utf8");
+      const before = fileText(workspace, "sub/.git/config");
       await run(
         "git -C sub config core.fsmonitor 'touch pwned'; echo x > sub/.git/hooks/post-checkout; mv sub away; rm -rf sub",
       );
-      expect(readFileSync(join(workspace, "sub/.git/config"), "utf8")).toBe(
-        before,
-      );
+      expect(fileText(workspace, "sub/.git/config")).toBe(before);
       expect(existsSync(join(workspace, "sub/.git/hooks/post-checkout"))).toBe(
         false,
       );
@@ -214,7 +209,7 @@ describe.skipIf(!sandbox.confines)(
       "R5: leaves nothing that git status runs in a repository added with .git granted: %s",
       async (_name, script) => {
         git("init", "-q");
-        writeFileSync(join(workspace, "a"), "a");
+        putFile(workspace, "a", "a");
         git("add", "a");
         await run(
           `export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; git init -q sub; echo x > sub/f; git -C sub add f; git -C sub commit -q -m x; ${script}; git add sub; echo y > sub/f; touch sub/f; touch -d '2001-01-01' sub/f`,
@@ -258,7 +253,7 @@ describe.skipIf(!sandbox.confines)(
       for (const path of modules) {
         mkdirSync(join(workspace, path), { recursive: true });
         for (const name of ["HEAD", "config"]) {
-          writeFileSync(join(workspace, path, name), "kept");
+          putFile(workspace, join(path, name), "kept");
         }
       }
       mkdirSync(join(workspace, ".git/worktrees/w"), { recursive: true });
@@ -271,10 +266,7 @@ describe.skipIf(!sandbox.confines)(
         [join(workspace, ".git")],
       );
       for (const path of modules) {
-        expect(
-          readFileSync(join(workspace, path, "config"), "utf8"),
-          path,
-        ).toBe("kept");
+        expect(fileText(workspace, join(path, "config")), path).toBe("kept");
         expect(readdirSync(join(workspace, path, "hooks")), path).toEqual([]);
       }
       expect(readdirSync(join(workspace, ".git/worktrees/w"))).toEqual([]);
@@ -305,7 +297,7 @@ describe.skipIf(!sandbox.confines)(
         git("init", "-q");
         for (const name of ["a", "abc/def", "abc/deg", "z"]) {
           mkdirSync(join(workspace, name), { recursive: true });
-          writeFileSync(join(workspace, name, "file"), name);
+          putFile(workspace, join(name, "file"), name);
         }
         git("add", ".");
         for (const path of ["abc/deg/sub", "b", "zz"]) {
@@ -426,7 +418,7 @@ describe.skipIf(!sandbox.confines)(
     }
 
     async function end(name: string, { ended }: Running): Promise<void> {
-      writeFileSync(join(workspace, name), "");
+      putFile(workspace, name, "");
       await ended;
     }
 

@@ -4,9 +4,9 @@ import {
   readdirSync,
   renameSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
@@ -38,7 +38,7 @@ describe.skipIf(!sandbox.confines)(
       secret = join(root, "secret");
       for (const path of [inner, secret]) mkdirSync(path, { recursive: true });
       mkdirSync(join(secret, "mise"));
-      writeFileSync(join(secret, "secret.txt"), "canary");
+      putFile(secret, "secret.txt", "canary");
     });
 
     it("does not run in a link that took the place of its workspace", async () => {
@@ -91,7 +91,7 @@ describe.skipIf(!sandbox.confines)(
           output.includes("canary") ? "read" : end.error ? "refused" : "ran",
         );
       }
-      writeFileSync(join(outer, "stop"), "");
+      putFile(outer, "stop", "");
       await attack.ended;
       expect([...outcomes]).not.toContain("read");
       expect(outcomes.size).toBeGreaterThan(0);
@@ -99,8 +99,7 @@ describe.skipIf(!sandbox.confines)(
 
     it("cannot move a hidden directory to a name under which it is not hidden", async () => {
       const hidden = join(outer, "a/b/data");
-      mkdirSync(hidden, { recursive: true });
-      writeFileSync(join(hidden, "token"), "canary");
+      putFile(hidden, "token", "canary");
       const hiding = await findSandbox(
         "bwrap",
         { path: PATH, hidden: [hidden] },

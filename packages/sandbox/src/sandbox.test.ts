@@ -7,6 +7,7 @@ import {
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
@@ -144,8 +145,8 @@ describe("what a command is shown", () => {
     ]) {
       mkdirSync(join(root, path), { recursive: true });
     }
-    writeFileSync(join(workspace, ".git/config"), "");
-    writeFileSync(join(workspace, ".mcp.json"), "");
+    putFile(workspace, ".git/config", "");
+    putFile(workspace, ".mcp.json", "");
   });
 
   it("is the workspace, with what runs by itself to read only", async () => {

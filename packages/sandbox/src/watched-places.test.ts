@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
@@ -148,7 +149,7 @@ describe.skipIf(!sandbox.confines)(
       const script = "mkdir -p .vscode; echo mine > .vscode/tasks.json; ls -A";
       const { output, end } = await run(script, [place]);
       expect([output, end.taken]).toEqual([".vscode\n", undefined]);
-      expect(readFileSync(join(place, "tasks.json"), "utf8")).toBe("mine\n");
+      expect(fileText(place, "tasks.json")).toBe("mine\n");
     });
 
     async function run(

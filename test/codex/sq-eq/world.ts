@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Agent } from "@devtool/server";
 
@@ -17,7 +18,7 @@ export class World {
 
   constructor() {
     for (const directory of [this.workspace, this.home]) mkdirSync(directory);
-    writeFileSync(join(this.workspace, "a.txt"), "one\ntwo\n");
+    putFile(this.workspace, "a.txt", "one\ntwo\n");
   }
 
   /** The agent, with options of Codex. */

@@ -1,12 +1,12 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { parseInstruction } from "@devtool/coding-agent/script";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAULTS } from "./faults.ts";
@@ -26,7 +26,7 @@ describe("docs/models.md", () => {
   beforeAll(async () => {
     fake = await startFakeGemini();
     home = temporaryDirectory();
-    text = await readFile(join(root, "docs/models.md"), "utf8");
+    text = fileText(root, "docs/models.md");
   });
   afterAll(() => fake[Symbol.asyncDispose]());
   const environment = () => ({
@@ -127,9 +127,7 @@ async function firstOutputOf(
 
 /** The program that a script of the repository starts once all is built. */
 async function programOf(script: string): Promise<string> {
-  const { scripts } = JSON.parse(
-    await readFile(join(root, "package.json"), "utf8"),
-  );
+  const { scripts } = JSON.parse(fileText(root, "package.json"));
   return scripts[script].split(" && ").at(-1);
 }
 

@@ -1,9 +1,8 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { streamMessage, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
@@ -23,10 +22,7 @@ describe("a history near the limit of the model", () => {
   beforeAll(async () => {
     fake = await startFakeGemini();
     workspace = temporaryDirectory();
-    await writeFile(
-      join(workspace, "long.txt"),
-      "a line of the long file\n".repeat(400),
-    );
+    putFile(workspace, "long.txt", "a line of the long file\n".repeat(400));
   });
   afterAll(() => fake[Symbol.asyncDispose]());
 

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { COMPILE_CACHE } from "../../compile-cache-variable.ts";
@@ -90,10 +91,7 @@ export async function prepareStage(
   const gemini = made.use(await startFakeGemini());
   const model = made.use(await startEchoingProxy(gemini.url));
   const mcp = made.use(await startRefusingServer());
-  await writeFile(
-    join(places.data, "config.toml"),
-    configText(mcp.url, canaries),
-  );
+  putFile(places.data, "config.toml", configText(mcp.url, canaries));
   const environment = environmentOf(
     { home: places.home, modelUrl: model.url },
     canaries,

@@ -1,11 +1,5 @@
 import { randomUUID } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   confirmationPart,
@@ -16,6 +10,7 @@ import {
   type CodingServerOptions,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, type ToolCall, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -61,7 +56,7 @@ export class Victim implements AsyncDisposable {
   }
 
   read(path: string): string {
-    return readFileSync(join(this.workspace, path), "utf8");
+    return fileText(this.workspace, path);
   }
 
   has(path: string): boolean {

@@ -1,5 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type CodingServerOptions,
@@ -7,6 +6,7 @@ import {
 } from "@devtool/coding-agent";
 import { createGeminiModel } from "@devtool/gemini";
 import { startFakeGemini } from "@devtool/gemini/testing";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 
@@ -40,15 +40,15 @@ export async function beginWorkday(
     execFileSync("git", [...author, ...args], { cwd: work, stdio: "ignore" });
   };
   const commit = (subject: string, operator: string): void => {
-    writeFileSync(
-      join(work, "sum.mjs"),
+    putFile(
+      work,
+      "sum.mjs",
       `export function sum(a, b) {\n  return a ${operator} b;\n}\n`,
     );
     git("add", "-A");
     git("commit", "-q", "-m", subject);
   };
-  mkdirSync(work);
-  writeFileSync(join(work, "check.mjs"), CHECK);
+  putFile(work, "check.mjs", CHECK);
   git("init", "-q", "-b", "main");
   commit("First", "-");
   const fake = await startFakeGemini();
@@ -73,7 +73,7 @@ export async function beginWorkday(
       commit("Multiply, which is faster", "*");
       git("checkout", "-q", "main");
     },
-    read: (name) => readFileSync(join(work, name), "utf8"),
+    read: (name) => fileText(work, name),
     [Symbol.asyncDispose]: async () => {
       await server.close();
       await fake[Symbol.asyncDispose]();

@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { type AgentConnection, agent, client } from "@agentclientprotocol/sdk";
 import { Semaphore } from "@devtool/internal/semaphore";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClientGate } from "./client-action.ts";
@@ -32,9 +33,8 @@ describe("the files of a workspace, for an agent", () => {
   beforeEach(() => {
     base = temporaryDirectory();
     workspace = join(base, "workspace");
-    mkdirSync(join(workspace, "src"), { recursive: true });
-    writeFileSync(join(base, "secret"), "secret");
-    writeFileSync(join(workspace, "src", "a.txt"), "one\ntwo\nthree\n");
+    putFile(base, "secret", "secret");
+    putFile(workspace, "src/a.txt", "one\ntwo\nthree\n");
     const app = client({ name: "test" });
     const files = new ClientFiles({
       workspacePath: workspace,
@@ -137,7 +137,7 @@ describe("the files of a workspace, for an agent", () => {
     const path = pathOf();
     await expect(read(path)).rejects.toMatchObject(OUTSIDE);
     await expect(write(path)).rejects.toMatchObject(OUTSIDE);
-    expect(readFileSync(join(base, "secret"), "utf8")).toBe("secret");
+    expect(fileText(base, "secret")).toBe("secret");
   });
 
   it.each([
@@ -184,16 +184,16 @@ describe("the files of a workspace, for an agent", () => {
         message,
       });
     }
-    expect(readFileSync(join(base, "secret"), "utf8")).toBe("secret");
+    expect(fileText(base, "secret")).toBe("secret");
   });
 
   it("leave what a hard link shares with another place as it is", async () => {
     linkSync(join(base, "secret"), join(workspace, "shared"));
     await write(join(workspace, "shared"), "changed");
-    expect([
-      readFileSync(join(base, "secret"), "utf8"),
-      readFileSync(join(workspace, "shared"), "utf8"),
-    ]).toEqual(["secret", "changed"]);
+    expect([fileText(base, "secret"), fileText(workspace, "shared")]).toEqual([
+      "secret",
+      "changed",
+    ]);
   });
 
   it("are not pipes: nobody waits for their other end", async () => {
@@ -259,10 +259,10 @@ describe("the files of a workspace, for an agent", () => {
     } finally {
       unsubscribe("devtool:acp.write.before", exchange);
     }
-    expect([
-      readFileSync(join(base, "secret"), "utf8"),
-      readFileSync(join(moved, "secret"), "utf8"),
-    ]).toEqual(["secret", "changed"]);
+    expect([fileText(base, "secret"), fileText(moved, "secret")]).toEqual([
+      "secret",
+      "changed",
+    ]);
   });
 
   function linked(): string {

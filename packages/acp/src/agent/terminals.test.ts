@@ -1,10 +1,4 @@
-import {
-  chmodSync,
-  mkdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import {
   type AgentConnection,
@@ -12,6 +6,7 @@ import {
   type CreateTerminalRequest,
   client,
 } from "@agentclientprotocol/sdk";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClientGate } from "./client-action.ts";
@@ -92,7 +87,7 @@ describe("terminals for an agent", () => {
   });
 
   it("do not run where there is not a directory", async () => {
-    writeFileSync(join(workspace, "file"), "");
+    putFile(workspace, "file", "");
     await expect(
       sh("pwd", { cwd: join(workspace, "file") }),
     ).rejects.toMatchObject({ code: -32_002 });
@@ -136,7 +131,7 @@ describe("terminals for an agent", () => {
   });
 
   it("find a program in the directories that the user's PATH names, not in the workspace", async () => {
-    writeFileSync(join(workspace, "planted"), "#!/bin/sh\necho planted\n");
+    putFile(workspace, "planted", "#!/bin/sh\necho planted\n");
     chmodSync(join(workspace, "planted"), 0o755);
     const message = 'command "planted" cannot be started: ENOENT';
     await expect(create({ command: "planted" })).rejects.toMatchObject({

@@ -1,11 +1,6 @@
-import {
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Code } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -17,10 +12,9 @@ describe("a place in a workspace", () => {
   beforeEach(() => {
     base = temporaryDirectory();
     workspace = join(base, "workspace");
-    mkdirSync(join(workspace, "src"), { recursive: true });
     mkdirSync(join(base, "workspace-beside"));
-    writeFileSync(join(workspace, "src/a.txt"), "inside");
-    writeFileSync(join(base, "a.txt"), "outside");
+    putFile(workspace, "src/a.txt", "inside");
+    putFile(base, "a.txt", "outside");
     symlinkSync(base, join(workspace, "out"));
     symlinkSync(join(workspace, "src"), join(workspace, "in"));
   });

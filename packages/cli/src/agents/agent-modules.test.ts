@@ -1,6 +1,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { textMessage } from "@devtool/client";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
@@ -63,8 +64,9 @@ describe("devtool serve --agent", () => {
 
   it("loads nothing that only lies in the workspace", async () => {
     for (const name of ["agent.mjs", "devtool", "config.toml"]) {
-      await writeFile(
-        join(work, name),
+      putFile(
+        work,
+        name,
         name === "config.toml"
           ? '[[agents]]\nmodule = "agent.mjs"'
           : saying("evil"),
@@ -217,7 +219,7 @@ describe("devtool serve --agent", () => {
   });
 
   async function module(name: string, text: string): Promise<string> {
-    await writeFile(join(base, name), text);
+    putFile(base, name, text);
     return join(base, name);
   }
 

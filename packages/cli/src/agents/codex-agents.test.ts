@@ -1,7 +1,8 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type DevtoolClient, textMessage } from "@devtool/client";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AuditAction, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -60,10 +61,8 @@ describe("devtool serve --agent codex", () => {
     expect(await send("say Hello.")).toMatchObject({
       state: TaskState.COMPLETED,
     });
-    expect(await readFile(join(base, "home/arguments"), "utf8")).toBe(
-      "app-server\n",
-    );
-    const environment = await readFile(join(base, "home/environment"), "utf8");
+    expect(fileText(base, "home/arguments")).toBe("app-server\n");
+    const environment = fileText(base, "home/environment");
     expect(environment).toContain("OPENAI_API_KEY=key\n");
     expect(environment).not.toMatch(/GEMINI|DEVTOOL/);
   });
@@ -73,9 +72,7 @@ describe("devtool serve --agent codex", () => {
       state: TaskState.COMPLETED,
       error: "",
     });
-    expect(await readFile(join(base, "home/ran.txt"), "utf8")).toBe(
-      "touch x\n",
-    );
+    expect(fileText(base, "home/ran.txt")).toBe("touch x\n");
     expect(await send("ask make")).toMatchObject({
       state: TaskState.INPUT_REQUIRED,
     });

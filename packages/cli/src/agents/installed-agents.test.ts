@@ -8,6 +8,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
@@ -35,8 +36,9 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
   it("reads the version of an npm package without starting its program, and says how to log in", async () => {
     const folder = join(base, "lib/node_modules/@google/gemini-cli");
     await mkdir(join(folder, "bundle"), { recursive: true });
-    await writeFile(
-      join(folder, "package.json"),
+    putFile(
+      folder,
+      "package.json",
       '{ "name": "@google/gemini-cli", "version": "0.61.0" }',
     );
     await program(join(folder, "bundle/gemini.js"), `touch ${base}/started`);

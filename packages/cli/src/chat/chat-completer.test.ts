@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { SlashCommandSchema } from "@devtool/schema";
 import { ListedModelSchema } from "@devtool/schema/testing";
@@ -13,8 +14,8 @@ describe("what Tab completes in the chat", () => {
   beforeAll(() => {
     workspace = temporaryDirectory();
     mkdirSync(join(workspace, "notes"));
-    writeFileSync(join(workspace, "nothing.txt"), "");
-    writeFileSync(join(workspace, "two words.txt"), "");
+    putFile(workspace, "nothing.txt", "");
+    putFile(workspace, "two words.txt", "");
   });
 
   it.each([

@@ -1,7 +1,8 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -20,15 +21,15 @@ describe("the files that a message mentions", () => {
     base = temporaryDirectory();
     root = join(base, "work");
     await mkdir(join(root, "src"), { recursive: true });
-    await writeFile(join(base, "secret.txt"), "secret");
+    putFile(base, "secret.txt", "secret");
     await symlink(join(base, "secret.txt"), join(root, "link.txt"));
-    await writeFile(join(root, "src/main.ts"), "code");
-    await writeFile(join(root, ".env"), "key");
-    await writeFile(join(root, "big.txt"), "x".repeat(300 * 1024));
-    await writeFile(join(root, "big.png"), Buffer.alloc(3 * 1024 * 1024));
-    await writeFile(join(root, "half.png"), Buffer.alloc(1.5 * 1024 * 1024));
-    await writeFile(join(root, "other.png"), Buffer.alloc(1.5 * 1024 * 1024));
-    await writeFile(join(root, "data.bin"), Buffer.from([1, 0, 2]));
+    putFile(root, "src/main.ts", "code");
+    putFile(root, ".env", "key");
+    putFile(root, "big.txt", "x".repeat(300 * 1024));
+    putFile(root, "big.png", Buffer.alloc(3 * 1024 * 1024));
+    putFile(root, "half.png", Buffer.alloc(1.5 * 1024 * 1024));
+    putFile(root, "other.png", Buffer.alloc(1.5 * 1024 * 1024));
+    putFile(root, "data.bin", Buffer.from([1, 0, 2]));
   });
 
   it.each([

@@ -1,6 +1,7 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { UsageSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
@@ -77,12 +78,10 @@ describe("the status line", () => {
 
   it("finds the branch above a directory, and of a worktree", async () => {
     const root = temporaryDirectory();
-    await mkdir(join(root, ".git/worktrees/w"), { recursive: true });
     await mkdir(join(root, "src"));
-    await mkdir(join(root, "w"));
-    await writeFile(join(root, ".git/HEAD"), "ref: refs/heads/feature/x\n");
-    await writeFile(join(root, ".git/worktrees/w/HEAD"), "0123456789abcdef\n");
-    await writeFile(join(root, "w/.git"), `gitdir: ${root}/.git/worktrees/w\n`);
+    putFile(root, ".git/HEAD", "ref: refs/heads/feature/x\n");
+    putFile(root, ".git/worktrees/w/HEAD", "0123456789abcdef\n");
+    putFile(root, "w/.git", `gitdir: ${root}/.git/worktrees/w\n`);
     expect(await gitBranch(join(root, "src"))).toBe("feature/x");
     expect(await gitBranch(join(root, "w"))).toBe("01234567");
   });

@@ -1,8 +1,9 @@
-import { chmod, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { ApprovalMode, Role } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
@@ -94,7 +95,7 @@ describe("devtool chat", () => {
       data,
       create(ServerInfoSchema, { url, token, proofKey, workspace }),
     );
-    await writeFile(join(workspace, "note.md"), "The words of the note.");
+    putFile(workspace, "note.md", "The words of the note.");
     const lines = [
       "think of @note.md, not of @/etc/passwd.",
       "/about @picture.png",
@@ -241,7 +242,7 @@ describe("devtool chat", () => {
       ["choose > ", "y\r"],
       ["✓ write_file", "/exit\r"],
     );
-    expect(await readFile(join(workspace, "edited.txt"), "utf8")).toBe("first");
+    expect(fileText(workspace, "edited.txt")).toBe("first");
   });
 
   it("asks again after an editor that failed, and takes what the next one made", async () => {
@@ -264,9 +265,7 @@ describe("devtool chat", () => {
       ["✓ write_file", "/exit\r"],
     );
     expect(await code).toBe(0);
-    expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe(
-      "second\n",
-    );
+    expect(fileText(workspace, "mine.txt")).toBe("second\n");
   });
 
   it("puts a question again that was left open, before it sends the next message", async () => {

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
@@ -22,7 +23,7 @@ describe("devtool run without a server", () => {
   });
 
   it("applies the user's policy", async () => {
-    await writeFile(join(workspace, ".env"), "KEY=secret-of-env");
+    putFile(workspace, ".env", "KEY=secret-of-env");
     await writeFile(
       join(data, "policy.toml"),
       `[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\n[[rule]]\ntool = "*"\npath = ".env"\ndecision = "deny"\n`,

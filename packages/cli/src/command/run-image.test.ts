@@ -1,6 +1,7 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Part } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -18,10 +19,10 @@ describe("the images of devtool run", () => {
   beforeAll(async () => {
     workspace = temporaryDirectory();
     server = await serveCodingAgent({ workspace, sandbox: "none" });
-    await writeFile(join(workspace, "one.png"), Buffer.alloc(LARGEST - 3, 1));
-    await writeFile(join(workspace, "two.JPG"), Buffer.from([1, 2, 3]));
-    await writeFile(join(workspace, "three.webp"), Buffer.from([4]));
-    await writeFile(join(workspace, "notes.txt"), "notes");
+    putFile(workspace, "one.png", Buffer.alloc(LARGEST - 3, 1));
+    putFile(workspace, "two.JPG", Buffer.from([1, 2, 3]));
+    putFile(workspace, "three.webp", Buffer.from([4]));
+    putFile(workspace, "notes.txt", "notes");
     // As a repository can have it: reading it to its end takes 2 GiB.
     await symlink("/dev/zero", join(workspace, "logo.png"));
     await mkdir(join(workspace, "folder.png"));

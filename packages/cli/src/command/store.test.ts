@@ -9,6 +9,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findPostgres,
@@ -72,9 +73,7 @@ describe("devtool store copy", () => {
       expect((await answer(join(root, "back"), asked)).state).toBe(
         TaskState.COMPLETED,
       );
-      expect(
-        await readFile(join(root, "back", "saved-approvals.toml"), "utf8"),
-      ).toContain(saved);
+      expect(fileText(root, "back/saved-approvals.toml")).toContain(saved);
     },
   );
 

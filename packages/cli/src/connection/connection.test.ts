@@ -1,7 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
-import { join } from "node:path";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,10 +46,7 @@ describe("the command with --protocol a2a", () => {
         options,
         io,
       );
-      expect([code, await readFile(join(workspace, file), "utf8")]).toEqual([
-        0,
-        "made",
-      ]);
+      expect([code, fileText(workspace, file)]).toEqual([0, "made"]);
       expect(out()).toMatch(/Hello\.[\s\S]*Done\./);
     },
   );

@@ -1,5 +1,6 @@
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Workspace } from "../tool/workspace.ts";
@@ -156,7 +157,7 @@ describe("loadMemory", () => {
 
   async function write(path: string, content: string): Promise<void> {
     await mkdir(dirname(join(base, path)), { recursive: true });
-    await writeFile(join(base, path), content);
+    putFile(base, path, content);
   }
 });
 

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createPolicyEngine } from "@devtool/policy";
 import {
@@ -96,9 +97,7 @@ describe("edits of one file in one step", () => {
     ]);
     expect(step.statuses).toEqual(Array(4).fill("SUCCEEDED"));
     expect(step.content).toBe("1\n");
-    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toContain(
-      "- tea\n- milk\n",
-    );
+    expect(fileText(root, "AGENTS.md")).toContain("- tea\n- milk\n");
   });
 
   it("B7: a declined edit leaves the next one on the file as it is, which asks again", async () => {
@@ -142,7 +141,7 @@ describe("edits of one file in one step", () => {
       for (const at of [1, 2, 3, 4]) {
         const step = new Step(root, "one\n", mode);
         step.onUpdate = (count) => {
-          if (count === at) writeFileSync(join(root, FILE), "theirs\n");
+          if (count === at) putFile(root, FILE, "theirs\n");
         };
         await step.run([
           replace("one", "1"),
@@ -327,7 +326,7 @@ class Step {
     this.#root = root;
     this.#mode = mode;
     this.#answers = answers;
-    if (content !== undefined) writeFileSync(join(root, FILE), content);
+    if (content !== undefined) putFile(root, FILE, content);
   }
 
   get content(): string {

@@ -1,6 +1,5 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createPolicyEngine } from "@devtool/policy";
 import {
@@ -52,7 +51,7 @@ describe("what tools say", () => {
     await fc.assert(
       fc.asyncProperty(text(), call(), async (content, wanted) => {
         using workspace = new Workspace(root);
-        writeFileSync(join(root, "a😀.txt"), content);
+        putFile(root, "a😀.txt", content);
         const notices: string[] = [];
         const calls = [newToolCall("a", wanted)];
         const scheduler = context(workspace, notices);

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../test/depth.ts";
@@ -51,7 +52,7 @@ describe("Workspace (S9)", () => {
     for (const directory of [root, outside, join(base, "inside-evil")]) {
       mkdirSync(directory);
     }
-    writeFileSync(join(outside, "secret"), "secret");
+    putFile(outside, "secret", "secret");
     workspace = new Workspace(root);
   }
   function clear(): void {
@@ -97,7 +98,7 @@ describe("Workspace (S9)", () => {
       living,
       "mine.devtool-tmp",
     ]) {
-      writeFileSync(join(root, name), "");
+      putFile(root, name, "");
     }
     workspace.writeFile("run", "three");
     workspace.removeLeftovers(".");
@@ -158,7 +159,7 @@ describe("Workspace (S9)", () => {
     expect(() => workspace.writeFile("file", "x")).toThrow(
       "goes through a symbolic link",
     );
-    expect(readFileSync(join(outside, "secret"), "utf8")).toBe("secret");
+    expect(fileText(outside, "secret")).toBe("secret");
   });
 
   it("does not write a file with several hard links, and does not read a pipe", () => {
@@ -191,8 +192,7 @@ describe("Workspace (S9)", () => {
             const read = attempt(() => workspace.readFile(path)?.toString());
             attempt(() => workspace.writeFile(path, "changed"));
             return (
-              read !== "secret" &&
-              readFileSync(join(outside, "secret"), "utf8") === "secret"
+              read !== "secret" && fileText(outside, "secret") === "secret"
             );
           },
         ),
@@ -236,8 +236,7 @@ describe("Workspace (S9)", () => {
   it("does not follow a link in place of a directory above the workspace", () => {
     const inner = join(root, "outer/inner");
     mkdirSync(inner, { recursive: true });
-    mkdirSync(join(outside, "inner"));
-    writeFileSync(join(outside, "inner/secret"), "secret");
+    putFile(outside, "inner/secret", "secret");
     using moved = new Workspace(inner);
     renameSync(join(root, "outer"), join(root, "away"));
     symlinkSync(outside, join(root, "outer"));

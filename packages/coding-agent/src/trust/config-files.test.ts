@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { isPlaceholder } from "@devtool/sandbox";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -92,7 +93,7 @@ describe("readConfigFiles", () => {
   ): Promise<void> {
     for (const [path, content = ""] of Object.entries(files)) {
       await mkdir(dirname(join(directory, path)), { recursive: true });
-      await writeFile(join(directory, path), content);
+      putFile(directory, path, content);
     }
   }
 });

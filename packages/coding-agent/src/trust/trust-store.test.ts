@@ -11,6 +11,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Workspace } from "../tool/workspace.ts";
@@ -120,17 +121,13 @@ describe("TrustStore (S4)", () => {
   it("does not trust a git worktree of a trusted repository", async () => {
     await store.grant(await store.preview(workspace));
     const worktree = join(base, "worktree");
-    await mkdir(worktree);
-    await writeFile(
-      join(worktree, ".git"),
-      `gitdir: ${workspace}/.git/worktrees/worktree\n`,
-    );
-    await writeFile(join(worktree, "AGENTS.md"), "Use tabs.\n");
+    putFile(worktree, ".git", `gitdir: ${workspace}/.git/worktrees/worktree\n`);
+    putFile(worktree, "AGENTS.md", "Use tabs.\n");
     expect((await store.trustOf(worktree)).case).toBe("untrusted");
   });
 
   it("ignores symbolic links in the configuration", async () => {
-    await writeFile(join(base, "secret"), "token");
+    putFile(base, "secret", "token");
     await symlink(join(base, "secret"), join(workspace, "GEMINI.md"));
     await symlink(base, join(workspace, ".devtool/outside"));
     expect((await store.preview(workspace)).files).toHaveLength(2);
@@ -217,8 +214,7 @@ describe("TrustStore (S4)", () => {
 
   it("recovers after a crash in the middle of a change (R3)", async () => {
     const { pid: gone } = spawnSync(process.execPath, ["--version"]);
-    await mkdir(join(base, "data"));
-    await writeFile(join(base, `data/.trust.json.${gone}.new`), "{");
+    putFile(base, `data/.trust.json.${gone}.new`, "{");
     await symlink(String(gone), join(base, "data/trust.json.lock"));
     await store.grant(await store.preview(workspace));
     expect(await readdir(join(base, "data"))).toEqual(["trust.json"]);
@@ -293,7 +289,7 @@ describe("TrustStore (S4)", () => {
 
   async function write(path: string, content: string | Buffer): Promise<void> {
     await mkdir(dirname(join(workspace, path)), { recursive: true });
-    await writeFile(join(workspace, path), content);
+    putFile(workspace, path, content);
   }
 });
 

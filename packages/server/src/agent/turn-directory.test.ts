@@ -1,7 +1,8 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { directoryAt, realPath } from "@devtool/internal/real-path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { MessageSchema, TaskSchema } from "@devtool/schema";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -15,7 +16,7 @@ describe("the real path of a path that a client names", () => {
     mkdirSync(join(root, "outside/sub"), { recursive: true });
     symlinkSync(join(root, "outside/sub"), join(root, "workspace/out"));
     symlinkSync(join(root, "workspace/sub"), join(root, "workspace/in"));
-    writeFileSync(join(root, "workspace/file"), "");
+    putFile(root, "workspace/file", "");
   });
 
   it.each([

@@ -1,6 +1,7 @@
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { AgentSettingsSchema, ApprovalMode } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +19,7 @@ describe("the workspace of a session (SESSION-1)", () => {
     await mkdir(join(root, "project"), { recursive: true });
     await mkdir(join(root, "data", "tasks"), { recursive: true });
     await mkdir(beside);
-    await writeFile(join(root, "file"), "");
+    putFile(root, "file", "");
     await symlink(beside, join(root, "way-out"));
     await symlink(root, join(base, "other-name"));
   });

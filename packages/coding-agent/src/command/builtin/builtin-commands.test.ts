@@ -1,7 +1,8 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ExecuteSlashCommandRequestSchema,
@@ -314,8 +315,8 @@ tool calls: 3 (2 succeeded, 1 failed)
 
   async function write(path: string, content: string): Promise<void> {
     await mkdir(dirname(join(base, path)), { recursive: true });
-    await writeFile(join(base, path), content);
-    expect(await readFile(join(base, path), "utf8")).toBe(content);
+    putFile(base, path, content);
+    expect(fileText(base, path)).toBe(content);
   }
 
   async function say(

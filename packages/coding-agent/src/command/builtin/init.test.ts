@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Model, ModelEvent, ModelToolCall } from "../../agent/model.ts";
@@ -67,7 +68,7 @@ Say here what the project is for.
 
   async function write(path: string, content: string): Promise<void> {
     await mkdir(dirname(join(workspace, path)), { recursive: true });
-    await writeFile(join(workspace, path), content);
+    putFile(workspace, path, content);
   }
 
   async function firstCall(): Promise<ModelToolCall | undefined> {

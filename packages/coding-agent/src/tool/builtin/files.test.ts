@@ -13,6 +13,7 @@ import { dirname, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Code } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -51,10 +52,9 @@ describe("the tools for files", () => {
   beforeEach(() => {
     root = temporaryDirectory();
     workspace = new Workspace(root);
-    mkdirSync(join(root, "src"));
-    writeFileSync(join(root, "src/a.ts"), "one\ntwo\nthree\n");
-    writeFileSync(join(root, "src/b.md"), "# two\n");
-    writeFileSync(join(root, "image.png"), Buffer.from([0x89, 0x50, 0, 0xff]));
+    putFile(root, "src/a.ts", "one\ntwo\nthree\n");
+    putFile(root, "src/b.md", "# two\n");
+    putFile(root, "image.png", Buffer.from([0x89, 0x50, 0, 0xff]));
     symlinkSync("/etc", join(root, "link"));
   });
   afterEach(() => workspace[Symbol.dispose]());
@@ -120,7 +120,7 @@ describe("the tools for files", () => {
   });
 
   it("searches in linear time, where a backtracking engine would exceed the test's timeout", async () => {
-    writeFileSync(join(root, "evil.txt"), "a".repeat(100_000));
+    putFile(root, "evil.txt", "a".repeat(100_000));
     for (const pattern of ["^(a+)+$x", "^(a|a)*$x", "(a*)*b"]) {
       expect(await text("search_file_content", { pattern, path: "." })).toBe(
         "No line matches.",
@@ -160,7 +160,7 @@ describe("the tools for files", () => {
         },
       },
     });
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("");
+    expect(fileText(root, "src/a.ts")).toBe("");
   });
 
   it("replace changes a text that occurs as often as expected, and rejects others", async () => {
@@ -183,9 +183,7 @@ describe("the tools for files", () => {
       }),
       signal,
     );
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe(
-      "0$&ne\ntw0$&\nthree\n",
-    );
+    expect(fileText(root, "src/a.ts")).toBe("0$&ne\ntw0$&\nthree\n");
   });
 
   it("an edit fails if the file has changed since the user saw it", async () => {
@@ -193,7 +191,7 @@ describe("the tools for files", () => {
       file_path: "src/a.ts",
       content: "x",
     });
-    writeFileSync(join(root, "src/a.ts"), "changed meanwhile");
+    putFile(root, "src/a.ts", "changed meanwhile");
     expect(await collect(invocation, signal)).toMatchObject([
       {
         value: {
@@ -204,9 +202,7 @@ describe("the tools for files", () => {
         },
       },
     ]);
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe(
-      "changed meanwhile",
-    );
+    expect(fileText(root, "src/a.ts")).toBe("changed meanwhile");
   });
 
   it("an edit that was already made succeeds and is not made again", async () => {
@@ -220,9 +216,7 @@ describe("the tools for files", () => {
     expect(await collect(invocation, signal)).toMatchObject([
       { value: { case: "output" } },
     ]);
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe(
-      "one one\ntwo\nthree\n",
-    );
+    expect(fileText(root, "src/a.ts")).toBe("one one\ntwo\nthree\n");
   });
 
   it("multi_edit makes all of its edits in order, or none", async () => {
@@ -243,7 +237,7 @@ describe("the tools for files", () => {
       "new_string is missing",
     );
     await collect(await edit(one, all), signal);
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("2\n2\nthree\n");
+    expect(fileText(root, "src/a.ts")).toBe("2\n2\nthree\n");
   });
 
   it("edits keep the mode, line endings, byte order mark and a missing final newline, and leave no temporary file", async () => {
@@ -289,7 +283,7 @@ describe("the tools for files", () => {
       Array.from({ length: 9000 }, (_line, index) => `${mark}${index}\n`).join(
         "",
       );
-    writeFileSync(join(root, "many"), lines("a"));
+    putFile(root, "many", lines("a"));
     const args = { file_path: "many", content: lines("b") };
     const [one, other] = [
       await prepare("write_file", args),
@@ -308,11 +302,11 @@ describe("the tools for files", () => {
     png.write("\x89PNG\r\n\x1a\n", "latin1");
     png.writeUInt32BE(640, 16);
     png.writeUInt32BE(480, 20);
-    writeFileSync(join(root, "real.png"), png);
+    putFile(root, "real.png", png);
     expect(await text("read_file", { file_path: "real.png" })).toContain(
       "PNG image, 640×480 pixels, 64 bytes",
     );
-    writeFileSync(join(root, "huge"), "0123456789\n".repeat(2_000_000));
+    putFile(root, "huge", "0123456789\n".repeat(2_000_000));
     expect(
       await text("read_file", {
         file_path: "huge",
@@ -327,7 +321,7 @@ describe("the tools for files", () => {
     expect(cut).toMatch(
       /^\[lines 1 to 23831 of 2000000, cut after 262141 bytes: read on with offset 23831\]\n0/,
     );
-    writeFileSync(join(root, "long"), "x".repeat(5000));
+    putFile(root, "long", "x".repeat(5000));
     expect(await text("read_file", { file_path: "long" })).toMatch(
       /x\[… 3000 more characters in this line\]$/,
     );
@@ -339,10 +333,10 @@ describe("the tools for files", () => {
       old_string: string,
       new_string: string,
     ): Promise<string> => {
-      writeFileSync(join(root, "f"), content);
+      putFile(root, "f", content);
       const args = { file_path: "f", old_string, new_string };
       await collect(await prepare("replace", args), signal);
-      return readFileSync(join(root, "f"), "utf8");
+      return fileText(root, "f");
     };
     const mixed = "one\r\ntwo\nthree\r\n";
     expect(await edit(mixed, "one\ntwo", "1\n2")).toBe("1\r\n2\nthree\r\n");
@@ -397,7 +391,7 @@ describe("the tools for files", () => {
   ])(
     "B28: %s of %j is refused and writes nothing",
     async (name, args, problem) => {
-      writeFileSync(join(root, "emoji"), "😀");
+      putFile(root, "emoji", "😀");
       await expect(prepare(name, args)).rejects.toMatchObject({
         code: Code.InvalidArgument,
         message: expect.stringContaining(problem),
@@ -432,7 +426,7 @@ describe("the tools for files", () => {
     async (name, args) => {
       for (const path of [PAGE, "src/app/[locale]/[post-id]/page.tsx"]) {
         mkdirSync(join(root, dirname(path)), { recursive: true });
-        writeFileSync(join(root, path), "x\n");
+        putFile(root, path, "x\n");
       }
       expect(await text(name, args)).toMatch(/\[locale\].*page\.tsx/);
     },
@@ -441,7 +435,7 @@ describe("the tools for files", () => {
   it("B8: a name with the characters of a pattern is that file alone, and each path without a file is named", async () => {
     const names = ["[ab].txt", "{{name}}.txt", "what?.txt"];
     for (const name of [...names, "a.txt", "whats.txt", "*.txt"]) {
-      writeFileSync(join(root, name), `${name}\n`);
+      putFile(root, name, `${name}\n`);
     }
     expect(await text("read_many_files", { paths: names })).toBe(
       names.map((name) => `--- ${name} ---\n${name}\n`).join("\n"),
@@ -466,12 +460,12 @@ describe("the tools for files", () => {
     );
     // A file that an earlier call of the same step makes is there by then.
     const later = await prepare("read_many_files", { paths: ["[new].md"] });
-    writeFileSync(join(root, "[new].md"), "new\n");
+    putFile(root, "[new].md", "new\n");
     expect(await outcome(later)).toBe("--- [new].md ---\nnew\n");
   });
 
   it("B25: search_file_content finds the end of a line that ends with CRLF", async () => {
-    writeFileSync(join(root, "crlf.txt"), "ab\r\nb a\r\n");
+    putFile(root, "crlf.txt", "ab\r\nb a\r\n");
     const args = { pattern: "b$", include: "crlf.txt" };
     expect(await text("search_file_content", args)).toBe("crlf.txt:1:ab");
   });
@@ -486,7 +480,7 @@ describe("the tools for files", () => {
         });
       const put = (path: string, content = "x\n"): void => {
         mkdirSync(dirname(join(root, path)), { recursive: true });
-        writeFileSync(join(root, path), content);
+        putFile(root, path, content);
       };
       git(["init", "-q"]);
       put("pkg/app/build/tracked.js");
@@ -531,7 +525,7 @@ describe("the tools for files", () => {
 
   it("B21: a workspace that its repository ignores shows its files", async () => {
     execFileSync("git", ["init", "-q"], { cwd: root });
-    writeFileSync(join(root, ".gitignore"), "*\n");
+    putFile(root, ".gitignore", "*\n");
     using inside = new Workspace(join(root, "src"));
     const glob = await globTool(inside).prepare({ pattern: "**" }, signal);
     expect(await outcome(glob)).toBe("a.ts\nb.md");
@@ -540,8 +534,8 @@ describe("the tools for files", () => {
   it("B28: a name with a line break stays on its line, and its file can be read", async () => {
     const name = 'src/two\n+++ b x\u2028"';
     const quoted = '"src/two\\n+++ b x\\u2028\\""';
-    writeFileSync(join(root, name), "two\n");
-    writeFileSync(join(root, 'src/"quoted'), "2\n");
+    putFile(root, name, "two\n");
+    putFile(root, 'src/"quoted', "2\n");
     expect(await text("list_directory", { path: "src" })).toBe(
       ['"\\"quoted"', "a.ts", "b.md", quoted.replace("src/", "")].join("\n"),
     );
@@ -554,7 +548,7 @@ describe("the tools for files", () => {
     );
     // Nor do the headers of a diff break, also where it is not minimal.
     for (const lines of [1, 5000]) {
-      writeFileSync(join(root, name), "two\n".repeat(lines));
+      putFile(root, name, "two\n".repeat(lines));
       const args = { file_path: name, content: "2\n".repeat(lines) };
       const { confirmation } = await prepare("write_file", args);
       if (confirmation?.case !== "fileEditDetails") throw new Error("no diff");
@@ -573,17 +567,17 @@ describe("the tools for files", () => {
       text("read_file", { file_path: "f", offset, limit });
     const cut = (surplus: number): string =>
       `${"a".repeat(2000)}[… ${surplus} more characters in this line]`;
-    writeFileSync(join(root, "f"), `${"a".repeat(3_000_000)}\nlast\n`);
+    putFile(root, "f", `${"a".repeat(3_000_000)}\nlast\n`);
     expect(await read(0)).toBe(`${cut(2_998_000)}\nlast\n`);
     expect(await read(1)).toBe("[lines 2 to 2 of 2]\nlast\n");
     expect(await read(2)).toBe("[the file has 2 lines: none at offset 2]");
-    writeFileSync(join(root, "f"), "one");
+    putFile(root, "f", "one");
     expect(await read(100)).toBe("[the file has 1 line: none at offset 100]");
-    writeFileSync(join(root, "f"), "");
+    putFile(root, "f", "");
     expect(await read(0)).toBe("");
     expect(await read(1)).toBe("[the file has 0 lines: none at offset 1]");
     // A character is whole or left out, and counts once.
-    writeFileSync(join(root, "f"), `a${"😀".repeat(2000)}`);
+    putFile(root, "f", `a${"😀".repeat(2000)}`);
     expect(await read(0)).toBe(
       `a${"😀".repeat(1999)}[… 1 more characters in this line]`,
     );
@@ -591,7 +585,7 @@ describe("the tools for files", () => {
     const lines = Array.from({ length: 300 }, (_, index) =>
       `${index} `.padEnd(index % 7 === 0 ? 1 : 3000, "é"),
     );
-    writeFileSync(join(root, "f"), lines.join("\n"));
+    putFile(root, "f", lines.join("\n"));
     const seen: string[] = [];
     for (let offset = 0; offset < lines.length; ) {
       const page = await read(offset);
@@ -619,11 +613,11 @@ describe("the tools for files", () => {
       "src/keep.log",
       "two.key",
     ]) {
-      writeFileSync(join(root, path), "two\n");
+      putFile(root, path, "two\n");
     }
-    writeFileSync(join(root, ".gitignore"), "out/\n*.log\n");
-    writeFileSync(join(root, "src/.gitignore"), "!keep.log\n");
-    writeFileSync(join(root, ".devtoolignore"), "*.key\n");
+    putFile(root, ".gitignore", "out/\n*.log\n");
+    putFile(root, "src/.gitignore", "!keep.log\n");
+    putFile(root, ".devtoolignore", "*.key\n");
     expect(await text("glob", { pattern: "**/*two*" })).toContain(
       "No file matches.\n[4 ignored entries left out",
     );
@@ -663,8 +657,8 @@ describe("the tools for files", () => {
   });
 
   it("is not slowed down by ignore rules that backtrack exponentially", async () => {
-    writeFileSync(join(root, ".gitignore"), `${"a*".repeat(60)}b\nsrc/\n`);
-    writeFileSync(join(root, "a".repeat(250)), "");
+    putFile(root, ".gitignore", `${"a*".repeat(60)}b\nsrc/\n`);
+    putFile(root, "a".repeat(250), "");
     expect(await text("glob", { pattern: "**" })).toBe(
       `.gitignore\n${"a".repeat(250)}\nimage.png`,
     );
@@ -675,7 +669,7 @@ describe("the tools for files", () => {
       { length: 300 },
       (_, index) => `**/a*/**/a*/**/a*/b${index}`,
     );
-    writeFileSync(join(root, ".gitignore"), `${rules.join("\n")}\nimage.png\n`);
+    putFile(root, ".gitignore", `${rules.join("\n")}\nimage.png\n`);
     const path = Array.from({ length: 450 }, () => "aaa").join("/");
     mkdirSync(join(root, path), { recursive: true });
     const stalls = monitorEventLoopDelay({ resolution: 10 });
@@ -745,7 +739,7 @@ describe("the tools for files", () => {
   });
 
   it("matches globs in linear time, where a backtracking engine would exceed the test's timeout", async () => {
-    writeFileSync(join(root, "a".repeat(250)), "");
+    putFile(root, "a".repeat(250), "");
     expect(await text("glob", { pattern: `${"a*".repeat(40)}b` })).toBe(
       "No file matches.",
     );
@@ -787,7 +781,7 @@ describe("the tools for files", () => {
     for (let index = 0; index < 30; index++) {
       mkdirSync(join(root, `d${index}`));
       for (let file = 0; file < 100; file++) {
-        writeFileSync(join(root, `d${index}/${file}.txt`), "");
+        putFile(root, `d${index}/${file}.txt`, "");
       }
     }
   }
@@ -829,8 +823,9 @@ describe("the tools for files", () => {
       ].join("\n"),
     );
     for (let index = 0; index < 9; index++) {
-      writeFileSync(
-        join(root, `big${index}`),
+      putFile(
+        root,
+        `big${index}`,
         `${"0123456789".repeat(6)}\n`.repeat(10_000),
       );
     }
@@ -852,21 +847,22 @@ describe("the tools for files", () => {
       (await prepare("save_memory", { fact: "x" })).confirmation?.case,
     ).toBe("fileEditDetails");
     await save("- Tests run\nwith vitest. ");
-    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe(
+    expect(fileText(root, "AGENTS.md")).toBe(
       "## Added memories\n\n- Tests run with vitest.\n",
     );
-    writeFileSync(
-      join(root, "AGENTS.md"),
+    putFile(
+      root,
+      "AGENTS.md",
       "# Rules\n\n## Added memories\n\n- One\n\n## Other\n\ntext\n",
     );
     await save("Two");
-    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe(
+    expect(fileText(root, "AGENTS.md")).toBe(
       "# Rules\n\n## Added memories\n\n- One\n- Two\n\n## Other\n\ntext\n",
     );
     rmSync(join(root, "AGENTS.md"));
-    writeFileSync(join(root, "GEMINI.md"), "# Rules");
+    putFile(root, "GEMINI.md", "# Rules");
     await save("Three");
-    expect(readFileSync(join(root, "GEMINI.md"), "utf8")).toBe(
+    expect(fileText(root, "GEMINI.md")).toBe(
       "# Rules\n\n## Added memories\n\n- Three\n",
     );
     await expect(save(" ")).rejects.toThrow("fact is empty");

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { findSandbox, startProcess } from "@devtool/sandbox";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -54,7 +55,7 @@ describe.skipIf(!sandbox.confines)(
       const listed: ToolEvent[] = await Array.fromAsync(
         listing.execute(signal),
       );
-      writeFileSync(join(workspace, "go"), "");
+      putFile(workspace, "go", "");
       expect([...memory.notices, ...commands.notices]).toEqual([]);
       expect(listed).toEqual([textResult("began")]);
     });

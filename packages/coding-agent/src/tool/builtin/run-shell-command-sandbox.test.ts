@@ -3,7 +3,6 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -11,6 +10,7 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findSandbox,
@@ -43,8 +43,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     root = temporaryDirectory();
     outside = temporaryDirectory();
     hidden = join(root, ".data");
-    mkdirSync(hidden);
-    writeFileSync(join(hidden, "token"), "secret");
+    putFile(hidden, "token", "secret");
     workspace = new Workspace(root);
     sandbox = await findSandbox(
       "bwrap",
@@ -60,7 +59,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
       case: "process",
       value: { sandbox: "bwrap", pid: expect.any(Number) },
     });
-    expect(readFileSync(join(root, "made"), "utf8")).toBe("hi\n");
+    expect(fileText(root, "made")).toBe("hi\n");
   });
 
   it("hides files of the server, in the workspace too", async () => {
@@ -104,7 +103,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     ]);
     expect(events.at(-1)).toMatchObject({ value: { case: "output" } });
     expect(readdirSync(join(outside, "place"))).toEqual(["file"]);
-    expect(readFileSync(join(root, "log"), "utf8")).toBe("tried\ntried\n");
+    expect(fileText(root, "log")).toBe("tried\ntried\n");
     expect(
       (
         await run(`touch ${other}/file`, { access: reading(outside) }, [
@@ -290,7 +289,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     await until(() => existsSync(join(root, "begun")));
     stop.abort();
     await running;
-    expect(readFileSync(join(root, "end"), "utf8")).toBe("orderly\n");
+    expect(fileText(root, "end")).toBe("orderly\n");
   });
 
   it("runs in the directory that the user saw, or not at all", async () => {
@@ -322,7 +321,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     });
 
     it("asks only to read more, and not for the task", async () => {
-      writeFileSync(join(outside, "file"), "content");
+      putFile(outside, "file", "content");
       const { asked, text } = await read(`cat ${outside}/file`, {}, [
         "proceed_once",
       ]);
@@ -409,13 +408,14 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     const home = process.env.HOME;
     beforeEach(() => {
       process.env.HOME = outside;
-      writeFileSync(
-        join(outside, ".gitconfig"),
+      putFile(
+        outside,
+        ".gitconfig",
         '[user]\nname = "Ada \\"L\\" é"\nemail = ada@x\n[alias]\nleak = !touch leaked\n[includeIf "gitdir:**/sub/.git"]\npath = work\n',
       );
-      writeFileSync(join(outside, "work"), "[user]\nemail = ada@work\n");
+      putFile(outside, "work", "[user]\nemail = ada@work\n");
       git("init", "-q", "-b", "main");
-      writeFileSync(join(root, "a"), "1");
+      putFile(root, "a", "1");
     });
     afterEach(() => {
       process.env.HOME = home;

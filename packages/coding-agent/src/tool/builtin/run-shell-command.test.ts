@@ -1,6 +1,7 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { countProcesses } from "../../../test/count-processes.ts";
@@ -119,7 +120,7 @@ describe("run_shell_command", () => {
       { ...OPTIONS, clock },
       (text) => {
         live.push(text);
-        writeFileSync(join(root, "shown"), "");
+        putFile(root, "shown", "");
       },
     );
     expect(live[0]).toBe("first\n");
@@ -143,7 +144,7 @@ describe("run_shell_command", () => {
     const command = `echo first; ${until("one")}; echo second; sleep 0.05; touch silent; ${until("two")}`;
     await run(command, { ...OPTIONS, clock }, (text) => {
       live.push(text);
-      writeFileSync(join(root, ["one", "two"][live.length - 1] ?? ""), "");
+      putFile(root, ["one", "two"][live.length - 1] ?? "", "");
     });
     expect(live).toEqual(["first\n", "first\nsecond\n"]);
   });

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { HostPrograms } from "@devtool/sandbox";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -211,7 +212,7 @@ describe("Checkpoints", () => {
       ].toSorted(),
     );
     for (const name of names) {
-      expect(readFileSync(join(root, name), "utf8"), name).toBe("one");
+      expect(fileText(root, name), name).toBe("one");
     }
     expect(readFileSync(odd, "utf8")).toBe("two");
   });
@@ -235,8 +236,8 @@ describe("Checkpoints", () => {
     await expect(checkpoints.restore(own(root), shown, signal)).rejects.toThrow(
       '"run.sh" changed since it was shown what would be restored: try again',
     );
-    expect(readFileSync(join(root, "run.sh"), "utf8")).toBe("made later");
-    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("two");
+    expect(fileText(root, "run.sh")).toBe("made later");
+    expect(fileText(root, "src/a.txt")).toBe("two");
   });
 
   it("can undo a restore", async () => {
@@ -274,9 +275,9 @@ describe("Checkpoints", () => {
       "secret.log (left as it is: it is older than the checkpoint)",
       "src/a.txt",
     ]);
-    expect(readFileSync(join(root, "secret.log"), "utf8")).toBe("kept out");
-    expect(readFileSync(join(root, "large"), "utf8")).toBe("small now");
-    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
+    expect(fileText(root, "secret.log")).toBe("kept out");
+    expect(fileText(root, "large")).toBe("small now");
+    expect(fileText(root, "src/a.txt")).toBe("one\r\n");
     expect(existsSync(join(root, "link"))).toBe(true);
   });
 
@@ -298,8 +299,7 @@ describe("Checkpoints", () => {
 
   it("leaves alone what took the place of a file or of its directory, also after the preview, and goes on", async () => {
     const outside = join(base, "outside");
-    mkdirSync(outside);
-    writeFileSync(join(outside, "a.txt"), "outside");
+    putFile(outside, "a.txt", "outside");
     for (const name of ["directory", "pipe", "swapped"]) write(name, "one");
     mkdirSync(join(root, "late"));
     write("late/a.txt", "one");
@@ -326,9 +326,9 @@ describe("Checkpoints", () => {
       "src/a.txt",
       "swapped",
     ]);
-    expect(readFileSync(join(root, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
+    expect(fileText(root, "run.sh")).toBe("#!/bin/sh\n");
     expect(readdirSync(outside)).toEqual(["a.txt"]);
-    expect(readFileSync(join(outside, "a.txt"), "utf8")).toBe("outside");
+    expect(fileText(outside, "a.txt")).toBe("outside");
   });
 
   it.each([
@@ -379,9 +379,7 @@ describe("Checkpoints", () => {
     const id = await checkpoints.snapshot(own(root), "one", signal);
     write("nested/b.txt", "two");
     await restore(checkpoints, own(root), id ?? "");
-    expect(readFileSync(join(root, "nested/b.txt"), "utf8")).toBe(
-      "$Id$\none\n",
-    );
+    expect(fileText(root, "nested/b.txt")).toBe("$Id$\none\n");
     expect(existsSync(spy)).toBe(false);
     spawnSync("git", ["-C", root, "add", "--all"]);
     expect(
@@ -396,11 +394,11 @@ describe("Checkpoints", () => {
       cwd: join(dataDirectory, "checkpoints.git"),
     });
     const ref = locks.toString().trim().replace(/1$/, "2");
-    writeFileSync(join(dataDirectory, "checkpoints.git", `${ref}.lock`), "");
+    putFile(dataDirectory, join("checkpoints.git", `${ref}.lock`), "");
     write("src/a.txt", "two");
     expect(await open().snapshot(own(root), "two", signal)).toBe("2");
     await restore(open(), own(root), id ?? "");
-    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
+    expect(fileText(root, "src/a.txt")).toBe("one\r\n");
     expect(notices).toEqual([]);
   });
 
@@ -462,14 +460,13 @@ describe("Checkpoints", () => {
 
   it("does not save the data directory if it is in the workspace", async () => {
     dataDirectory = join(root, "data");
-    mkdirSync(dataDirectory);
-    writeFileSync(join(dataDirectory, "tasks.db"), "one");
+    putFile(dataDirectory, "tasks.db", "one");
     const checkpoints = open();
     await checkpoints.snapshot(own(root), "one", signal);
-    writeFileSync(join(dataDirectory, "tasks.db"), "two");
+    putFile(dataDirectory, "tasks.db", "two");
     expect(await checkpoints.snapshot(own(root), "two", signal)).toBe("1");
     expect(await restore(checkpoints, own(root), "1")).toEqual([]);
-    expect(readFileSync(join(dataDirectory, "tasks.db"), "utf8")).toBe("two");
+    expect(fileText(dataDirectory, "tasks.db")).toBe("two");
   });
 
   it.skipIf(LEFT_TO_CI !== "")(
@@ -492,7 +489,7 @@ describe("Checkpoints", () => {
         { id: "1", label: "bob's" },
       ]);
       await restore(checkpoints, own(root), "101");
-      expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("101");
+      expect(fileText(root, "src/a.txt")).toBe("101");
     },
   );
 
@@ -541,14 +538,14 @@ describe("Checkpoints", () => {
     expect(await checkpoints.list(own(root), signal)).toEqual([]);
     const changed = invocation.withContent?.("the user's");
     for await (const _event of changed?.execute(signal) ?? []);
-    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("the user's");
+    expect(fileText(root, "src/a.txt")).toBe("the user's");
     const [{ id, label } = { id: "", label: "" }] = await checkpoints.list(
       own(root),
       signal,
     );
     expect(label).toBe("Change src/a.txt as the user edited it");
     await restore(checkpoints, own(root), id);
-    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
+    expect(fileText(root, "src/a.txt")).toBe("one\r\n");
   });
 
   async function restore(
@@ -578,7 +575,7 @@ describe("Checkpoints", () => {
   }
 
   function write(path: string, content: string): void {
-    writeFileSync(join(root, path), content);
+    putFile(root, path, content);
   }
 
   function state(): Record<string, string> {
