@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { mkdir, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -66,10 +66,7 @@ describe("Codex behind the port", () => {
     const task = await send(
       "think **Plan** Look first.\nsay Hello there.\nrun ls\nusage\nsay Bye.",
     );
-    expect([task.state, wordsIn(task)]).toEqual([
-      TaskState.COMPLETED,
-      "Hello there.Bye.",
-    ]);
+    expect(endOf(task)).toEqual([TaskState.COMPLETED, "Hello there.Bye."]);
     expect(thoughtsIn(task)).toEqual([["Plan", "Look first."]]);
     const [call] = callsIn(task);
     expect([call?.toolName, call?.description, call?.status]).toEqual([
@@ -152,10 +149,7 @@ describe("Codex behind the port", () => {
         OPTION_CANCEL,
       ]);
       const task = await answer(asking, option);
-      expect([task.state, wordsIn(task)]).toEqual([
-        TaskState.COMPLETED,
-        "Ran.",
-      ]);
+      expect(endOf(task)).toEqual([TaskState.COMPLETED, "Ran."]);
       expect([callsIn(task).length, textOf(callsIn(task)[0])]).toEqual([
         1,
         `${JSON.stringify(decision)}\n`,
@@ -204,8 +198,7 @@ describe("Codex behind the port", () => {
 
     beforeEach(async () => {
       asked.length = 0;
-      await server.close();
-      await start({ permission: policy });
+      await restart({ permission: policy });
     });
 
     it("asks the user only where no rule decides; the audit says which of the two did", async () => {
@@ -214,11 +207,8 @@ describe("Codex behind the port", () => {
       );
       expect(asking.state).toBe(TaskState.INPUT_REQUIRED);
       const task = await answer(asking, OPTION_PROCEED_ONCE);
-      expect([task.state, wordsIn(task)]).toEqual([
-        TaskState.COMPLETED,
-        "declinedDone.",
-      ]);
-      expect(fileText(home, "ran.txt")).toBe("make\ntouch x\n");
+      expect(endOf(task)).toEqual([TaskState.COMPLETED, "declinedDone."]);
+      expect(ran()).toBe("make\ntouch x\n");
       const [, , denied] = callsIn(task);
       expect(denied?.result).toMatchObject({
         value: { type: "policy_violation", message: "nothing is removed" },
@@ -232,8 +222,7 @@ describe("Codex behind the port", () => {
     });
 
     it("gives it the command and the paths, the session's workspace and mode", async () => {
-      await server.close();
-      await start({ permission: policy, approvalMode: ApprovalMode.YOLO });
+      await restart({ permission: policy, approvalMode: ApprovalMode.YOLO });
       await send(
         "ask make\npatch b.txt c.txt",
         "m1",
@@ -278,8 +267,7 @@ describe("Codex behind the port", () => {
       const requests: PermissionRequest[] = [];
       const decide = async (decision: PermissionDecision): Promise<void> => {
         requests.length = 0;
-        await server.close();
-        await start({
+        await restart({
           permission: (request) => {
             requests.push(request);
             return decision;
@@ -378,8 +366,9 @@ describe("Codex behind the port", () => {
     });
 
     it("asks the user when it fails", async () => {
-      await server.close();
-      await start({ permission: () => Promise.reject(new Error("no rules")) });
+      await restart({
+        permission: () => Promise.reject(new Error("no rules")),
+      });
       expect((await send("ask make")).state).toBe(TaskState.INPUT_REQUIRED);
     });
   });
@@ -393,7 +382,7 @@ describe("Codex behind the port", () => {
     async (option, said) => {
       const asking = await send("ask touch x\nsay Done.");
       const task = await answer(asking, option, "say because");
-      expect([task.state, wordsIn(task)]).toEqual([
+      expect(endOf(task)).toEqual([
         TaskState.COMPLETED,
         expect.stringMatching(`^${said}\\s*because$`),
       ]);
@@ -405,24 +394,18 @@ describe("Codex behind the port", () => {
       await send("ask touch x\nsay Next."),
       "reject",
     );
-    expect([rejected.state, wordsIn(rejected)]).toEqual([
-      TaskState.COMPLETED,
-      "declined\n\nNext.",
-    ]);
+    expect(endOf(rejected)).toEqual([TaskState.COMPLETED, "declined\n\nNext."]);
     const canceled = await answer(
       await send("ask touch x\nsay Next.", "m2"),
       OPTION_CANCEL,
     );
-    expect([canceled.state, wordsIn(canceled)]).toEqual([
-      TaskState.INPUT_REQUIRED,
-      "",
-    ]);
+    expect(endOf(canceled)).toEqual([TaskState.INPUT_REQUIRED, ""]);
     for (const task of [rejected, canceled]) {
       expect(callsIn(task).map(({ status }) => status)).toEqual([
         ToolCallStatus.CANCELLED,
       ]);
     }
-    expect(existsSync(join(home, "ran.txt"))).toBe(false);
+    expect(ran()).toBe("");
   });
 
   it("asks before it changes a file, with the content before and after", async () => {
@@ -495,8 +478,7 @@ describe("Codex behind the port", () => {
   });
 
   it("names the MCP servers that fail, and lists them with the others for /mcp list", async () => {
-    await server.close();
-    await start({ config: { mcp_servers: { works: {}, broken: {} } } });
+    await restart({ config: { mcp_servers: { works: {}, broken: {} } } });
     const task = await send("say Hi.");
     const notices: string[] = [];
     const taskId = task.id;
@@ -515,8 +497,7 @@ describe("Codex behind the port", () => {
   });
 
   it("says for /mcp list that a Codex is too old for it", async () => {
-    await server.close();
-    await start({
+    await restart({
       environment: {
         CODEX_HOME: home,
         PATH: process.env.PATH ?? "",
@@ -539,10 +520,7 @@ describe("Codex behind the port", () => {
     const canceled = await client().cancelTask({ taskId: working.id });
     expect(canceled.task?.state).toBe(TaskState.CANCELED);
     const next = await send("say Again.", "m2", working);
-    expect([next.state, wordsIn(next)]).toEqual([
-      TaskState.COMPLETED,
-      "Again.",
-    ]);
+    expect(endOf(next)).toEqual([TaskState.COMPLETED, "Again."]);
     const methods = await received();
     expect(
       methods.filter((method) =>
@@ -557,70 +535,58 @@ describe("Codex behind the port", () => {
       const working = await begin("run ls\ndeaf");
       await client().cancelTask({ taskId: working.id });
       const next = await send("say Again.", "m2", working);
-      expect([next.state, wordsIn(next)]).toEqual([
-        TaskState.COMPLETED,
-        "Again.",
-      ]);
+      expect(endOf(next)).toEqual([TaskState.COMPLETED, "Again."]);
       expect(await received()).toContain("thread/resume");
     },
   );
 
   it("gives Codex a message that steers it while it works", async () => {
     const working = await begin("run ls\nsteer");
-    const message = {
-      message: textMessage("m2", "Go left."),
-      taskId: working.id,
-      contextId: working.contextId,
-    };
-    await client().sendMessage({
-      ...message,
-      messageSettings: { delivery: MessageDelivery.STEER },
-    });
+    await steer(working, "Go left.");
     for await (const { event } of client().subscribeTask({
       taskId: working.id,
     })) {
       if (event?.state !== TaskState.WORKING) break;
     }
     const task = await read(working.id);
-    expect([task.state, wordsIn(task)]).toEqual([
-      TaskState.COMPLETED,
-      "steered: Go left.",
-    ]);
+    expect(endOf(task)).toEqual([TaskState.COMPLETED, "steered: Go left."]);
   });
 
-  it.each([
-    [
-      OPTION_PROCEED_ONCE,
-      TaskState.COMPLETED,
-      ToolCallStatus.SUCCEEDED,
-      "touch x\n",
-    ],
-    ["reject", TaskState.COMPLETED, ToolCallStatus.CANCELLED, ""],
-    [OPTION_CANCEL, TaskState.INPUT_REQUIRED, ToolCallStatus.CANCELLED, ""],
-  ])(
-    "keeps an open question over a restart, and acts on the answer once: %s",
-    async (option, state, status, ran) => {
-      const asking = await send("ask touch x\nsay Ran.");
-      await server.close();
-      await start();
-      const task = await answer(asking, option);
-      expect([
-        task.state,
-        task.error,
-        callsIn(task).map((call) => call.status),
-      ]).toEqual([state, "", [status]]);
-      const file = join(home, "ran.txt");
-      expect(existsSync(file) ? await readFile(file, "utf8") : "").toBe(ran);
-      expect(task.agentSessionId).toBe(asking.agentSessionId);
+  describe.each(["a restart", "a kill of the app-server"])(
+    "an open question over %s",
+    (what) => {
+      it.each([
+        [OPTION_PROCEED_ONCE, "COMPLETED", "SUCCEEDED", "touch x\n"],
+        ["reject", "COMPLETED", "CANCELLED", ""],
+        [OPTION_CANCEL, "INPUT_REQUIRED", "CANCELLED", ""],
+      ] as const)(
+        "is kept, and its answer counts once: %s",
+        async (option, state, status, commands) => {
+          const asking = await send("ask touch x\nsay Ran.");
+          await (what === "a restart" ? restart() : killAppServer());
+          const still = await read(asking.id);
+          expect([
+            still.state,
+            callsIn(still).some((call) => call.confirmationRequest),
+          ]).toEqual([asking.state, true]);
+          const task = await answer(asking, option);
+          expect([
+            task.state,
+            task.error,
+            callsIn(task).map((call) => call.status),
+          ]).toEqual([TaskState[state], "", [ToolCallStatus[status]]]);
+          expect(ran()).toBe(commands);
+          expect(task.agentSessionId).toBe(asking.agentSessionId);
+        },
+      );
     },
   );
 
   it("C-M1: says in its answer that what was approved did not run, when Codex does not make it again after a restart", async () => {
     const asking = await send("permit\nsay Done.");
-    await server.close();
-    await start();
+    await restart();
     const task = await answer(asking, OPTION_PROCEED_ONCE);
-    expect([task.state, wordsIn(task)]).toEqual([
+    expect(endOf(task)).toEqual([
       TaskState.COMPLETED,
       expect.stringMatching(
         /What you approved did not run, because Codex did not make the call again after it was restarted: request_permissions/,
@@ -643,10 +609,7 @@ describe("Codex behind the port", () => {
       async (method) => {
         putFile(home, "killed-at", method);
         const failed = await send("say Hi.");
-        expect([failed.state, failed.error]).toEqual([
-          TaskState.FAILED,
-          expect.stringContaining("ended by SIGKILL"),
-        ]);
+        expectFailed(failed, "ended by SIGKILL");
         expect(wordsIn(await send("say Fine.", "m2", failed))).toBe("Fine.");
       },
     );
@@ -660,10 +623,7 @@ describe("Codex behind the port", () => {
       "%s, fails the task and says so, and works again with the next message",
       async (_, prompt, calls, words) => {
         const failed = await send(prompt);
-        expect([failed.state, failed.error]).toEqual([
-          TaskState.FAILED,
-          expect.stringContaining("ended by SIGKILL"),
-        ]);
+        expectFailed(failed, "ended by SIGKILL");
         expect([
           callsIn(failed).map(({ status }) => ToolCallStatus[status]),
           wordsIn(failed),
@@ -690,15 +650,7 @@ describe("Codex behind the port", () => {
       async () => {
         putFile(home, "killed-at", "turn/steer");
         const working = await begin("run ls\nsteer");
-        const message = {
-          message: textMessage("m2", "Go left."),
-          taskId: working.id,
-          contextId: working.contextId,
-        };
-        await client().sendMessage({
-          ...message,
-          messageSettings: { delivery: MessageDelivery.STEER },
-        });
+        await steer(working, "Go left.");
         const failed = await settled(working.id);
         expect(failed.error).toContain("ended by SIGKILL");
         expect(wordsIn(await send("say Fine.", "m3", failed))).toBe("Fine.");
@@ -720,14 +672,10 @@ describe("Codex behind the port", () => {
           "Two.",
           first.agentSessionId,
         ]);
-        await server.close();
-        await start();
+        await restart();
         putFile(home, "killed-at", "thread/resume");
         const failed = await send("say Three.", "m3", next);
-        expect([failed.state, failed.error]).toEqual([
-          TaskState.FAILED,
-          expect.stringContaining("ended by SIGKILL"),
-        ]);
+        expectFailed(failed, "ended by SIGKILL");
         expect(failed.agentSessionId).toBe(first.agentSessionId);
       },
     );
@@ -744,39 +692,8 @@ describe("Codex behind the port", () => {
           value: expect.objectContaining({ type: "interrupted" }),
         }),
       ]);
-      expect(existsSync(join(home, "ran.txt"))).toBe(false);
+      expect(ran()).toBe("");
     });
-
-    it.each([
-      [
-        OPTION_PROCEED_ONCE,
-        TaskState.COMPLETED,
-        ToolCallStatus.SUCCEEDED,
-        "touch x\n",
-      ],
-      ["reject", TaskState.COMPLETED, ToolCallStatus.CANCELLED, ""],
-      [OPTION_CANCEL, TaskState.INPUT_REQUIRED, ToolCallStatus.CANCELLED, ""],
-    ])(
-      "while it asks, keeps the question, and acts on the answer once: %s",
-      async (option, state, status, ran) => {
-        const asking = await send("ask touch x\nsay Ran.");
-        await killAppServer();
-        const still = await read(asking.id);
-        expect([
-          still.state,
-          callsIn(still).some((call) => call.confirmationRequest),
-        ]).toEqual([asking.state, true]);
-        const task = await answer(asking, option);
-        expect([
-          task.state,
-          task.error,
-          callsIn(task).map((call) => call.status),
-        ]).toEqual([state, "", [status]]);
-        const file = join(home, "ran.txt");
-        expect(existsSync(file) ? await readFile(file, "utf8") : "").toBe(ran);
-        expect(task.agentSessionId).toBe(asking.agentSessionId);
-      },
-    );
 
     it.each(["link", "directory"])(
       "S2: while it asks, is not started again where a %s has taken the place of its workspace",
@@ -787,12 +704,7 @@ describe("Codex behind the port", () => {
         await (kind === "link" ? symlink(home, workspace) : mkdir(workspace));
         const before = await received();
         const task = await answer(asking, OPTION_PROCEED_ONCE);
-        expect([task.state, task.error]).toEqual([
-          TaskState.FAILED,
-          expect.stringContaining(
-            `workspace "${workspace}" is not where it was`,
-          ),
-        ]);
+        expectFailed(task, `workspace "${workspace}" is not where it was`);
         expect(await received()).toEqual(before);
       },
     );
@@ -801,38 +713,22 @@ describe("Codex behind the port", () => {
       const asking = await send("input");
       await killAppServer();
       const failed = await settled(asking.id);
-      expect([failed.state, failed.error]).toEqual([
-        TaskState.FAILED,
-        expect.stringContaining("ended by SIGKILL"),
-      ]);
+      expectFailed(failed, "ended by SIGKILL");
       expect(callsIn(failed).map(({ status }) => status)).toEqual([
         ToolCallStatus.CANCELLED,
       ]);
     });
-
-    /** Kills the process that was started last, and waits for its end. */
-    async function killAppServer(): Promise<void> {
-      const pid = Number(fileText(home, "pid"));
-      process.kill(pid, "SIGKILL");
-      await expect
-        .poll(() => existsSync(`/proc/${pid}`), { timeout: 60_000 })
-        .toBe(false);
-    }
   });
 
   it.skipIf(LEFT_TO_CI !== "")(
     `asks again after a restart when Codex asks for something else than what was approved${LEFT_TO_CI}`,
     async () => {
       const asking = await send("escalate touch x\nsay Ran.");
-      await server.close();
-      await start();
+      await restart();
       const again = await answer(asking, OPTION_PROCEED_ONCE);
-      expect([again.state, existsSync(join(home, "ran.txt"))]).toEqual([
-        TaskState.INPUT_REQUIRED,
-        false,
-      ]);
+      expect([again.state, ran()]).toEqual([TaskState.INPUT_REQUIRED, ""]);
       const task = await answer(again, OPTION_PROCEED_ONCE);
-      expect([task.state, task.error, fileText(home, "ran.txt")]).toEqual([
+      expect([task.state, task.error, ran()]).toEqual([
         TaskState.COMPLETED,
         "",
         "touch x\n",
@@ -848,13 +744,9 @@ describe("Codex behind the port", () => {
     "fails the task when the app-server fails (%s), and works again with the next message",
     async (prompt, why) => {
       const failed = await send(prompt);
-      expect(failed.state).toBe(TaskState.FAILED);
-      expect(failed.error).toContain(why);
+      expectFailed(failed, why);
       const next = await send("say Fine.", "m2", failed);
-      expect([next.state, wordsIn(next)]).toEqual([
-        TaskState.COMPLETED,
-        "Fine.",
-      ]);
+      expect(endOf(next)).toEqual([TaskState.COMPLETED, "Fine."]);
     },
   );
 
@@ -882,16 +774,14 @@ describe("Codex behind the port", () => {
     await rm(join(home, `${first.agentSessionId}.thread`));
     await start();
     const next = await send("say Two.", "m2", first);
-    expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Two."]);
+    expect(endOf(next)).toEqual([TaskState.COMPLETED, "Two."]);
     expect(next.agentSessionId).not.toBe(first.agentSessionId);
   });
 
   it("narrows what Codex may do to the approval mode of the session, never wider than the operator's", async () => {
     await send("say Hi.", "m1", undefined, ApprovalMode.PLAN);
     await send("say Hi.", "m2", undefined, ApprovalMode.YOLO);
-    const started = (await messages()).filter(
-      ({ method }) => method === "thread/start",
-    );
+    const started = await requestsOf("thread/start");
     expect(
       started.map(({ params }) => [
         params?.approvalPolicy,
@@ -907,9 +797,7 @@ describe("Codex behind the port", () => {
   it("tells Codex with each turn where it works, when it asks and what its sandbox allows", async () => {
     const first = await send("say Hi.");
     await send("say Hi.", "m2", first);
-    expect(
-      (await received()).filter((method) => method.startsWith("thread/")),
-    ).toEqual(["thread/start"]);
+    expect(await received("thread/")).toEqual(["thread/start"]);
     const turn = {
       cwd: workspace,
       model: "gpt-own",
@@ -929,9 +817,7 @@ describe("Codex behind the port", () => {
     task = await send("say Hi.", "m2", task, ApprovalMode.PLAN);
     task = await send("say Hi.", "m3", task);
     await send("say Hi.", "m4", task, ApprovalMode.YOLO);
-    expect(
-      (await received()).filter((method) => method.startsWith("thread/")),
-    ).toEqual(["thread/start"]);
+    expect(await received("thread/")).toEqual(["thread/start"]);
     const turns = await turnsStarted();
     const read = { type: "readOnly", networkAccess: false };
     const write = {
@@ -954,14 +840,9 @@ describe("Codex behind the port", () => {
 
   it("begins a turn of Codex with a message that steers and narrows, since a turn keeps its mode", async () => {
     const asking = await send("ask touch x\nsay Ran.");
-    await client().sendMessage({
-      message: textMessage("m2", "say Narrower."),
-      taskId: asking.id,
-      sessionSettings: { approvalMode: ApprovalMode.PLAN },
-      messageSettings: { delivery: MessageDelivery.STEER },
-    });
+    await steer(asking, "say Narrower.", ApprovalMode.PLAN);
     const task = await answer(asking, OPTION_PROCEED_ONCE);
-    expect([task.state, wordsIn(task)]).toEqual([
+    expect(endOf(task)).toEqual([
       TaskState.COMPLETED,
       expect.stringContaining("Narrower."),
     ]);
@@ -972,15 +853,11 @@ describe("Codex behind the port", () => {
 
   it("asks Codex for summaries of its thoughts, but not with an API key, and not where the operator says so", async () => {
     await send("say Hi.");
-    await server.close();
-    await start({ config: { model_reasoning_summary: "none" } });
+    await restart({ config: { model_reasoning_summary: "none" } });
     await send("say Hi.", "m2");
-    await server.close();
-    await start({ environment: { CODEX_HOME: home, OPENAI_API_KEY: "key" } });
+    await restart({ environment: { CODEX_HOME: home, OPENAI_API_KEY: "key" } });
     await send("say Hi.", "m3");
-    const started = (await messages()).filter(
-      ({ method }) => method === "thread/start",
-    );
+    const started = await requestsOf("thread/start");
     expect(started.map(({ params }) => params?.config)).toEqual([
       { model_reasoning_summary: "auto" },
       { model_reasoning_summary: "none" },
@@ -1019,13 +896,9 @@ describe("Codex behind the port", () => {
   });
 
   it("says what to do when the program is not installed", async () => {
-    await server.close();
-    await start({ command: [join(directory, "no-codex")] });
+    await restart({ command: [join(directory, "no-codex")] });
     const task = await send("say Hi.");
-    expect([task.state, task.error]).toEqual([
-      TaskState.FAILED,
-      expect.stringContaining("it could not be started"),
-    ]);
+    expectFailed(task, "it could not be started");
   });
 
   async function start(options: CodexOptions = {}): Promise<void> {
@@ -1041,6 +914,39 @@ describe("Codex behind the port", () => {
       workspace,
       dataDirectory: join(directory, "data"),
       onError,
+    });
+  }
+
+  async function restart(options: CodexOptions = {}): Promise<void> {
+    await server.close();
+    await start(options);
+  }
+
+  /** Kills the process that was started last, and waits for its end. */
+  async function killAppServer(): Promise<void> {
+    const pid = Number(fileText(home, "pid"));
+    process.kill(pid, "SIGKILL");
+    await expect
+      .poll(() => existsSync(`/proc/${pid}`), { timeout: 60_000 })
+      .toBe(false);
+  }
+
+  /** The commands that ran, one a line. */
+  function ran(): string {
+    return existsSync(join(home, "ran.txt")) ? fileText(home, "ran.txt") : "";
+  }
+
+  async function steer(
+    { id, contextId }: Task,
+    text: string,
+    approvalMode = ApprovalMode.UNSPECIFIED,
+  ): Promise<void> {
+    await client().sendMessage({
+      message: textMessage("m2", text),
+      taskId: id,
+      contextId,
+      sessionSettings: { approvalMode },
+      messageSettings: { delivery: MessageDelivery.STEER },
     });
   }
 
@@ -1178,20 +1084,36 @@ describe("Codex behind the port", () => {
       .map((line) => JSON.parse(line));
   }
 
+  async function requestsOf(wanted: string): ReturnType<typeof messages> {
+    return (await messages()).filter(({ method }) => method === wanted);
+  }
+
   /** The parameters of each `turn/start`, without its thread and input. */
   async function turnsStarted(): Promise<Record<string, unknown>[]> {
-    const started = (await messages()).filter(
-      ({ method }) => method === "turn/start",
-    );
+    const started = await requestsOf("turn/start");
     return started.map(
       ({ params: { threadId: _, input: __, ...others } = {} }) => others,
     );
   }
 
-  async function received(): Promise<string[]> {
-    return (await messages()).map(({ method = "" }) => method);
+  /** The methods of all requests to Codex, or of those that begin so. */
+  async function received(start = ""): Promise<string[]> {
+    const methods = (await messages()).map(({ method = "" }) => method);
+    return methods.filter((method) => method.startsWith(start));
   }
 });
+
+function expectFailed(task: Task, why: string): void {
+  expect([task.state, task.error]).toEqual([
+    TaskState.FAILED,
+    expect.stringContaining(why),
+  ]);
+}
+
+/** The state of a task, and what the agent said since the last prompt. */
+function endOf(task: Task): [TaskState, string] {
+  return [task.state, wordsIn(task)];
+}
 
 function placeOf(task: Task | undefined): {
   taskId?: string;
