@@ -35,9 +35,7 @@ const { DEFAULT, AUTO_EDIT, PLAN, YOLO } = ApprovalMode;
 describe("the modes", () => {
   it("allow a call that changes nothing, in every mode", async () => {
     for (const mode of [DEFAULT, AUTO_EDIT, PLAN, YOLO]) {
-      expect(await decide(read("a.txt"), { mode })).toMatchObject({
-        decision: "allow",
-      });
+      expect(await verdict(read("a.txt"), { mode })).toBe("allow");
     }
   });
 
@@ -56,18 +54,14 @@ describe("the modes", () => {
   });
 
   it("allow changes of files in the workspace in auto_edit, and ask about other changes", async () => {
-    expect(await decide(edit("src/a.ts"), { mode: AUTO_EDIT })).toMatchObject({
-      decision: "allow",
-    });
+    expect(await verdict(edit("src/a.ts"), { mode: AUTO_EDIT })).toBe("allow");
     for (const next of [
       shell("make"),
       mcp("notes", "add"),
       other("web_fetch"),
       edit("../a.ts"),
     ]) {
-      expect(await decide(next, { mode: AUTO_EDIT })).toMatchObject({
-        decision: "ask",
-      });
+      expect(await verdict(next, { mode: AUTO_EDIT })).toBe("ask");
     }
   });
 
@@ -82,9 +76,9 @@ describe("the modes", () => {
           rule: "builtin:kept-back",
         });
       }
-      expect(
-        await decide(edit("a.ts"), { mode: AUTO_EDIT, rules }),
-      ).toMatchObject({ decision: "allow" });
+      expect(await verdict(edit("a.ts"), { mode: AUTO_EDIT, rules })).toBe(
+        "allow",
+      );
     }
   });
 
@@ -97,8 +91,8 @@ describe("the modes", () => {
       other("web_fetch"),
     ]) {
       expect(
-        await decide(next, { mode: PLAN, shellConfinement: "sandbox" }, task),
-      ).toMatchObject({ decision: "deny" });
+        await verdict(next, { mode: PLAN, shellConfinement: "sandbox" }, task),
+      ).toBe("deny");
     }
   });
 
@@ -107,8 +101,7 @@ describe("the modes", () => {
       ...user('command_prefix = "git push"\ndecision = "ask"'),
       ...user('tool = "web_fetch"\ndecision = "deny"'),
     ];
-    const decisionOf = async (next: Call) =>
-      (await decide(next, { mode: YOLO, rules })).decision;
+    const decisionOf = (next: Call) => verdict(next, { mode: YOLO, rules });
     expect(await decisionOf(shell("make > log.txt"))).toBe("allow");
     expect(await decisionOf(edit("a.txt"))).toBe("allow");
     expect(await decisionOf(mcp("notes", "add"))).toBe("allow");
@@ -118,8 +111,8 @@ describe("the modes", () => {
 
   it("ask in yolo mode if rules about commands cannot be checked", async () => {
     const rules = user('command_prefix = "rm"\ndecision = "deny"');
-    const decisionOf = async (command: string) =>
-      (await decide(shell(command), { mode: YOLO, rules })).decision;
+    const decisionOf = (command: string) =>
+      verdict(shell(command), { mode: YOLO, rules });
     expect(await decisionOf("make $TARGET")).toBe("allow");
     expect(await decisionOf("$(echo rm) -r .")).toBe("ask");
     expect(await decisionOf("X=rm; $X -r .")).toBe("ask");
@@ -193,45 +186,37 @@ describe("guarded files", () => {
         rule: "builtin:guarded-path",
       });
     }
-    expect(await decide(restore("a.txt"), { mode: YOLO })).toMatchObject({
-      decision: "allow",
-    });
-    expect(await decide(restore("a.txt"), {}, task)).toMatchObject({
-      decision: "allow",
-    });
+    expect(await verdict(restore("a.txt"), { mode: YOLO })).toBe("allow");
+    expect(await verdict(restore("a.txt"), {}, task)).toBe("allow");
     const denied = user('path = "keys/**"\ndecision = "deny"');
     expect(
-      await decide(restore("a.txt", "keys/a"), { mode: YOLO, rules: denied }),
-    ).toMatchObject({ decision: "deny" });
+      await verdict(restore("a.txt", "keys/a"), { mode: YOLO, rules: denied }),
+    ).toBe("deny");
   });
 
   it("change without a question if a rule or an answer names the file", async () => {
     const rules = user(
       'tool = "write_file"\npath = ".vscode/**"\ndecision = "allow"',
     );
-    expect(
-      await decide(edit(".vscode/settings.json"), { rules }),
-    ).toMatchObject({ decision: "allow" });
-    const task = answered(edit(".mcp.json"), OPTION_PROCEED_ALWAYS);
-    expect(await decide(edit(".mcp.json"), {}, task)).toMatchObject({
-      decision: "allow",
-    });
-    expect(await decide(edit(".vscode/settings.json"), {}, task)).toMatchObject(
-      { decision: "ask" },
+    expect(await verdict(edit(".vscode/settings.json"), { rules })).toBe(
+      "allow",
     );
+    const task = answered(edit(".mcp.json"), OPTION_PROCEED_ALWAYS);
+    expect(await verdict(edit(".mcp.json"), {}, task)).toBe("allow");
+    expect(await verdict(edit(".vscode/settings.json"), {}, task)).toBe("ask");
   });
 
   it("are recognized behind a detour in the path", async () => {
-    expect(
-      await decide(edit("src/../.git/config"), { mode: AUTO_EDIT }),
-    ).toMatchObject({ decision: "ask" });
+    expect(await verdict(edit("src/../.git/config"), { mode: AUTO_EDIT })).toBe(
+      "ask",
+    );
   });
 });
 
 describe("the order of rules", () => {
   it("is operator before user, then priority, then the strictest", async () => {
-    const decisionOf = async (...rules: PolicyOptions["rules"] & object) =>
-      (await decide(other("deploy"), { rules })).decision;
+    const decisionOf = (...rules: PolicyOptions["rules"] & object) =>
+      verdict(other("deploy"), { rules });
     const rule = (decision: string, priority = 0) =>
       `tool = "deploy"\ndecision = "${decision}"\npriority = ${priority}`;
     expect(
@@ -283,31 +268,23 @@ describe("the order of rules", () => {
       OPTION_PROCEED_ALWAYS_TOOL,
       "user.toml:1",
     );
-    expect(
-      await decide(other("deploy"), { rules: user(ask) }, task),
-    ).toMatchObject({ decision: "allow" });
-    expect(
-      await decide(other("deploy"), { rules: operator(ask) }, task),
-    ).toMatchObject({ decision: "ask" });
+    expect(await verdict(other("deploy"), { rules: user(ask) }, task)).toBe(
+      "allow",
+    );
+    expect(await verdict(other("deploy"), { rules: operator(ask) }, task)).toBe(
+      "ask",
+    );
   });
 });
 
 describe("the conditions of a rule", () => {
   it("take the server of a tool from its registration, not from its name", async () => {
     const rules = user('tool = "mcp__a__*"\ndecision = "allow"');
-    expect(await decide(mcp("a", "x"), { rules })).toMatchObject({
-      decision: "allow",
-    });
-    expect(await decide(mcp("a__b", "x"), { rules })).toMatchObject({
-      decision: "ask",
-    });
+    expect(await verdict(mcp("a", "x"), { rules })).toBe("allow");
+    expect(await verdict(mcp("a__b", "x"), { rules })).toBe("ask");
     const byServer = user('mcp_server = "a"\ndecision = "allow"');
-    expect(await decide(mcp("a", "x"), { rules: byServer })).toMatchObject({
-      decision: "allow",
-    });
-    expect(await decide(other("mcp__a__x"), { rules: byServer })).toMatchObject(
-      { decision: "ask" },
-    );
+    expect(await verdict(mcp("a", "x"), { rules: byServer })).toBe("allow");
+    expect(await verdict(other("mcp__a__x"), { rules: byServer })).toBe("ask");
   });
 
   it("match annotations of the tool", async () => {
@@ -315,15 +292,11 @@ describe("the conditions of a rule", () => {
       'mcp_server = "*"\nannotations = { readOnlyHint = true }\ndecision = "allow"',
     );
     expect(
-      await decide(mcp("a", "x", { annotations: { readOnlyHint: true } }), {
+      await verdict(mcp("a", "x", { annotations: { readOnlyHint: true } }), {
         rules,
       }),
-    ).toMatchObject({
-      decision: "allow",
-    });
-    expect(await decide(mcp("a", "x"), { rules })).toMatchObject({
-      decision: "ask",
-    });
+    ).toBe("allow");
+    expect(await verdict(mcp("a", "x"), { rules })).toBe("ask");
   });
 
   it("match patterns in the arguments with sorted keys", async () => {
@@ -331,11 +304,11 @@ describe("the conditions of a rule", () => {
       `tool = "deploy"\nargs_pattern = '"a":1,"to":"test"'\ndecision = "allow"`,
     );
     expect(
-      await decide(other("deploy", { to: "test", a: 1 }), { rules }),
-    ).toMatchObject({ decision: "allow" });
+      await verdict(other("deploy", { to: "test", a: 1 }), { rules }),
+    ).toBe("allow");
     expect(
-      await decide(other("deploy", { to: "live", a: 1 }), { rules }),
-    ).toMatchObject({ decision: "ask" });
+      await verdict(other("deploy", { to: "live", a: 1 }), { rules }),
+    ).toBe("ask");
   });
 
   it("ask if the arguments are too long to search, instead of passing a denial", async () => {
@@ -343,29 +316,23 @@ describe("the conditions of a rule", () => {
     const deny = user(
       'tool = "deploy"\nargs_pattern = "live"\ndecision = "deny"',
     );
-    expect(await decide(long, { mode: YOLO, rules: deny })).toMatchObject({
-      decision: "ask",
-    });
+    expect(await verdict(long, { mode: YOLO, rules: deny })).toBe("ask");
     const allow = user(
       'tool = "deploy"\nargs_pattern = "x"\ndecision = "allow"',
     );
-    expect(await decide(long, { rules: allow })).toMatchObject({
-      decision: "ask",
-    });
+    expect(await verdict(long, { rules: allow })).toBe("ask");
   });
 
   it("apply in plan mode only if the rule names the mode", async () => {
     const every = user('tool = "deploy"\ndecision = "allow"');
-    expect(
-      await decide(other("deploy"), { mode: PLAN, rules: every }),
-    ).toMatchObject({ decision: "deny" });
+    expect(await verdict(other("deploy"), { mode: PLAN, rules: every })).toBe(
+      "deny",
+    );
     const named = user('tool = "deploy"\nmodes = ["plan"]\ndecision = "allow"');
-    expect(
-      await decide(other("deploy"), { mode: PLAN, rules: named }),
-    ).toMatchObject({ decision: "allow" });
-    expect(await decide(other("deploy"), { rules: named })).toMatchObject({
-      decision: "ask",
-    });
+    expect(await verdict(other("deploy"), { mode: PLAN, rules: named })).toBe(
+      "allow",
+    );
+    expect(await verdict(other("deploy"), { rules: named })).toBe("ask");
   });
 
   it("B8: hold for the files that they name with brackets", async () => {
@@ -403,7 +370,7 @@ describe("commands", () => {
     command: string,
     options: Partial<PolicyOptions> = {},
     args: JsonObject = {},
-  ) => (await decide(shell(command, args), { rules, ...options })).decision;
+  ) => verdict(shell(command, args), { rules, ...options });
 
   it("run without a question if a rule names them by whole words", async () => {
     expect(await decisionOf("npm test")).toBe("allow");
@@ -612,8 +579,8 @@ describe("commands", () => {
 describe("the answers of a task", () => {
   it("count once if given once (TOOL-4)", async () => {
     expect(
-      await decide(edit("a"), {}, answered(edit("a"), OPTION_PROCEED_ONCE)),
-    ).toMatchObject({ decision: "ask" });
+      await verdict(edit("a"), {}, answered(edit("a"), OPTION_PROCEED_ONCE)),
+    ).toBe("ask");
   });
 
   it("proceed_always covers the same command with any description, and no other command (TOOL-4)", async () => {
@@ -621,8 +588,8 @@ describe("the answers of a task", () => {
       shell("make $X", { description: "Build" }),
       OPTION_PROCEED_ALWAYS,
     );
-    const decisionOf = async (command: string, args: JsonObject = {}) =>
-      (await decide(shell(command, args), {}, task)).decision;
+    const decisionOf = (command: string, args: JsonObject = {}) =>
+      verdict(shell(command, args), {}, task);
     expect(await decisionOf("make $X", { description: "Build again" })).toBe(
       "allow",
     );
@@ -636,28 +603,24 @@ describe("the answers of a task", () => {
       decision: "allow",
       rule: "answer:c1",
     });
-    expect(
-      await decide({ ...edit("a"), toolName: "replace" }, {}, task),
-    ).toMatchObject({ decision: "ask" });
+    expect(await verdict({ ...edit("a"), toolName: "replace" }, {}, task)).toBe(
+      "ask",
+    );
   });
 
   it("proceed_always_tool covers the tool with any arguments, but never the shell (TOOL-4)", async () => {
     const task = answered(other("deploy"), OPTION_PROCEED_ALWAYS_TOOL);
+    expect(await verdict(other("deploy", { to: "elsewhere" }), {}, task)).toBe(
+      "allow",
+    );
+    expect(await verdict(other("destroy"), {}, task)).toBe("ask");
     expect(
-      await decide(other("deploy", { to: "elsewhere" }), {}, task),
-    ).toMatchObject({ decision: "allow" });
-    expect(await decide(other("destroy"), {}, task)).toMatchObject({
-      decision: "ask",
-    });
-    expect(
-      await decide(
+      await verdict(
         shell("ls"),
         {},
         answered(shell("ls"), OPTION_PROCEED_ALWAYS_TOOL),
       ),
-    ).toMatchObject({
-      decision: "ask",
-    });
+    ).toBe("ask");
   });
 
   it("bind to the definition of an MCP tool: a changed one asks again", async () => {
@@ -677,8 +640,7 @@ describe("the answers of a task", () => {
       mcp("notes", "add", { definitionHash: "aa" }),
       OPTION_PROCEED_ALWAYS_SERVER,
     );
-    const decisionOf = async (next: Call) =>
-      (await decide(next, {}, task)).decision;
+    const decisionOf = (next: Call) => verdict(next, {}, task);
     expect(
       await decisionOf(mcp("notes", "list", { definitionHash: "cc" })),
     ).toBe("allow");
@@ -698,15 +660,11 @@ describe("the answers of a task", () => {
     const withoutCall = create(TaskSchema, {
       history: history.filter(({ role }) => role === Role.USER),
     });
-    expect(await decide(edit("a"), {}, withoutCall)).toMatchObject({
-      decision: "ask",
-    });
+    expect(await verdict(edit("a"), {}, withoutCall)).toBe("ask");
     const byAgent = create(TaskSchema, {
       history: history.map((message) => ({ ...message, role: Role.AGENT })),
     });
-    expect(await decide(edit("a"), {}, byAgent)).toMatchObject({
-      decision: "ask",
-    });
+    expect(await verdict(edit("a"), {}, byAgent)).toBe("ask");
   });
 });
 
@@ -952,6 +910,13 @@ async function decide(
     ...options,
   });
   return engine.decide(policyRequest(next, task), AbortSignal.timeout(60_000));
+}
+
+/** Returns what is decided about a call, whichever rule does. */
+async function verdict(
+  ...about: Parameters<typeof decide>
+): Promise<PolicyDecision["decision"]> {
+  return (await decide(...about)).decision;
 }
 
 function user(rule: string) {
