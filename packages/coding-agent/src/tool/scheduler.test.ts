@@ -136,17 +136,12 @@ describe("the tool scheduler", () => {
   });
 
   it("asks before a change, accepts an answer at once, and does not ask again when it runs (TOOL-2)", async () => {
-    const asking = context();
-    const seen: string[] = [];
-    for await (const batch of runNewCalls(
-      [call("a", "change")],
-      asking,
-      signal,
-    )) {
-      seen.push(...batch.map(line));
-      asking.confirmations.answer(confirmation("a", OPTION_PROCEED_ONCE));
-    }
-    expect(seen).toEqual(["a PENDING asks", "a EXECUTING", "a SUCCEEDED"]);
+    const answers = { a: OPTION_PROCEED_ONCE };
+    expect(await answered([call("a", "change")], answers)).toEqual([
+      "a PENDING asks",
+      "a EXECUTING",
+      "a SUCCEEDED",
+    ]);
   });
 
   it("reports why an approval cannot be saved, and does not run the call", async () => {
@@ -163,41 +158,22 @@ describe("the tool scheduler", () => {
         ),
     };
     const asking = { ...context(), policy };
+    const answers = { a: OPTION_PROCEED_ALWAYS_AND_SAVE };
     const seen: string[] = [];
-    const run = async (): Promise<void> => {
-      for await (const batch of runNewCalls(
-        [call("a", "change")],
-        asking,
-        signal,
-      )) {
-        seen.push(...batch.map(line));
-        asking.confirmations.answer(
-          confirmation("a", OPTION_PROCEED_ALWAYS_AND_SAVE),
-        );
-      }
-    };
-    await expect(run()).rejects.toMatchObject({
-      ...{
-        name: "DevtoolError",
-        code: Code.Unavailable,
-        message: "approval cannot be saved: ENOSPC",
-      },
+    await expect(
+      answered([call("a", "change")], answers, asking, seen),
+    ).rejects.toMatchObject({
+      name: "DevtoolError",
+      code: Code.Unavailable,
+      message: "approval cannot be saved: ENOSPC",
     });
     expect(seen).toEqual(["a PENDING asks"]);
   });
 
   it("does not run a call that the user declined", async () => {
-    const asking = context();
-    const seen: string[] = [];
-    for await (const batch of runNewCalls(
-      [call("a", "change")],
-      asking,
-      signal,
-    )) {
-      seen.push(...batch.map(line));
-      asking.confirmations.answer(confirmation("a", OPTION_CANCEL));
-    }
-    expect(seen).toEqual(["a PENDING asks"]);
+    expect(await answered([call("a", "change")], { a: OPTION_CANCEL })).toEqual(
+      ["a PENDING asks"],
+    );
   });
 
   it("fails a call of an unknown tool, with invalid arguments, or of a tool that throws, after it was PENDING (TOOL-1, TOOL-8)", async () => {
@@ -313,15 +289,9 @@ describe("the tool scheduler", () => {
   });
 
   it("cancels calls that followed a declined one, but not those that the user was asked about", async () => {
-    const asking = context();
-    const seen: string[] = [];
     const calls = [call("a", "change"), call("b", "look"), call("c", "change")];
-    for await (const batch of runNewCalls(calls, asking, signal)) {
-      seen.push(...batch.map(line));
-      asking.confirmations.answer(confirmation("a", OPTION_CANCEL));
-      asking.confirmations.answer(confirmation("c", OPTION_PROCEED_ONCE));
-    }
-    expect(seen).toEqual([
+    const answers = { a: OPTION_CANCEL, c: OPTION_PROCEED_ONCE };
+    expect(await answered(calls, answers)).toEqual([
       "a PENDING asks",
       "b PENDING",
       "c PENDING asks",
@@ -434,16 +404,8 @@ describe("the tool scheduler", () => {
       yield textResult("done");
     });
     const asking = context({ look: curious });
-    const seen: string[] = [];
-    for await (const batch of runNewCalls(
-      [call("a", "look")],
-      asking,
-      signal,
-    )) {
-      seen.push(...batch.map(line));
-      asking.confirmations.answer(confirmation("q1", OPTION_PROCEED_ONCE));
-    }
-    expect(seen).toEqual([
+    const choice = { q1: OPTION_PROCEED_ONCE };
+    expect(await answered([call("a", "look")], choice, asking)).toEqual([
       "a PENDING",
       "a EXECUTING",
       "q1 PENDING asks of a",
@@ -734,6 +696,26 @@ class LoggedRun {
     this.events.push(event);
     this.task = reduceTask(this.task, event);
   }
+}
+
+/**
+ * Runs new calls, with answers to them by the ids of the calls, and returns what
+ * is published of them.
+ */
+async function answered(
+  calls: readonly CallUpdate[],
+  answers: Readonly<Record<string, string>>,
+  asking: SchedulerContext = context(),
+  seen: string[] = [],
+): Promise<string[]> {
+  const signal = AbortSignal.timeout(300_000);
+  for await (const batch of runNewCalls(calls, asking, signal)) {
+    seen.push(...batch.map(line));
+    for (const [id, option] of Object.entries(answers)) {
+      asking.confirmations.answer(confirmation(id, option));
+    }
+  }
+  return seen;
 }
 
 /** Returns the first batch that a scheduler publishes. */
