@@ -34,27 +34,9 @@ export function Approval({
   answer,
 }: ApprovalProps): ReactNode {
   const approval = useApproval(question, answer);
-  const {
-    options,
-    canEdit,
-    canChangeArguments,
-    content,
-    isEdited,
-    isAnswering,
-    edit,
-    choose,
-  } = approval;
+  const { canEdit, content, isAnswering, edit, changeArguments } = approval;
   const [isEditing, setEditing] = useState(false);
-  const [reason, setReason] = useState<string>();
-  const end = useRef<HTMLSpanElement>(null);
-  const bar = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(end, bar);
-  const notes = useId();
   const section = useFocusHeir(scrollingAround);
-  // The content is edited here, so there is no need to be shown it again.
-  const offered = canEdit
-    ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
-    : options;
   const title = visibleText(question.description || question.toolName);
   return (
     <section ref={section} className="approval" aria-label={title}>
@@ -76,12 +58,53 @@ export function Approval({
           initial={question.inputParameters ?? {}}
           isDisabled={isAnswering}
           onChange={(args) =>
-            void approval
-              .changeArguments(args)
-              .then((isSent) => setEditing(!isSent))
+            void changeArguments(args).then((isSent) => setEditing(!isSent))
           }
         />
       )}
+      <AnswerBar
+        approval={approval}
+        isSettled={isSettled}
+        isEditing={isEditing}
+        onEdit={() => setEditing(!isEditing)}
+      />
+    </section>
+  );
+}
+
+interface AnswerBarProps {
+  readonly approval: ReturnType<typeof useApproval>;
+  readonly isSettled: boolean;
+  readonly isEditing: boolean;
+  readonly onEdit: () => void;
+}
+
+/** The answers to a question, with what they do and a reason for them. */
+function AnswerBar({
+  approval,
+  isSettled,
+  isEditing,
+  onEdit,
+}: AnswerBarProps): ReactNode {
+  const {
+    options,
+    canEdit,
+    canChangeArguments,
+    isEdited,
+    isAnswering,
+    choose,
+  } = approval;
+  const [reason, setReason] = useState<string>();
+  const end = useRef<HTMLSpanElement>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(end, bar);
+  const notes = useId();
+  // The content is edited here, so there is no need to be shown it again.
+  const offered = canEdit
+    ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
+    : options;
+  return (
+    <>
       <AnswerNotes id={notes} options={offered} />
       <span ref={end} />
       <div ref={bar} className="answer-bar">
@@ -106,11 +129,7 @@ export function Approval({
           onChoose={(id) => void choose(id, reason)}
         >
           {(canEdit || canChangeArguments) && (
-            <button
-              type="button"
-              aria-pressed={isEditing}
-              onClick={() => setEditing(!isEditing)}
-            >
+            <button type="button" aria-pressed={isEditing} onClick={onEdit}>
               {words.edit}
             </button>
           )}
@@ -123,7 +142,7 @@ export function Approval({
           </button>
         </Answers>
       </div>
-    </section>
+    </>
   );
 }
 

@@ -54,48 +54,47 @@ export function AuditTrail({
       <table>
         <tbody>
           {records.map((record) => (
-            <tr key={String(record.number)}>
-              <td>
-                {record.time &&
-                  timestampDate(record.time).toLocaleTimeString(language)}
-              </td>
-              <td>{actionText(record.action)}</td>
-              <td>{visibleText(record.toolName)}</td>
-              <td>
-                {record.rule && (
-                  <p>{fillText(words.byRule, visibleText(record.rule))}</p>
-                )}
-                {record.optionId && (
-                  <p>
-                    {fillText(words.byAnswer, visibleText(record.optionId))}
-                  </p>
-                )}
-                {record.shown && (
-                  <details>
-                    <summary>{words.input}</summary>
-                    <pre className="output">{visibleText(record.shown)}</pre>
-                  </details>
-                )}
-              </td>
-              <td>
-                {visibleText(
-                  [record.principal, record.clientLabel, record.sandbox]
-                    .filter(Boolean)
-                    .join(" · "),
-                )}
-              </td>
-              <td>
-                {record.sequence > 0n && (
-                  <a href={sessionAddress(taskId, "timeline")}>
-                    {fillText(words.event, String(record.sequence))}
-                  </a>
-                )}
-              </td>
-            </tr>
+            <Row key={String(record.number)} record={record} taskId={taskId} />
           ))}
         </tbody>
       </table>
     </Scrolling>
+  );
+}
+
+interface RowProps {
+  readonly record: AuditRecord;
+  readonly taskId: string;
+}
+
+/** What was done about a call, by which rule or answer, and for whom. */
+function Row({ record, taskId }: RowProps): ReactNode {
+  const { time, rule, optionId, shown, sequence } = record;
+  const by = [record.principal, record.clientLabel, record.sandbox];
+  return (
+    <tr>
+      <td>{time && timestampDate(time).toLocaleTimeString(language)}</td>
+      <td>{actionText(record.action)}</td>
+      <td>{visibleText(record.toolName)}</td>
+      <td>
+        {rule && <p>{fillText(words.byRule, visibleText(rule))}</p>}
+        {optionId && <p>{fillText(words.byAnswer, visibleText(optionId))}</p>}
+        {shown && (
+          <details>
+            <summary>{words.input}</summary>
+            <pre className="output">{visibleText(shown)}</pre>
+          </details>
+        )}
+      </td>
+      <td>{visibleText(by.filter(Boolean).join(" · "))}</td>
+      <td>
+        {sequence > 0n && (
+          <a href={sessionAddress(taskId, "timeline")}>
+            {fillText(words.event, String(sequence))}
+          </a>
+        )}
+      </td>
+    </tr>
   );
 }
 

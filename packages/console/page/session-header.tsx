@@ -6,7 +6,7 @@ import {
   type ListedAgent,
   type Task,
 } from "@devtool/schema";
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, type Ref, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { mainAround, useFocusHeir } from "./focus.ts";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
@@ -56,25 +56,12 @@ export function SessionHeader({
       </a>
       {isRenaming && <h1 className="away">{title}</h1>}
       {isRenaming ? (
-        <form
-          ref={form}
-          className="rename"
-          action={save}
-          onKeyDown={({ key }) => key === "Escape" && close()}
-        >
-          <input
-            ref={focusOn}
-            name="title"
-            aria-label={words.title}
-            defaultValue={task.title}
-            maxLength={80}
-            required
-          />
-          <button type="submit">{words.save}</button>
-          <button type="button" onClick={close}>
-            {words.discard}
-          </button>
-        </form>
+        <RenameForm
+          form={form}
+          title={task.title}
+          onSave={save}
+          onClose={close}
+        />
       ) : (
         <h1>{title}</h1>
       )}
@@ -98,20 +85,70 @@ export function SessionHeader({
             </button>
           )}
           {!isTerminal(state) && <StopButton onStop={() => void cancel()} />}
-          <span className="parts">
-            {SESSION_PARTS.map((part) => (
-              <a
-                key={part}
-                href={sessionAddress(id, part)}
-                aria-current={part === view ? "page" : undefined}
-              >
-                {words[part]}
-              </a>
-            ))}
-          </span>
+          <PartLinks id={id} view={view} />
         </div>
       )}
     </header>
+  );
+}
+
+interface RenameFormProps {
+  readonly form: Ref<HTMLFormElement>;
+  /** The title that the session has. */
+  readonly title: string;
+  readonly onSave: (data: FormData) => Promise<void>;
+  readonly onClose: () => void;
+}
+
+/** Asks for another title. Escape discards it. */
+function RenameForm({
+  form,
+  title,
+  onSave,
+  onClose,
+}: RenameFormProps): ReactNode {
+  return (
+    <form
+      ref={form}
+      className="rename"
+      action={onSave}
+      onKeyDown={({ key }) => key === "Escape" && onClose()}
+    >
+      <input
+        ref={focusOn}
+        name="title"
+        aria-label={words.title}
+        defaultValue={title}
+        maxLength={80}
+        required
+      />
+      <button type="submit">{words.save}</button>
+      <button type="button" onClick={onClose}>
+        {words.discard}
+      </button>
+    </form>
+  );
+}
+
+interface PartLinksProps {
+  readonly id: string;
+  readonly view: SessionPart;
+}
+
+/** Links to the parts of a session, of which one is shown. */
+function PartLinks({ id, view }: PartLinksProps): ReactNode {
+  return (
+    <span className="parts">
+      {SESSION_PARTS.map((part) => (
+        <a
+          key={part}
+          href={sessionAddress(id, part)}
+          aria-current={part === view ? "page" : undefined}
+        >
+          {words[part]}
+        </a>
+      ))}
+    </span>
   );
 }
 

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
   awaitedToolCalls,
   CommandExecutionStatus,
@@ -7,6 +7,7 @@ import {
   ExecuteSlashCommandResponseSchema,
   isAtRest,
   isAwaitingApproval,
+  type RunSlashCommandRequest,
   type SlashCommandService,
   type TaskEvent,
 } from "@devtool/schema";
@@ -29,57 +30,19 @@ export function createCommandHandler(
   commandsOf: (agent: string) => AgentCommands,
 ): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands(
-      { contextId, settings: requested, sessionSettings },
-      context,
-    ) {
-      const principal = principalOf(context);
-      const isNamed =
-        contextId !== "" ||
-        requested !== undefined ||
-        sessionSettings !== undefined;
-      const settings = withAddressedAgent<Settings>(
-        { settings: requested, sessionSettings },
-        context,
-      );
-      const found = isNamed
-        ? await exchanges.settingsFor({ contextId, settings }, principal)
-        : undefined;
-      const workspacePath =
-        found?.settings?.workspacePath ?? exchanges.defaultWorkspace;
-      const agent = found?.sessionSettings?.agent ?? addressedAgent(context);
-      return {
-        commands: [
-          ...(await commandsOf(agent).list(
-            {
-              workspacePath,
-              principal,
-              sessionSettings: found?.sessionSettings,
-            },
-            context.signal,
-          )),
-        ],
-      };
+    async getAllSlashCommands(request, context) {
+      const { agent, place } = await listingPlace(exchanges, request, context);
+      const commands = await commandsOf(agent).list(place, context.signal);
+      return { commands: [...commands] };
     },
-    async runSlashCommand(
-      {
-        command,
-        contextId,
-        settings: requested,
-        sessionSettings,
-        activateExtension,
-      },
-      context,
-    ) {
+    async runSlashCommand({ command, ...request }, context) {
       if (!command || command.commandPath.length === 0) {
         throw invalid("command_path", "", "is empty", "name a command");
       }
+      const { contextId, activateExtension } = request;
       const caller = sendingCaller(context);
       const { principal } = caller;
-      const settings = withAddressedAgent<Settings>(
-        { settings: requested, sessionSettings },
-        context,
-      );
+      const settings = requestedSettings(request, context);
       const origin = { contextId, settings, activateExtension };
       const session = await exchanges.settingsFor(origin, principal);
       const place = {
@@ -88,22 +51,11 @@ export function createCommandHandler(
         workspacePath: session.settings?.workspacePath ?? "",
         sessionSettings: session.sessionSettings,
       };
+      const commands = commandsOf(session.sessionSettings?.agent ?? "");
       const refusal =
         joinedWords(command.commandPath) ??
-        (await commandsOf(session.sessionSettings?.agent ?? "").check(
-          command,
-          place,
-          context.signal,
-        ));
-      if (refusal !== undefined) {
-        const status = CommandExecutionStatus.FAILED_TO_START;
-        return {
-          result: create(ExecuteSlashCommandResponseSchema, {
-            status,
-            message: refusal,
-          }),
-        };
-      }
+        (await commands.check(command, place, context.signal));
+      if (refusal !== undefined) return { result: notStarted(refusal) };
       const exchange = await exchanges.beginCommand(command, origin, caller);
       using held = exchange.held;
       return {
@@ -111,6 +63,52 @@ export function createCommandHandler(
       };
     },
   };
+}
+
+/** What a request says of the conversation in which a command would run. */
+type Requested = Pick<
+  RunSlashCommandRequest,
+  "contextId" | "settings" | "sessionSettings"
+>;
+
+function requestedSettings(
+  { settings, sessionSettings }: Requested,
+  context: HandlerContext,
+): Settings {
+  return withAddressedAgent<Settings>({ settings, sessionSettings }, context);
+}
+
+/**
+ * Returns whose commands to list, and for which place: those of a conversation
+ * or of settings that the request names, or else of the default workspace.
+ */
+async function listingPlace(
+  exchanges: Exchanges,
+  request: Requested,
+  context: HandlerContext,
+) {
+  const { contextId, settings, sessionSettings } = request;
+  const principal = principalOf(context);
+  const isNamed =
+    contextId !== "" || settings !== undefined || sessionSettings !== undefined;
+  const asked = requestedSettings(request, context);
+  const found = isNamed
+    ? await exchanges.settingsFor({ contextId, settings: asked }, principal)
+    : undefined;
+  return {
+    agent: found?.sessionSettings?.agent ?? addressedAgent(context),
+    place: {
+      workspacePath:
+        found?.settings?.workspacePath ?? exchanges.defaultWorkspace,
+      principal,
+      sessionSettings: found?.sessionSettings,
+    },
+  };
+}
+
+function notStarted(message: string): ExecuteSlashCommandResponse {
+  const status = CommandExecutionStatus.FAILED_TO_START;
+  return create(ExecuteSlashCommandResponseSchema, { status, message });
 }
 
 /**
