@@ -1,7 +1,8 @@
 /**
  * Puts the assets of a release, which are not in the registry, into `release/`:
  * the packed packages, the protos as one file for the generators of other
- * languages, the reference, and the digests of all. Needs a build.
+ * languages and as an archive, the reference, and the digests of all. Needs a
+ * build.
  * `pnpm release:assets`
  */
 import { execFileSync } from "node:child_process";
@@ -25,10 +26,15 @@ execFileSync(process.execPath, [join(ROOT, "scripts/tarballs.ts"), directory], {
   cwd: ROOT,
   stdio: "inherit",
 });
-copyFileSync(
-  join(ROOT, "packages/schema/dist/devtool.binpb"),
-  join(directory, "devtool.binpb"),
-);
+const protos = join(ROOT, "packages/schema/dist");
+copyFileSync(join(protos, "devtool.binpb"), join(directory, "devtool.binpb"));
+execFileSync("tar", [
+  "-czf",
+  join(directory, "devtool-protos.tar.gz"),
+  "-C",
+  protos,
+  "proto",
+]);
 writeFileSync(join(directory, "reference.md"), referenceText());
 const digests = readdirSync(directory).map((name) => {
   const digest = createHash("sha256")

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { createTckAgent } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -385,6 +386,71 @@ describe("errors (ERR-1)", () => {
     });
     expect(JSON.stringify(error)).not.toContain("devtool.v1alpha");
   });
+
+  it.each(["identity", "gzip"])(
+    "of Connect with JSON are none for either spelling of a field (JSON-2, %s)",
+    async (encoding) => {
+      const spelled = [
+        { message: { messageId: "s1" }, settings: { workspacePath: "/no/1" } },
+        {
+          message: { message_id: "s2" },
+          settings: { workspace_path: "/no/2" },
+        },
+      ];
+      const path = "/devtool.v1alpha.TaskService";
+      for (const [index, { message, settings }] of spelled.entries()) {
+        const parts = [{ text: "text hi" }];
+        const request = { message: { ...message, parts }, settings };
+        const one = await postBytes(
+          `${path}/SendMessage`,
+          Buffer.from(JSON.stringify(request)),
+          { "content-type": "application/json", "content-encoding": encoding },
+        );
+        expect(one).toContain(`"/no/${index + 1}`);
+        const frame = Buffer.from(JSON.stringify({ request }));
+        const stream = await postBytes(`${path}/StreamMessage`, frame, {
+          "content-type": "application/connect+json",
+          "connect-content-encoding": encoding,
+        });
+        expect(stream).toContain(`"/no/${index + 1}`);
+      }
+    },
+  );
+
+  it("of Connect with JSON name a field that is given in both spellings (JSON-2)", async () => {
+    const message = { messageId: "c", parts: [{ text: "text hi" }] };
+    const settings = { workspace_path: "/one", workspacePath: "/two" };
+    const response = await post(
+      "/devtool.v1alpha.TaskService/SendMessage",
+      { message, settings },
+      {},
+    );
+    expect(await response.json()).toMatchObject({
+      code: "invalid_argument",
+      message:
+        "settings.workspacePath is given twice, also as workspace_path: send it once",
+    });
+  });
+
+  /** Posts a message, in an envelope for a stream, and returns the answer. */
+  async function postBytes(
+    path: string,
+    bytes: Buffer,
+    headers: Record<string, string>,
+  ): Promise<string> {
+    const isGzip = Object.values(headers).includes("gzip");
+    const sent = isGzip ? gzipSync(bytes) : bytes;
+    const head = Buffer.from([isGzip ? 1 : 0, 0, 0, 0, 0]);
+    head.writeUInt32BE(sent.length, 1);
+    const isStream = headers["content-type"] !== "application/json";
+    const authorization = `Bearer ${server.token}`;
+    const response = await fetch(`${server.url}${path}`, {
+      method: "POST",
+      headers: { authorization, ...headers },
+      body: isStream ? Buffer.concat([head, sent]) : sent,
+    });
+    return response.text();
+  }
 
   function send(message: Json): Json {
     return {

@@ -23,6 +23,7 @@ import {
   assertPlainIntegers,
 } from "@devtool/schema";
 import { assertBinaryBudget } from "./binary-budget.ts";
+import { camelCaseReader } from "./camel-case-reader.ts";
 import { connectErrorFrom } from "./errors.ts";
 
 /** The compressions that are accepted in requests. */
@@ -56,7 +57,11 @@ export function boundedHandler(
   handler: UniversalHandler,
   maxBytes: number,
 ): UniversalHandler {
-  const { input } = handler.method;
+  const checks = {
+    input: handler.method.input,
+    maxBytes,
+    rename: camelCaseReader(handler.method.input),
+  };
   const handle = async (
     request: UniversalServerRequest,
   ): Promise<UniversalServerResponse> => {
@@ -64,8 +69,10 @@ export function boundedHandler(
       request.method === "GET" ? refuseUnreadableQuery(request.url) : undefined;
     if (refusal) return refusal;
     assertByteStreamRequest(request);
-    const body = boundedBody(request.body, request.header, input, maxBytes);
+    const body = boundedBody(request.body, request.header, checks);
     const header = new Headers(request.header);
+    // The body may become longer, by names that are written in another way.
+    header.delete("content-length");
     const [, count, unit = ""] =
       /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
     if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS) {
@@ -79,39 +86,50 @@ export function boundedHandler(
   return Object.assign(handle, handler);
 }
 
+/** How the messages of a request are checked. */
+interface MessageChecks {
+  readonly input: DescMessage;
+  readonly maxBytes: number;
+  /** Renames the fields of a JSON text to the names that the library reads. */
+  readonly rename: (text: string) => string;
+}
+
 /**
- * Yields the body of a request unchanged. Throws where a message is too large
- * or would take too much memory.
+ * Yields the body of a request, with the names that the library reads. Throws
+ * where a message is too large or would take too much memory.
  *
  * Bytes that are not valid frames pass: the library refuses them.
  */
 async function* boundedBody(
   body: AsyncIterable<Uint8Array>,
   header: Headers,
-  input: DescMessage,
-  maxBytes: number,
+  { input, maxBytes, rename }: MessageChecks,
 ): AsyncIterable<Uint8Array> {
   const [type = ""] = (header.get("content-type") ?? "")
     .toLowerCase()
     .split(";");
   const mediaType = type.trim();
-  const assertBudget = async (
+  const checked = async (
     bytes: Uint8Array,
     encoding: string | null,
-  ): Promise<void> => {
+  ): Promise<Uint8Array> => {
     const compression = COMPRESSIONS.find(({ name }) => name === encoding);
     const message = compression
       ? await compression.decompress(bytes, maxBytes)
       : bytes;
     try {
-      if (mediaType.endsWith("json")) {
-        const text = new TextDecoder().decode(message);
-        assertJsonBudget(text);
-        assertExactJson(text);
-        assertPlainIntegers(input, text);
-      } else {
+      if (!mediaType.endsWith("json")) {
         assertBinaryBudget(input, message);
+        return bytes;
       }
+      const text = new TextDecoder().decode(message);
+      assertJsonBudget(text);
+      assertExactJson(text);
+      assertPlainIntegers(input, text);
+      const renamed = rename(text);
+      if (renamed === text) return bytes;
+      const written = new TextEncoder().encode(renamed);
+      return compression ? await compression.compress(written) : written;
     } catch (reason) {
       throw connectErrorFrom(reason);
     }
@@ -121,8 +139,7 @@ async function* boundedBody(
     // A unary call of Connect: the body is a single message without an
     // envelope.
     const bytes = await readAllBytes(body, maxBytes);
-    await assertBudget(bytes, header.get("content-encoding"));
-    return yield bytes;
+    return yield await checked(bytes, header.get("content-encoding"));
   }
   const encoding = header.get(
     isGrpc ? "grpc-encoding" : "connect-content-encoding",
@@ -132,8 +149,8 @@ async function* boundedBody(
   ): AsyncIterable<EnvelopedMessage> {
     for await (const envelope of envelopes) {
       const isCompressed = (envelope.flags & compressedFlag) === compressedFlag;
-      await assertBudget(envelope.data, isCompressed ? encoding : null);
-      yield envelope;
+      const data = await checked(envelope.data, isCompressed ? encoding : null);
+      yield { ...envelope, data };
     }
   };
   yield* pipe(
