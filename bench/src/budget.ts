@@ -46,9 +46,9 @@ try {
     target: { atMost: 300 },
   });
   printRow({
-    name: "command.idle-mb",
-    value: command.restingMb,
-    target: { atMost: 82 },
+    name: "command.idle-over-node-mb",
+    value: command.restingMb - node.restingMb,
+    target: { atMost: 28 },
   });
   await printChat();
   await printTasks();

@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { abortable } from "@devtool/internal/abortable";
 import { Code, DevtoolError, invalid } from "../errors.ts";
@@ -86,10 +85,7 @@ export async function checkedAddresses(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const {
-    resolve = async (name) =>
-      (await lookup(name, { all: true })).map(({ address }) => address),
-  } = policy;
+  const { resolve = addressesOf } = policy;
   const isAllowed = isAllowedHost(url, policy);
   const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
   if (!isAllowed && OWN_NAME.test(host)) {
@@ -119,6 +115,12 @@ export async function checkedAddresses(
     }
   }
   return addresses;
+}
+
+/** Asks the resolver of the system for the addresses of a host. */
+async function addressesOf(host: string): Promise<readonly string[]> {
+  const { lookup } = await import("node:dns/promises");
+  return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
 /**
