@@ -46,6 +46,8 @@ function buildBinding(language: string): string {
   rmSync(built, { force: true });
   const start = performance.now();
   const failed = build.find(({ words: [name = "", ...args] }) => {
+    // Compilers are told to be quiet, and some take minutes.
+    process.stdout.write(`${language}: ${[name, ...args].join(" ")}\n`);
     const { status } = spawnSync(name, args, {
       cwd,
       env,

@@ -90,12 +90,35 @@ describe.concurrent("each fault of a plain server", {
   });
 });
 
+describe("an agent that is only greeted", { timeout: 120_000 }, () => {
+  for (const name of [
+    "historyLength is ignored",
+    "the context of a message is not kept",
+  ]) {
+    it(`is not forgiven because it answers as it likes: ${name}`, async () => {
+      const fault = PLAIN_FAULTS.find((one) => one.fault === name);
+      if (!fault) throw new Error(`there is no fault "${name}"`);
+      const results = await play(wayOf(fault), fault, {});
+      const failures = failuresOf(results);
+      expect([...new Set(failures.map(([id]) => id))]).toEqual([
+        fault.requirement,
+      ]);
+    });
+  }
+});
+
 function wayOf({ requirement, ...fault }: PlainFault): PlainWay {
   const protocolVersion = /^$|^A2A1-/.test(requirement) ? "1.0" : "0.3";
   return { protocolVersion, binding: "JSONRPC", isBare: false, ...fault.way };
 }
 
-async function play(way: PlainWay, fault?: PlainFault): Promise<CaseResult[]> {
+async function play(
+  way: PlainWay,
+  fault?: PlainFault,
+  options: Partial<{ prompts: typeof PLAIN_PROMPTS }> = {
+    prompts: PLAIN_PROMPTS,
+  },
+): Promise<CaseResult[]> {
   await using server = new PlainServer(way);
   fault?.plant(server);
   await server.listen();
@@ -108,7 +131,7 @@ async function play(way: PlainWay, fault?: PlainFault): Promise<CaseResult[]> {
   return await Array.fromAsync(
     runServerSuite(subject, signal, {
       only: "a2a/",
-      prompts: PLAIN_PROMPTS,
+      ...options,
       timeoutMs: LIMITS_MS[isHanging ? "hangs" : "ends"],
     }),
   );

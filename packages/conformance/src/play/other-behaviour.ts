@@ -26,6 +26,9 @@ const SETTLED_STATES: Readonly<Record<ProtocolVersion, RegExp>> = {
     /^TASK_STATE_(COMPLETED|FAILED|CANCELED|REJECTED|INPUT_REQUIRED|AUTH_REQUIRED)$/,
 };
 
+/** The states in which a task may be whose agent has said something. */
+const AFTER_SAYING = /(completed|input.required)$/i;
+
 /**
  * Returns why the rest of a case cannot be played although nothing is wrong:
  * the agent behaves in another way that A2A allows. Returns undefined otherwise.
@@ -61,9 +64,9 @@ export function otherBehaviour(
     objectOrEmpty(last.statusUpdate ?? last.task ?? last).status,
   );
   const [key] = promptKeys(step);
+  const isAsAsked = key === "ends" ? /completed$/i : AFTER_SAYING;
   const isOther =
-    problem !== undefined ||
-    (key === "ends" && !/completed$/i.test(`${state}`));
+    (problem !== undefined || key === "ends") && !isAsAsked.test(`${state}`);
   return key && isOther && SETTLED_STATES[protocolVersion].test(`${state}`)
     ? `on "${GREETING[key]}" the task is ${state}: give --prompts with "${key}": ${agentMust(key)}`
     : undefined;

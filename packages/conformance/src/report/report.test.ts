@@ -227,10 +227,12 @@ describe("a report", () => {
     expect(lines).toContain(
       "failed   MUST   A2A1-LIST   tasks are listed, newest first, and filtered by context, state and time (A2A 1.0 §3.1.4)",
     );
-    expect(lines.slice(-2)).toEqual([
+    expect(lines.slice(-3)).toEqual([
       "2 passed, 1 failed, 1 skipped of 4 requirements; 1 passed, 1 failed, 1 skipped of 3 cases",
       "met of what was tested: MUST: 2 of 3 (66 %)",
+      "failed: bad",
     ]);
+    expect(reportTable(report([{ id: "bad" }]))).not.toContain("failed:");
   });
 
   it("as JUnit XML has counts, and escapes what XML cannot contain", () => {

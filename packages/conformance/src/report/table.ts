@@ -58,8 +58,8 @@ export function suiteTitle({ suite, binding }: Report): string {
 
 /**
  * Renders a report as text: a line per requirement with its source, a line per
- * case that is known to fail or wrongly listed, the totals, and the share of
- * the tested requirements of each level that are met.
+ * case that is known to fail or wrongly listed, the totals, the share of the
+ * tested requirements of each level that are met, and the cases that failed.
  */
 export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
@@ -81,12 +81,16 @@ export function reportTable({ requirements, cases }: Report): string {
     const why = reason || failures.map((failure) => failure.reason).join("; ");
     return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${why}`;
   });
+  const failed = cases
+    .filter(({ outcome }) => RED_OUTCOMES.includes(outcome))
+    .map(({ id }) => id);
   return [
     ...lines,
     ...explained,
     "",
     `${countOutcomes(requirements)} of ${requirements.length} requirements; ${countOutcomes(cases)} of ${cases.length} cases`,
     levelShares(requirements),
+    ...(failed.length === 0 ? [] : [`failed: ${failed.join(", ")}`]),
   ].join("\n");
 }
 
