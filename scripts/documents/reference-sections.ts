@@ -46,6 +46,7 @@ export const SECTIONS: readonly Section[] = [
       "session_settings",
       "message_settings",
       "turn_settings",
+      "budget",
       "mcp_server",
     ),
   },

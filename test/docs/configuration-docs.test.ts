@@ -5,7 +5,7 @@ import { create, type DescMessage } from "@bufbuild/protobuf";
 import type { Io } from "@devtool/cli/testing";
 import { readConfig, runProgram } from "@devtool/cli/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { McpServerSchema } from "@devtool/schema";
+import { BudgetConfigSchema, McpServerSchema } from "@devtool/schema";
 import {
   ModelConfigSchema,
   ServerConfigSchema,
@@ -65,6 +65,7 @@ describe("docs/configuration.md", () => {
       ...names(StoreConfigSchema, "store."),
       ...names(ConsoleConfigSchema, "console."),
       ...names(LogConfigSchema, "log."),
+      ...names(BudgetConfigSchema, "budget."),
     ];
     const tables = new Set([
       "agents",
@@ -76,6 +77,7 @@ describe("docs/configuration.md", () => {
       "store",
       "console",
       "log",
+      "budget",
     ]);
     for (const name of fields.filter((field) => !tables.has(field))) {
       expect(text).toContain(`\`${name}\``);

@@ -85,6 +85,13 @@ export {
   type StoredBrowserSession,
 } from "./gen/devtool/v1alpha/browser_access_service_pb.ts";
 export {
+  type Budget,
+  type BudgetConfig,
+  BudgetConfigSchema,
+  type BudgetSchema,
+  type ModelPrice,
+} from "./gen/devtool/v1alpha/budget_pb.ts";
+export {
   type Checkpoint,
   CheckpointSchema,
 } from "./gen/devtool/v1alpha/checkpoint_pb.ts";

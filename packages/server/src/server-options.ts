@@ -1,4 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
+import type { BudgetConfig } from "@devtool/schema";
 import type { Agent } from "./agent/agent.ts";
 import type { Right } from "./handler/caller.ts";
 import type { Observer } from "./observer.ts";
@@ -307,6 +308,12 @@ export interface ServerSettings {
    * Default: none.
    */
   readonly observer?: Observer | undefined;
+
+  /**
+   * Limits of what the turns of agents use. Default: none, but those of clients
+   * for their own turns.
+   */
+  readonly budget?: BudgetConfig | undefined;
 
   /** Changes to the default limits. */
   readonly limits?: Partial<ServerLimits> | undefined;

@@ -49,6 +49,7 @@ export async function agentOptions(
     pushTargets,
     policyFiles,
     approvalMode,
+    budget,
   } = config;
   return {
     ...(await authenticationSettings(config, directory)),
@@ -60,6 +61,7 @@ export async function agentOptions(
     }),
     fetchTargets,
     pushTargets,
+    budget,
     policyFiles: policyFiles.map((path) => resolve(directory, path)),
     ...(approvalMode && { approvalMode }),
     clientMcpServers: CLIENT_MCP_SERVERS[config.clientMcpServers],

@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
+  ApprovalPolicy,
   type ListedAgentSchema,
+  SandboxPolicy,
   type SessionSettings,
   type Task,
   type TurnSettings,
@@ -372,12 +374,24 @@ function chosenSettings(
     model: model === "" || model === ownModel ? [] : [model],
     mcp_servers: servers,
     agent_options: options,
-    turn: turn ? [""] : [],
+    turn: isForAgent(turn) ? [""] : [],
   };
   return CLIENT_SETTINGS.flatMap((setting) =>
     found[setting].length === 0
       ? []
       : [{ setting, value: found[setting].join(", ") }],
+  );
+}
+
+/** Whether settings of a turn have more than what the server itself follows. */
+function isForAgent(turn: TurnSettings | undefined): boolean {
+  if (!turn) return false;
+  const { budget, workingDirectory, approvalPolicy, sandboxPolicy } = turn;
+  return (
+    budget === undefined ||
+    workingDirectory !== "" ||
+    approvalPolicy !== ApprovalPolicy.UNSPECIFIED ||
+    sandboxPolicy !== SandboxPolicy.UNSPECIFIED
   );
 }
 

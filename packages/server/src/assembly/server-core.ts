@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { realPathOrMissing } from "@devtool/internal/real-path";
+import { BudgetConfigSchema } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
 import { Code, hasCode } from "../errors.ts";
 import {
@@ -42,6 +44,7 @@ import type {
 } from "../store/task-store.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { StoreFaults } from "../task/store-faults.ts";
+import { Budgets } from "../task/turn-budget.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import type { ServedAgents } from "./served-agents.ts";
@@ -252,6 +255,11 @@ function createTasks(
     messages: shared && messages,
     shared,
     assertReachable: (path) => assertReachable(path, roots),
+    budgets: new Budgets(
+      options.budget ?? create(BudgetConfigSchema),
+      store,
+      now,
+    ),
   });
   return { store, registry, messages, roots, operations };
 }

@@ -25,7 +25,7 @@ import type { WorkspaceReach } from "./workspace-reach.ts";
 
 /** Dependencies of `TaskOpener`. */
 export interface TaskOpenerOptions
-  extends Pick<TurnRunnerOptions, "modelNameOf" | "onError"> {
+  extends Pick<TurnRunnerOptions, "modelNameOf" | "onError" | "budgets"> {
   readonly store: TaskStore;
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
@@ -218,8 +218,8 @@ export class TaskOpener {
     conversation: Conversation,
     lease: TaskLease | undefined,
   ): OpenTask {
-    const { store, now, messages, shared, modelNameOf, onError, faults } =
-      this.#options;
+    const { store, now, messages, shared, faults } = this.#options;
+    const { modelNameOf, onError, budgets } = this.#options;
     const operations =
       this.#options.operations && new TaskOperations(this.#options.operations);
     const log = new EventLog({
@@ -238,6 +238,7 @@ export class TaskOpener {
       lease,
       messages,
       sessions: shared?.sessions,
+      budgets,
       tick: this.#tick,
       operations,
       modelNameOf,

@@ -9,6 +9,7 @@ import {
 import type { ConversationKey } from "../agent/agent.ts";
 import { turnDirectory } from "../agent/turn-directory.ts";
 import { invalid } from "../errors.ts";
+import { assertBudget } from "../task/turn-budget.ts";
 import { assertKnownValue } from "./name-limit.ts";
 import type { SessionOptions, Settings } from "./session-settings.ts";
 
@@ -45,4 +46,5 @@ export function assertTurn(
   assertKnownValue(`${field}.approval_policy`, approvalPolicy, ApprovalPolicy);
   assertKnownValue(`${field}.sandbox_policy`, sandboxPolicy, SandboxPolicy);
   turnDirectory(session, message);
+  assertBudget(`${field}.budget`, turnSettings.budget);
 }

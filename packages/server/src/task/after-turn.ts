@@ -15,6 +15,7 @@ import {
 import { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
+import { BudgetReached } from "./turn-budget.ts";
 import { CANCELED, stateEntry } from "./turn-entries.ts";
 import type { Outcome } from "./turn-runner.ts";
 
@@ -41,7 +42,8 @@ export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
   const entry =
     outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
   const { state = TaskState.UNSPECIFIED } = entry;
-  const open = isTerminal(state) ? openToolCalls(task) : [];
+  const isCut = outcome.case === "aborted";
+  const open = isTerminal(state) || isCut ? openToolCalls(task) : [];
   const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
     call: { ...call, status: ToolCallStatus.CANCELLED },
   }));
@@ -67,6 +69,9 @@ export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
  */
 function abortedEntry(reason: unknown): LogEntry {
   if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
+  if (reason instanceof BudgetReached) {
+    return stateEntry(TaskState.INPUT_REQUIRED, { text: reason.message });
+  }
   return stateEntry(TaskState.FAILED, {
     error: DevtoolError.from(reason).message,
   });

@@ -20,6 +20,7 @@ import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
+import type { BudgetReached, Budgets } from "./turn-budget.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
@@ -62,6 +63,8 @@ export interface TurnRunnerOptions {
   readonly onError?: ((reason: unknown) => void) | undefined;
   /** What the server's observer hears of the task. Default: none listens. */
   readonly operations?: TaskOperations | undefined;
+  /** Limits what turns use. Default: nothing does. */
+  readonly budgets?: Budgets | undefined;
 }
 
 /** A turn that runs. */
@@ -212,14 +215,24 @@ export class TurnRunner implements AsyncDisposable {
     this.#noteMissing(missing);
     const confirmations = this.#confirmations;
     const atStart = log.task;
+    const prompt = atStart.history.findLast(isPrompt);
+    const news = turnNews(atStart);
+    const budget = await this.#options.budgets?.begin(atStart, recorder.model, {
+      isNew: news.message !== undefined,
+      wanted: prompt?.turnSettings?.budget,
+    });
+    const cut = (reason: BudgetReached): void =>
+      this.#run?.controller.abort(reason);
+    budget?.assertWithin(cut);
+    using _clock = budget?.watch(() => log.task.state, cut);
     const replay = new TurnReplay({ task: () => log.task, confirmations });
     const turn: Turn = {
       get task() {
         return log.task;
       },
       earlier: messagesBefore,
-      prompt: atStart.history.findLast(isPrompt),
-      news: { ...turnNews(atStart), restarted: this.isRestarted },
+      prompt,
+      news: { ...news, restarted: this.isRestarted },
       say: (text) => replay.say(text),
       call: (call, callSignal) => replay.call(call, callSignal),
       confirmations,
@@ -244,6 +257,12 @@ export class TurnRunner implements AsyncDisposable {
     for await (const event of executor.execute(turn, signal)) {
       if (event.case === "end" || event.case === "reply") {
         return endEntry(event, log.task);
+      }
+      // What ends the turn may come after a step that reached a limit.
+      if (event.case === "usage") {
+        budget?.add(event.value);
+      } else {
+        budget?.assertWithin(cut);
       }
       // Before the event: whoever has the next turn finds the id, also
       // when this server dies now.

@@ -1,0 +1,150 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  confirmationsOf,
+  type ModelPrice,
+  type TaskEvent,
+  TaskState,
+  type Usage,
+} from "@devtool/schema";
+import type { TaskStore } from "../store/task-store.ts";
+
+/** What turns have used. */
+export interface Spent {
+  /** Tokens of input and output. */
+  readonly tokens: number;
+  /** Working time in milliseconds. */
+  readonly workMs: number;
+  /** Cost, in the currency of the prices. */
+  readonly cost: number;
+}
+
+export const NOTHING: Spent = { tokens: 0, workMs: 0, cost: 0 };
+
+/** Finds the price of a model; undefined for one without. */
+export type PriceOf = (model: string) => ModelPrice | undefined;
+
+/**
+ * The maximum time in milliseconds that counts as work between two events of a
+ * log: the server may have been down.
+ */
+const MAX_GAP_MS = 10 * 60_000;
+
+/** The maximum number of tasks whose spending is kept. */
+const MAX_KEPT = 1000;
+
+/** Adds what was used. */
+export function sum(one: Spent, other: Spent): Spent {
+  return {
+    tokens: one.tokens + other.tokens,
+    workMs: one.workMs + other.workMs,
+    cost: one.cost + other.cost,
+  };
+}
+
+/** Returns what a step of a model used. */
+export function spentOn(usage: Usage, price: ModelPrice | undefined): Spent {
+  const cached = Number(usage.cachedTokens);
+  const fresh = Math.max(0, Number(usage.inputTokens) - cached);
+  const output = Number(usage.outputTokens);
+  const { input = 0, cachedInput = input, output: each = 0 } = price ?? {};
+  const millionths = fresh * input + cached * cachedInput + output * each;
+  const tokens = fresh + cached + output;
+  return { tokens, workMs: 0, cost: millionths / 1e6 };
+}
+
+/** Returns the day of a time, as `2026-11-29` in UTC. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+/** What the log of one task says was used. */
+class TaskSpending {
+  /** The sequence of the last event. */
+  sequence = 0n;
+  /** Since the last message that began a turn. */
+  turn: Spent = NOTHING;
+  /** In all turns. */
+  all: Spent = NOTHING;
+  readonly #onDays = new Map<string, Spent>();
+  readonly #priceOf: PriceOf;
+  #worksSinceMs: number | undefined;
+
+  constructor(priceOf: PriceOf) {
+    this.#priceOf = priceOf;
+  }
+
+  onDay(day: string): Spent {
+    return this.#onDays.get(day) ?? NOTHING;
+  }
+
+  add(event: TaskEvent): void {
+    const { payload, sequence, model, state } = event;
+    const timeMs = event.time ? timestampMs(event.time) : 0;
+    const workMs = Math.max(0, timeMs - (this.#worksSinceMs ?? timeMs));
+    let spent: Spent = { ...NOTHING, workMs: Math.min(workMs, MAX_GAP_MS) };
+    if (payload.case === "usage") {
+      spent = sum(spent, spentOn(payload.value, this.#priceOf(model)));
+    }
+    const day = dayOf(timeMs);
+    this.#onDays.set(day, sum(this.onDay(day), spent));
+    this.all = sum(this.all, spent);
+    this.turn = beginsTurn(payload) ? NOTHING : sum(this.turn, spent);
+    this.sequence = sequence;
+    const works = state === TaskState.WORKING || state === TaskState.SUBMITTED;
+    this.#worksSinceMs = works ? timeMs : undefined;
+  }
+}
+
+function beginsTurn(payload: TaskEvent["payload"]): boolean {
+  if (payload.case === "message") {
+    return confirmationsOf(payload.value).length === 0;
+  }
+  return payload.case === "created" || payload.case === "messageTaken";
+}
+
+/** Reads from the logs of a store what was used. */
+export class Spending {
+  readonly #store: TaskStore;
+  readonly #priceOf: PriceOf;
+  /** What is known of tasks, the least recently used first. */
+  readonly #tasks = new Map<string, TaskSpending>();
+
+  constructor(store: TaskStore, priceOf: PriceOf) {
+    this.#store = store;
+    this.#priceOf = priceOf;
+  }
+
+  /** Returns what a task has used, according to its durable events. */
+  async of(
+    taskId: string,
+  ): Promise<Pick<TaskSpending, "turn" | "all" | "onDay">> {
+    const known = this.#tasks.get(taskId) ?? new TaskSpending(this.#priceOf);
+    this.#tasks.delete(taskId);
+    this.#tasks.set(taskId, known);
+    for (const oldest of this.#tasks.keys()) {
+      if (this.#tasks.size <= MAX_KEPT) break;
+      this.#tasks.delete(oldest);
+    }
+    for await (const event of this.#store.readEvents(taskId, known.sequence)) {
+      // Two turns may read at the same time.
+      if (event.sequence > known.sequence) known.add(event);
+    }
+    return known;
+  }
+
+  /** Returns what all tasks of a principal have used on a day. */
+  async onDay(principal: string, day: string): Promise<Spent> {
+    let spent = NOTHING;
+    let cursor: string | undefined;
+    do {
+      const page = await this.#store.list({ principal, limit: 100, cursor });
+      for (const { last } of page.tasks) {
+        // The latest change is first.
+        if (dayOf(last.time ? timestampMs(last.time) : 0) < day) return spent;
+        spent = sum(spent, (await this.of(last.taskId)).onDay(day));
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return spent;
+  }
+}

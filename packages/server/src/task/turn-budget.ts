@@ -1,0 +1,215 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Budget,
+  type BudgetConfig,
+  type ModelPrice,
+  type Task,
+  TaskState,
+  type Usage,
+} from "@devtool/schema";
+import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
+import type { TaskStore } from "../store/task-store.ts";
+import {
+  dayOf,
+  NOTHING,
+  Spending,
+  type Spent,
+  spentOn,
+  sum,
+} from "./spending.ts";
+
+/** The reason of the signal that ends a turn which has reached a limit. */
+export class BudgetReached extends DevtoolError {
+  constructor(sentence: string) {
+    super(sentence, Code.ResourceExhausted);
+  }
+}
+
+/** A limit, what counted against it before the turn, and how to go on. */
+interface Scope {
+  readonly limit: Budget;
+  readonly before: Spent;
+  /** What it is that has used something, as a sentence begins with it. */
+  readonly subject: string;
+  readonly remedy: string;
+}
+
+const TURN = { subject: "This turn", remedy: "Send a message to go on." };
+const TASK = { subject: "This task", remedy: "Start another task." };
+const DAY = {
+  subject: "Today, your tasks",
+  remedy: "Send a message after midnight UTC.",
+};
+
+/** The budgets of a server. */
+export class Budgets {
+  readonly #config: BudgetConfig;
+  readonly #now: () => Date;
+  readonly #spending: Spending;
+
+  constructor(config: BudgetConfig, store: TaskStore, now: () => Date) {
+    const { turn, task, day } = config;
+    for (const [name, budget] of Object.entries({ turn, task, day })) {
+      assertBudget(`budget.${name}`, budget);
+    }
+    this.#config = config;
+    this.#now = now;
+    this.#spending = new Spending(store, (model) => this.priceOf(model));
+  }
+
+  /** Returns the price of a model; undefined for one without. */
+  priceOf(model: string): ModelPrice | undefined {
+    return this.#config.prices.find(({ model: named }) =>
+      named.endsWith("*")
+        ? model.startsWith(named.slice(0, -1))
+        : model === named,
+    );
+  }
+
+  /**
+   * Counts what a turn may use; undefined where nothing limits it. A turn that
+   * goes on after a restart has what it used before.
+   */
+  async begin(
+    task: Task,
+    model: string,
+    turn: { readonly isNew: boolean; readonly wanted: Budget | undefined },
+  ): Promise<TurnBudget | undefined> {
+    const { turn: turns, task: tasks, day: days } = this.#config;
+    const scopes: Scope[] = [];
+    const ofTurn = [turns, turn.wanted].filter((each) => each !== undefined);
+    if (ofTurn.length > 0 || tasks) {
+      const used = await this.#spending.of(task.id);
+      const before = turn.isNew ? NOTHING : used.turn;
+      scopes.push(...ofTurn.map((limit) => ({ ...TURN, limit, before })));
+      if (tasks) scopes.push({ ...TASK, limit: tasks, before: used.all });
+    }
+    if (days) {
+      const today = dayOf(this.#now().getTime());
+      const before = await this.#spending.onDay(task.principal, today);
+      scopes.push({ ...DAY, limit: days, before });
+    }
+    if (scopes.length === 0) return undefined;
+    return new TurnBudget(scopes, model, this.priceOf(model), this.#now);
+  }
+}
+
+/** What a turn has used, and may use. */
+export class TurnBudget {
+  readonly #scopes: readonly Scope[];
+  readonly #model: string;
+  readonly #price: ModelPrice | undefined;
+  readonly #now: () => Date;
+  #spent: Spent = NOTHING;
+
+  constructor(
+    scopes: readonly Scope[],
+    model: string,
+    price: ModelPrice | undefined,
+    now: () => Date,
+  ) {
+    this.#scopes = scopes;
+    this.#model = model;
+    this.#price = price;
+    this.#now = now;
+  }
+
+  /** Counts a step of the model. */
+  add(usage: Usage): void {
+    this.#spent = sum(this.#spent, spentOn(usage, this.#price));
+  }
+
+  /**
+   * Calls `onReached`, and throws its reason, when the agent must not do
+   * anything more.
+   */
+  assertWithin(onReached: (reason: BudgetReached) => void): void {
+    const reason = this.#problem();
+    if (!reason) return;
+    onReached(reason);
+    throw reason;
+  }
+
+  #problem(): BudgetReached | undefined {
+    const hasCost = this.#scopes.some(({ limit }) => limit.cost !== undefined);
+    if (hasCost && !this.#price) {
+      return new BudgetReached(
+        `The cost is limited, and model ${quoted(this.#model)} has no price. Add it to budget.prices in config.toml.`,
+      );
+    }
+    for (const { limit, before, subject, remedy } of this.#scopes) {
+      const used = sum(before, this.#spent);
+      const reached = reachedLimit(limit, used);
+      if (!reached) continue;
+      return new BudgetReached(`${subject} used ${reached}. ${remedy}`);
+    }
+    return undefined;
+  }
+
+  /**
+   * Counts the time while the task works, until the result is disposed of.
+   * Calls `onReached` when a limit is reached.
+   */
+  watch(
+    stateOf: () => TaskState,
+    onReached: (reason: BudgetReached) => void,
+  ): Disposable {
+    const limitsMs = this.#scopes.flatMap(({ limit, before }) =>
+      limit.time ? [durationMs(limit.time) - before.workMs] : [],
+    );
+    if (limitsMs.length === 0) return { [Symbol.dispose]: () => undefined };
+    let lastMs = this.#now().getTime();
+    let timer: NodeJS.Timeout | undefined;
+    const look = (): void => {
+      const nowMs = this.#now().getTime();
+      const works = stateOf() !== TaskState.INPUT_REQUIRED;
+      const workMs = works ? Math.max(0, nowMs - lastMs) : 0;
+      this.#spent = sum(this.#spent, { ...NOTHING, workMs });
+      lastMs = nowMs;
+      const reason = this.#problem();
+      if (reason) {
+        onReached(reason);
+        return;
+      }
+      const leftMs = Math.min(...limitsMs) - this.#spent.workMs;
+      // A question stops the clock, so it is looked at each second.
+      timer = setTimeout(look, Math.min(leftMs, CLOCK_MS));
+    };
+    timer = setTimeout(look, 0);
+    return { [Symbol.dispose]: () => clearTimeout(timer) };
+  }
+}
+
+/** How often the time is counted, in milliseconds. */
+const CLOCK_MS = 1000;
+
+/** Throws `Code.InvalidArgument` for a limit that is not above 0. */
+export function assertBudget(field: string, budget: Budget | undefined): void {
+  const { tokens, time, cost } = budget ?? {};
+  const limits = {
+    tokens: tokens === undefined ? undefined : Number(tokens),
+    time: time && durationMs(time),
+    cost,
+  };
+  for (const [name, limit] of Object.entries(limits)) {
+    if (limit === undefined || (limit > 0 && Number.isFinite(limit))) continue;
+    const problem = "is not a limit: it must be above 0";
+    throw invalid(`${field}.${name}`, String(limit), problem, "leave it out");
+  }
+}
+
+/** Says which limit is reached; undefined for none. */
+function reachedLimit(limit: Budget, used: Spent): string | undefined {
+  const { tokens, time, cost } = limit;
+  if (tokens !== undefined && used.tokens >= Number(tokens)) {
+    return `${used.tokens} tokens, and the limit is ${tokens}`;
+  }
+  if (cost !== undefined && used.cost >= cost) {
+    return `${used.cost.toFixed(2)} of cost, and the limit is ${cost}`;
+  }
+  if (time !== undefined && used.workMs >= durationMs(time)) {
+    const seconds = Math.round(used.workMs / 1000);
+    return `${seconds} s of work, and the limit is ${durationMs(time) / 1000} s`;
+  }
+  return undefined;
+}

@@ -1,0 +1,251 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import {
+  BudgetConfigSchema,
+  type BudgetSchema,
+  emptyTask,
+  Role,
+  type SendMessageRequestSchema,
+  type Task,
+  TaskState,
+  UsageSchema,
+} from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { describe, expect, it } from "vitest";
+import { createIssuer } from "../auth/issuer.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
+
+/** An agent whose steps take 200 tokens each. Its prompt is what it does. */
+const agent: Agent = {
+  about: { name: "Own", description: "Takes 200 tokens for each step." },
+  open: () => ({
+    createExecutor: () => ({
+      modelFor: () => "m-1",
+      async *execute(turn, signal) {
+        const content = turn.prompt?.parts[0]?.content;
+        const [verb, count] = String(content?.value).split(" ");
+        const step = { case: "usage", value: USAGE } as const;
+        if (verb === "ask") {
+          if (turn.news.message) yield step;
+          const run = (): string => "ran";
+          const call = { toolName: "publish", args: {}, ask: "Publish?", run };
+          yield* turn.call(call, signal);
+          yield step;
+        }
+        if (verb === "wait") {
+          const ms = Number(count);
+          await delay(ms, undefined, { signal });
+        }
+        if (verb === "steps") {
+          for (let each = 1; each <= Number(count); each++) {
+            yield { case: "text", value: `step ${each}. ` };
+            yield step;
+          }
+          return;
+        }
+        yield { case: "text", value: "done" };
+      },
+    }),
+  }),
+};
+const USAGE = create(UsageSchema, { inputTokens: 150n, outputTokens: 50n });
+
+const reached = (text: string) => [TaskState.INPUT_REQUIRED, text] as const;
+
+describe("a budget", () => {
+  it("ends a turn before the next step, and the next message has a budget of its own", async () => {
+    await using server = await serve({ turn: { tokens: 500n } });
+    const client = clientOf(server);
+    const cut = await send(client, "steps 9");
+    expect(outcomeOf(cut)).toEqual(
+      reached(
+        "This turn used 600 tokens, and the limit is 500. Send a message to go on.",
+      ),
+    );
+    expect(saidIn(cut)).toBe("step 1. step 2. step 3. ");
+    // What passes the limit with its last step has ended by itself.
+    const next = await send(client, "steps 3", { taskId: cut.id });
+    expect(outcomeOf(next)).toEqual([TaskState.COMPLETED, ""]);
+  });
+
+  it("ends each further turn of a task that has used its own", async () => {
+    await using server = await serve({ task: { tokens: 500n } });
+    const client = clientOf(server);
+    const { id: taskId } = await send(client, "ask");
+    const words =
+      "This task used 600 tokens, and the limit is 500. Start another task.";
+    const answered = await answer(client, taskId);
+    expect(outcomeOf(answered)).toEqual([TaskState.COMPLETED, ""]);
+    const second = await send(client, "steps 2", { taskId });
+    expect(outcomeOf(second)).toEqual(reached(words));
+    expect(saidIn(second)).toBe("step 1. ");
+    const third = await send(client, "steps 1", { taskId });
+    expect(outcomeOf(third)).toEqual(reached(words));
+    // The agent was not asked.
+    expect(third.usage).toEqual(second.usage);
+  });
+
+  it("counts all tasks of a principal on a day, and nobody else's, after a restart too", async () => {
+    const issuer = await createIssuer();
+    const dataDirectory = temporaryDirectory();
+    const options = {
+      dataDirectory,
+      authentication: { jwt: issuer.options },
+    };
+    const words =
+      "Today, your tasks used 600 tokens, and the limit is 600. Send a message after midnight UTC.";
+    for (const isAgain of [false, true]) {
+      await using server = await serve({ day: { tokens: 600n } }, options);
+      const { url } = server;
+      const alice = clientOf({ url, token: await issuer.tokenFor("alice") });
+      if (!isAgain) {
+        await send(alice, "steps 1");
+        expect(outcomeOf(await send(alice, "steps 3"))).toEqual(reached(words));
+      }
+      expect(outcomeOf(await send(alice, "steps 1"))).toEqual(reached(words));
+      const bob = clientOf({ url, token: await issuer.tokenFor("bob") });
+      const other = await send(bob, "steps 1");
+      expect(outcomeOf(other)).toEqual([TaskState.COMPLETED, ""]);
+    }
+  });
+
+  it("has what a turn used before a restart, which an answer resumes", async () => {
+    const dataDirectory = temporaryDirectory();
+    const budget = { turn: { tokens: 400n } };
+    let taskId = "";
+    {
+      await using server = await serve(budget, { dataDirectory });
+      taskId = (await send(clientOf(server), "ask")).id;
+    }
+    await using server = await serve(budget, { dataDirectory });
+    expect(outcomeOf(await answer(clientOf(server), taskId))).toEqual(
+      reached(
+        "This turn used 400 tokens, and the limit is 400. Send a message to go on.",
+      ),
+    );
+  });
+
+  it("limits the cost by the price of the model, and begins nothing without one", async () => {
+    const prices = [
+      { model: "m-*", input: 1000, output: 3000, cachedInput: 0 },
+      { model: "m-1", input: 0, output: 0 },
+    ];
+    const turn = { cost: 0.5 };
+    {
+      await using server = await serve({ turn, prices });
+      expect(outcomeOf(await send(clientOf(server), "steps 9"))).toEqual(
+        reached(
+          "This turn used 0.60 of cost, and the limit is 0.5. Send a message to go on.",
+        ),
+      );
+    }
+    await using server = await serve({ turn, prices: [{ model: "other" }] });
+    const refused = await send(clientOf(server), "steps 9");
+    expect(outcomeOf(refused)).toEqual(
+      reached(
+        'The cost is limited, and model "m-1" has no price. Add it to budget.prices in config.toml.',
+      ),
+    );
+    expect(saidIn(refused)).toBe("");
+  });
+
+  it("limits the time that a task works, and not the time that it waits for its user", async () => {
+    await using server = await serve({ turn: { time: { seconds: 1n } } });
+    const client = clientOf(server);
+    const asked = await send(client, "ask");
+    await delay(1500);
+    const answered = await answer(client, asked.id);
+    expect(outcomeOf(answered)).toEqual([TaskState.COMPLETED, ""]);
+    const waiting = await send(client, "wait 60000");
+    expect(waiting.state).toBe(TaskState.INPUT_REQUIRED);
+    expect(waiting.stateText).toMatch(
+      /^This turn used [12] s of work, and the limit is 1 s\. Send a message to go on\.$/,
+    );
+  });
+
+  it.each(Object.entries(CLIENTS))(
+    "is narrowed by a client for a turn over %s, and never widened",
+    async (_binding, open) => {
+      await using server = await serve({ turn: { tokens: 500n } });
+      const client = open(server);
+      const used = async (tokens: bigint): Promise<string> =>
+        (await send(client, "steps 9", withBudget({ tokens }))).stateText;
+      expect(await used(100n)).toMatch(/^This turn used 200 tokens, .* is 100/);
+      expect(await used(9999n)).toMatch(
+        /^This turn used 600 tokens, .* is 500/,
+      );
+    },
+  );
+
+  it("is refused where it is not above 0, by whom it comes from", async () => {
+    await using server = await serve({});
+    const client = clientOf(server);
+    const given = send(client, "steps 1", withBudget({ tokens: 0n }));
+    await expect(given).rejects.toThrow(
+      'message_settings.turn.budget.tokens "0" is not a limit: it must be above 0',
+    );
+    const day = { time: { seconds: -1n } };
+    await expect(serve({ day })).rejects.toThrow(
+      'budget.day.time "-1000" is not a limit: it must be above 0',
+    );
+  });
+});
+
+function withBudget(budget: MessageInitShape<typeof BudgetSchema>): Request {
+  return { messageSettings: { turn: { budget } } };
+}
+
+function outcomeOf({ state, stateText }: Task): readonly [TaskState, string] {
+  return [state, stateText];
+}
+
+/** All that the agent has said in a task. */
+function saidIn({ history }: Task): string {
+  return history
+    .filter(({ role }) => role === Role.AGENT)
+    .flatMap(({ parts }) => parts)
+    .map(({ content }) => (content.case === "text" ? content.value : ""))
+    .join("");
+}
+
+function serve(
+  budget: MessageInitShape<typeof BudgetConfigSchema>,
+  options: Partial<Parameters<typeof createServer>[0]> = {},
+): Promise<DevtoolServer> {
+  return createServer({
+    ...options,
+    agents: { own: agent },
+    workspace: temporaryDirectory(),
+    budget: create(BudgetConfigSchema, budget),
+  });
+}
+
+type Request = MessageInitShape<typeof SendMessageRequestSchema>;
+
+async function send(
+  client: DevtoolClient,
+  text: string,
+  more: Request = {},
+): Promise<Task> {
+  const message = textMessage(crypto.randomUUID(), text);
+  const { task } = await client.tasks.sendMessage({ message, ...more });
+  return task ?? emptyTask();
+}
+
+async function answer(client: DevtoolClient, taskId: string): Promise<Task> {
+  const { task } = await client.tasks.getTask({ taskId });
+  const parts = pendingToolCalls(task ?? emptyTask()).map((call) =>
+    confirmationPart(call, "proceed_once"),
+  );
+  const message = { messageId: crypto.randomUUID(), parts };
+  await client.tasks.sendMessage({ message, taskId });
+  const answered = await client.tasks.getTask({ taskId });
+  return answered.task ?? emptyTask();
+}
