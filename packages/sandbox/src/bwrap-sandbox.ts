@@ -107,12 +107,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         request;
       const { missingSettings = "hold" } = request;
       assertOutside(options.program, access);
-      const gitDirectories = workTreesAround(access.workspace).flatMap(
-        ({ gitDirectory, commonDirectory }) => [gitDirectory, commonDirectory],
-      );
-      const writesIndex = gitDirectories.some((path) =>
-        isWithin(path, access.writable),
-      );
+      const isIndexWritable = writesIndex(access);
       const { mounts, guarded, held } = await planWorkspace(access, {
         tools,
         hidden: options.hidden,
@@ -138,10 +133,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
           ...mounts,
           // In /dev a command without limits may use shared memory.
           ...(limits ? ["--remount-ro", "/dev"] : []),
-          "--remount-ro",
-          "/proc",
-          "--remount-ro",
-          "/",
+          ...["--remount-ro", "/proc", "--remount-ro", "/"],
           "--chdir",
           workingDirectory,
           "--",
@@ -160,13 +152,23 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         check: (pid) => checkMounts(pid, all, intended),
         guarded,
         hold: (end) => placeholders.hold(held, end),
-        ...(writesIndex && { disarm: await watchGitlinks(access) }),
+        ...(isIndexWritable && { disarm: await watchGitlinks(access) }),
         limits,
       };
     },
     canGrant: (path, guarded) =>
       isGrantable(path, guarded, options.hidden.flatMap(realPaths)),
   };
+}
+
+/** Whether a command can write the index of a repository around it. */
+function writesIndex({ workspace, writable }: SandboxAccess): boolean {
+  return workTreesAround(workspace)
+    .flatMap(({ gitDirectory, commonDirectory }) => [
+      gitDirectory,
+      commonDirectory,
+    ])
+    .some((path) => isWithin(path, writable));
 }
 
 /**

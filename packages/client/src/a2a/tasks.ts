@@ -120,25 +120,17 @@ export function createA2aTaskService(
         yield { event };
       }
     },
-    renameTask() {
-      throw new ConnectError(
-        "renameTask: A2A has no such request: use Connect or gRPC",
-        Code.Unimplemented,
-      );
-    },
-    deleteTask() {
-      throw new ConnectError(
-        "deleteTask: A2A has no such request: use Connect or gRPC",
-        Code.Unimplemented,
-      );
-    },
-    watchTasks() {
-      throw new ConnectError(
-        "watchTasks: A2A has no such request: use Connect or gRPC",
-        Code.Unimplemented,
-      );
-    },
+    renameTask: () => refuse("renameTask"),
+    deleteTask: () => refuse("deleteTask"),
+    watchTasks: () => refuse("watchTasks"),
   };
+}
+
+function refuse(request: string): never {
+  throw new ConnectError(
+    `${request}: A2A has no such request: use Connect or gRPC`,
+    Code.Unimplemented,
+  );
 }
 
 /**
