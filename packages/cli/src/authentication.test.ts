@@ -47,11 +47,42 @@ describe("authentication in a config file", () => {
     });
   });
 
+  it("is whoever has a role, with what the role gives", async () => {
+    const said = `[authentication]\ncertificate_roles_attribute = "OU"\n[[authentication.roles]]\nrole = "devs"\nrights = ["run", "approve"]\nagents = ["one"]\n[[authentication.roles]]\nrole = "*"\nrights = ["read", "audit"]\n[authentication.jwt]\nissuer = "https://i.example"\naudience = "a"\nroles_claim = "realm_access.roles"`;
+    expect(await optionsOf(said)).toEqual({
+      authentication: {
+        certificateRights: [],
+        certificateRolesAttribute: "OU",
+        roles: [
+          { role: "devs", rights: ["run", "approve"], agents: ["one"] },
+          { role: "*", rights: ["read", "audit"] },
+        ],
+        jwt: {
+          issuer: "https://i.example",
+          audience: "a",
+          rolesClaim: "realm_access.roles",
+        },
+      },
+    });
+  });
+
   it.each([
     ['[tls]\ncertificate_file = "none.pem"', "tls.certificate_file"],
     [
       '[authentication]\ncertificate_rights = ["everything"]',
       'certificate_rights "everything" is unknown: choose approve, audit',
+    ],
+    [
+      '[authentication]\ncertificate_rights = ["run"]',
+      'certificate_rights "run" cannot be given: choose approve, audit',
+    ],
+    [
+      '[[authentication.roles]]\nrole = "a"\nrights = ["fly"]',
+      'rights "fly" is unknown: choose approve, audit, read, run',
+    ],
+    [
+      '[authentication]\ncertificate_roles_attribute = "CN"',
+      'certificate_roles_attribute "CN" is unknown: choose O, OU',
     ],
     ['[authentication.jwt]\nkeys_file = "odd.json"', "holds no key set"],
     [

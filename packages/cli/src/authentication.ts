@@ -8,6 +8,7 @@ import {
 import { CallerRight } from "@devtool/schema";
 import type {
   JwtConfig,
+  RoleConfig,
   ServerConfig,
   TlsConfig,
 } from "@devtool/schema/operator";
@@ -28,6 +29,7 @@ export async function authenticationSettings(
   return {
     authentication: authentication && {
       certificateRights: authentication.certificateRights.map(callerRight),
+      roles: roleSettings(authentication.roles),
       certificateRolesAttribute: rolesAttribute(
         authentication.certificateRolesAttribute,
       ),
@@ -122,8 +124,9 @@ function isKeySet(json: unknown): json is KeySet {
 function callerRight(right: CallerRight): "approve" | "audit" {
   if (right === CallerRight.APPROVE) return "approve";
   if (right === CallerRight.AUDIT) return "audit";
+  const name = CallerRight[right].toLowerCase();
   throw new Error(
-    `certificate_rights "${right}" does not exist: choose approve, audit`,
+    `authentication.certificate_rights "${name}" cannot be given: choose approve, audit`,
   );
 }
 
@@ -133,4 +136,19 @@ function rolesAttribute(attribute: string): "O" | "OU" | undefined {
   throw new Error(
     `authentication.certificate_roles_attribute ${JSON.stringify(attribute)} is unknown: choose O, OU`,
   );
+}
+
+function roleSettings(roles: readonly RoleConfig[]): Authentication["roles"] {
+  if (roles.length === 0) return undefined;
+  return roles.map(({ role, rights, agents }) => ({
+    role,
+    rights: rights.map((right) =>
+      right === CallerRight.READ
+        ? "read"
+        : right === CallerRight.RUN
+          ? "run"
+          : callerRight(right),
+    ),
+    agents: agents.length > 0 ? agents : undefined,
+  }));
 }

@@ -1,13 +1,20 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { posix } from "node:path";
 import { canonicalJson } from "@devtool/internal/json";
-import type { ApprovalMode, callerOfTask, ToolCall } from "@devtool/schema";
+import type { ApprovalMode, ToolCall } from "@devtool/schema";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 import { readGitCommand } from "./shell/git-options.ts";
 import { isOption, MAX_OPTIONS } from "./shell/reading.ts";
 
 /** For whom an agent works. */
-export type PolicyCaller = ReturnType<typeof callerOfTask>;
+export interface PolicyCaller {
+  /** The authenticated principal, such as `https://login.example#ada`. */
+  readonly principal: string;
+  /** The roles that the caller had when it sent what the agent works on. */
+  readonly roles: readonly string[];
+  /** The name of the agent. Empty when that is not known. */
+  readonly agent: string;
+}
 
 /** The values that the conditions of rules are compared with. */
 export interface PolicySubject {

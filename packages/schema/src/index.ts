@@ -261,7 +261,6 @@ export {
   structFromJson,
 } from "./rfc-json.ts";
 export { decodeStrictJson } from "./strict-json.ts";
-export { callerOfTask } from "./task-caller.ts";
 export { summaryOf } from "./task-history.ts";
 export {
   deriveState,

@@ -4,6 +4,7 @@
 export type { ListedModel } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export type {
   JwtConfig,
+  RoleConfig,
   TlsConfig,
 } from "./gen/devtool/v1alpha/authentication_pb.ts";
 export {

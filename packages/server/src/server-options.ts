@@ -7,6 +7,7 @@ import type { StaticSite } from "./static-site.ts";
 import type { ServerStore } from "./store/task-store.ts";
 import type { A2aOptions } from "./transport/a2a/a2a-options.ts";
 import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
+import type { RoleSettings } from "./transport/auth/role-authenticator.ts";
 import type { Dialect } from "./transport/dialect.ts";
 import type { TlsOptions } from "./transport/http/sniffing-server.ts";
 
@@ -69,6 +70,15 @@ export interface AuthenticationSettings {
    * roles. Default: these callers have none.
    */
   readonly certificateRolesAttribute?: "O" | "OU" | undefined;
+
+  /**
+   * What the callers of each role may do. A caller has what its roles give
+   * together, and nothing else; the operator has all rights.
+   *
+   * Cannot be used together with `certificateRights` and with the scopes of
+   * `jwt`. Default: every caller may work with tasks of its own.
+   */
+  readonly roles?: readonly RoleSettings[] | undefined;
 }
 
 /**

@@ -30,6 +30,7 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
+import { assertUsableRoles } from "./transport/auth/role-authenticator.ts";
 import {
   type Answering,
   type HttpListener,
@@ -238,6 +239,7 @@ async function start(
   options: ServerSettings,
   place: ServerAddress,
 ): Promise<Running> {
+  assertUsableRoles(options.authentication ?? {}, agents.names);
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);

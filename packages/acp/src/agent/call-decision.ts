@@ -1,7 +1,7 @@
+import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   ApprovalMode,
   approvalModeOf,
-  callerOfTask,
   OPTION_PROCEED_ALWAYS,
 } from "@devtool/schema";
 import type {

@@ -1,4 +1,5 @@
-import { type ApprovalMode, callerOfTask } from "@devtool/schema";
+import { callerOfTask } from "@devtool/internal/task-caller";
+import type { ApprovalMode } from "@devtool/schema";
 import type {
   PermissionDecision,
   PermissionPolicy,

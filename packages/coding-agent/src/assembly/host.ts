@@ -1,4 +1,5 @@
 import { delimiter } from "node:path";
+import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   type CompiledRule,
   createShellAnalyzer,
@@ -19,7 +20,6 @@ import {
 import {
   ApprovalMode,
   approvalModeOf,
-  callerOfTask,
   stricterMode,
   type Task,
 } from "@devtool/schema";

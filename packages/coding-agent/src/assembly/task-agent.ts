@@ -1,3 +1,4 @@
+import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   createFileAccess,
   createPolicyEngine,
@@ -5,7 +6,7 @@ import {
   type PolicyEngine,
   type PolicyPlace,
 } from "@devtool/policy";
-import { ApprovalMode, callerOfTask, type Task } from "@devtool/schema";
+import { ApprovalMode, type Task } from "@devtool/schema";
 import type { AgentExecutor, Turn } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";

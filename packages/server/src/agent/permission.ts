@@ -1,9 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type {
-  ApprovalMode,
-  ConfirmationRequest,
-  callerOfTask,
-} from "@devtool/schema";
+import type { ApprovalMode, ConfirmationRequest } from "@devtool/schema";
 
 /**
  * Decides about a permission request of an agent in place of the user. Called
@@ -46,7 +42,14 @@ export interface PermissionRequest {
   readonly principal: string;
 
   /** For whom the agent works now: rules about callers decide by it. */
-  readonly caller: ReturnType<typeof callerOfTask>;
+  readonly caller: {
+    /** The authenticated principal, without the tenant that it named. */
+    readonly principal: string;
+    /** The roles that the caller had when it sent what the agent works on. */
+    readonly roles: readonly string[];
+    /** The name of the agent. Empty when that is not known. */
+    readonly agent: string;
+  };
 
   /**
    * The approval mode that the session asks for

@@ -9,6 +9,7 @@ import {
 } from "../transport/auth/authentication.ts";
 import type { Authenticator } from "../transport/auth/authenticator.ts";
 import { discoveryUrl } from "../transport/auth/discovery-url.ts";
+import { roleAuthenticator } from "../transport/auth/role-authenticator.ts";
 import type { AcceptedCredentials } from "../transport/dialect.ts";
 
 /** Authenticates the callers of a server. */
@@ -66,7 +67,14 @@ export async function openAccess(
     defined({ ...accepted, browsers }),
     () => new Date(now()),
   );
-  return { authenticator, browsers };
+  const { roles = [] } = authentication ?? {};
+  return {
+    authenticator:
+      roles.length > 0
+        ? roleAuthenticator(authenticator, roles)
+        : authenticator,
+    browsers,
+  };
 }
 
 /**

@@ -40,7 +40,9 @@ export class ServedAgents implements AsyncDisposable {
   /** The name of the agent of tasks that name none. */
   readonly defaultName: string;
   readonly #agents: ReadonlyMap<string, Agent>;
-  /** The names of all agents, for error messages. */
+  /** The names of all agents. */
+  readonly names: readonly string[];
+  /** The same, for error messages. */
   readonly #names: string;
   readonly #opened = new Map<string, OpenAgent>();
   #clientMcpServers: AgentServices["clientMcpServers"] = "none";
@@ -54,7 +56,8 @@ export class ServedAgents implements AsyncDisposable {
     defaultAgent,
   }: Pick<ServerOptions, "agents" | "defaultAgent">) {
     this.#agents = new Map(Object.entries(agents));
-    this.#names = [...this.#agents.keys()].join(", ");
+    this.names = [...this.#agents.keys()];
+    this.#names = this.names.join(", ");
     const [first = ""] = this.#agents.keys();
     this.defaultName = defaultAgent ?? first;
     const found = this.#agents.get(this.defaultName);

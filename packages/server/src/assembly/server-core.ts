@@ -16,7 +16,7 @@ import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { createBackupHandler } from "../handler/backup-handler.ts";
-import { OPERATOR, principalOf } from "../handler/caller.ts";
+import { assertRight, OPERATOR, principalOf } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
 import { Exchanges } from "../handler/exchange.ts";
 import {
@@ -334,6 +334,7 @@ function createHandlers(
     ...guardedHandler(methods, { interceptors, operations }),
     streams,
     offers: async (taskId, context) => {
+      assertRight(context, "read");
       using held = await exchanges.find(taskId, principalOf(context));
       return await agents.offersOf(held.handle.task, context.signal);
     },

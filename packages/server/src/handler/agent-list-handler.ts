@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { AgentListService, ListedAgentSchema } from "@devtool/schema";
 import type { OfferedModel } from "../agent/agent-offers.ts";
 import { Code, DevtoolError } from "../errors.ts";
-import { assertKnown } from "./caller.ts";
+import { agentsKey, assertKnown, assertMayUse } from "./caller.ts";
 
 /** The contents of `AgentListService`. */
 export interface AgentListing {
@@ -42,17 +42,25 @@ export function createAgentListHandler({
   workspaceRoots,
   modelsOf,
 }: AgentListing): ServiceImpl<typeof AgentListService> {
+  const permitted = ({ values }: HandlerContext) => values.get(agentsKey);
   return {
     listAgents(_request, context) {
       assertKnown(context);
       return {
-        agents: [...agents],
+        agents: agents.filter(
+          ({ name = "" }) =>
+            name === "" || (permitted(context)?.has(name) ?? true),
+        ),
         workspace,
         workspaceRoots: [...workspaceRoots],
       };
     },
     async listModels({ agent }, context) {
       assertKnown(context);
+      const [first] = agents;
+      assertMayUse(agent || (first?.name ?? ""), {
+        agents: permitted(context),
+      });
       const late = AbortSignal.timeout(MODELS_TIMEOUT_MS);
       const models = await modelsOf(
         agent,

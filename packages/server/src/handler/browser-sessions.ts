@@ -12,7 +12,7 @@ import {
   type StoredBrowserSession,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
-import type { Caller, Right } from "./caller.ts";
+import { type Caller, COMMON_RIGHTS, type Right } from "./caller.ts";
 
 /** The time in milliseconds in which a code can be redeemed. */
 const CODE_MS = 60_000;
@@ -225,7 +225,7 @@ export class BrowserSessions implements Disposable {
     );
     return {
       principal: open.stored.principal,
-      rights: new Set(rights),
+      rights: new Set([...COMMON_RIGHTS, ...rights]),
       roles: open.stored.roles,
       browserSession: session.id,
     };
@@ -298,6 +298,8 @@ export class BrowserSessions implements Disposable {
 }
 
 const RIGHTS: Readonly<Record<Right, CallerRight>> = {
+  read: CallerRight.READ,
+  run: CallerRight.RUN,
   approve: CallerRight.APPROVE,
   audit: CallerRight.AUDIT,
 };

@@ -7,15 +7,16 @@ import {
   type HandlerContext,
 } from "@connectrpc/connect";
 import { type Sender, SenderSchema } from "@devtool/schema";
-import { Code, DevtoolError } from "../errors.ts";
+import { Code, DevtoolError, quoted } from "../errors.ts";
 import { agentKey } from "./addressed-agent.ts";
 import { newTaskIdKey, principalKey } from "./request-handler.ts";
 
 /**
- * A right beyond working with one's own tasks: to approve tool calls, or to
- * read the audit log of all principals.
+ * A right of callers: to see one's own tasks, to send messages to agents, to
+ * approve tool calls, or to read the audit log of all principals. `run`
+ * includes `read`.
  */
-export type Right = "approve" | "audit";
+export type Right = "read" | "run" | "approve" | "audit";
 
 /** The authenticated caller of a request. */
 export interface Caller {
@@ -30,6 +31,8 @@ export interface Caller {
    * Default: none.
    */
   readonly roles?: readonly string[];
+  /** The names of the agents that the caller may use. Default: all. */
+  readonly agents?: ReadonlySet<string>;
   /**
    * The id of the browser session that the caller uses. Default: other
    * credentials.
@@ -51,27 +54,38 @@ export interface Caller {
 /** The operator, who holds the server's token and has all rights. */
 export const OPERATOR: Caller = {
   principal: "local",
-  rights: new Set(["approve", "audit"]),
+  rights: new Set(["read", "run", "approve", "audit"]),
 };
 
-const NO_RIGHTS: ReadonlySet<Right> = new Set();
+/** The rights of every caller where the operator lists no roles. */
+export const COMMON_RIGHTS: readonly Right[] = ["read", "run"];
 
 /**
  * All callers without credentials, where the operator admits them: one
- * principal without rights.
+ * principal without special rights.
  */
-export const ANONYMOUS: Caller = { principal: "anonymous", rights: NO_RIGHTS };
+export const ANONYMOUS: Caller = {
+  principal: "anonymous",
+  rights: new Set(COMMON_RIGHTS),
+};
 
-/** The context key of the caller's rights. Default: none. */
-export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(
-  NO_RIGHTS,
-  { description: "rights" },
-);
+/** The context key of the caller's rights. Default: those of all callers. */
+export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey<
+  ReadonlySet<Right>
+>(new Set(COMMON_RIGHTS), { description: "rights" });
 
 /** The context key of the caller's roles. Default: none. */
 export const rolesKey: ContextKey<readonly string[]> = createContextKey<
   readonly string[]
 >([], { description: "roles" });
+
+/**
+ * The context key of the agents that the caller may use. Default: all.
+ */
+export const agentsKey: ContextKey<ReadonlySet<string> | undefined> =
+  createContextKey<ReadonlySet<string> | undefined>(undefined, {
+    description: "agents",
+  });
 
 /**
  * The context key of the caller's browser session; empty for other credentials.
@@ -139,6 +153,7 @@ export function contextValuesFor({
   principal,
   rights,
   roles = [],
+  agents,
   browserSession = "",
   expireMs = Number.POSITIVE_INFINITY,
   source = "",
@@ -147,6 +162,7 @@ export function contextValuesFor({
     .set(principalKey, principal)
     .set(rightsKey, rights)
     .set(rolesKey, roles)
+    .set(agentsKey, agents)
     .set(browserSessionKey, browserSession)
     .set(credentialsExpireMsKey, expireMs)
     .set(credentialSourceKey, source);
@@ -170,6 +186,8 @@ export interface SendingCaller {
   readonly principal: string;
   /** What is recorded of the sender beside it; undefined for nothing. */
   readonly sender?: Sender | undefined;
+  /** The names of the agents that it may use. Default: all. */
+  readonly agents?: ReadonlySet<string> | undefined;
 }
 
 /** Returns who sends the message or the command of a call. */
@@ -178,6 +196,7 @@ export function sendingCaller(context: HandlerContext): SendingCaller {
   return {
     principal: principalOf(context),
     sender: roles.length > 0 ? create(SenderSchema, { roles }) : undefined,
+    agents: context.values.get(agentsKey),
   };
 }
 
@@ -230,8 +249,33 @@ export function assertOperator(context: HandlerContext): void {
 
 /** Throws `Code.PermissionDenied` when the caller does not have a right. */
 export function assertRight(context: HandlerContext, right: Right): void {
-  if (context.values.get(rightsKey).has(right)) return;
+  const rights = context.values.get(rightsKey);
+  if (rights.has(right) || (right === "read" && rights.has("run"))) return;
+  const isCommon = COMMON_RIGHTS.includes(right);
+  if (isCommon) callerOf(context);
   throw new DevtoolError(`right "${right}" is missing`, Code.PermissionDenied, {
-    remedy: "use credentials that have it, or the operator's token",
+    remedy: isCommon
+      ? "have the operator give it to one of your roles (authentication.roles)"
+      : "use credentials that have it, or the operator's token",
   });
+}
+
+/**
+ * Throws `Code.PermissionDenied` when a caller may not use an agent.
+ *
+ * @param agent its name; empty for one without a name
+ */
+export function assertMayUse(
+  agent: string,
+  { agents }: Pick<SendingCaller, "agents">,
+): void {
+  if (agent === "" || (agents?.has(agent) ?? true)) return;
+  throw new DevtoolError(
+    `agent ${quoted(agent)} is not permitted to your roles`,
+    Code.PermissionDenied,
+    {
+      details: { field: "session_settings.agent", value: agent },
+      remedy: `choose ${[...(agents ?? [])].join(", ")}, or have the operator add it (authentication.roles)`,
+    },
+  );
 }

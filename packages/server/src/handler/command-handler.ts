@@ -15,7 +15,7 @@ import type { AgentCommands } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
 import type { TaskHandle } from "../task/task-handle.ts";
 import { addressedAgent, withAddressedAgent } from "./addressed-agent.ts";
-import { principalOf, sendingCaller } from "./caller.ts";
+import { assertMayUse, sendingCaller } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
 import type { Settings } from "./session-settings.ts";
 
@@ -44,7 +44,7 @@ export function createCommandHandler(
       const { principal } = caller;
       const settings = requestedSettings(request, context);
       const origin = { contextId, settings, activateExtension };
-      const session = await exchanges.settingsFor(origin, principal);
+      const session = await exchanges.settingsFor(origin, caller);
       const place = {
         contextId,
         principal,
@@ -88,15 +88,18 @@ async function listingPlace(
   context: HandlerContext,
 ) {
   const { contextId, settings, sessionSettings } = request;
-  const principal = principalOf(context);
+  const caller = sendingCaller(context);
+  const { principal } = caller;
   const isNamed =
     contextId !== "" || settings !== undefined || sessionSettings !== undefined;
   const asked = requestedSettings(request, context);
   const found = isNamed
-    ? await exchanges.settingsFor({ contextId, settings: asked }, principal)
+    ? await exchanges.settingsFor({ contextId, settings: asked }, caller)
     : undefined;
+  const agent = found?.sessionSettings?.agent ?? addressedAgent(context);
+  assertMayUse(agent || exchanges.defaultAgent, caller);
   return {
-    agent: found?.sessionSettings?.agent ?? addressedAgent(context),
+    agent,
     place: {
       workspacePath:
         found?.settings?.workspacePath ?? exchanges.defaultWorkspace,

@@ -26,7 +26,7 @@ import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
-import type { SendingCaller } from "./caller.ts";
+import { assertMayUse, type SendingCaller } from "./caller.ts";
 import { assertKept } from "./kept-settings.ts";
 import { assertKnownValue, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
@@ -90,6 +90,8 @@ export class Exchanges {
   readonly feed: TaskFeed;
   /** The changes that other servers make; undefined when none use the store. */
   readonly changes: TaskChanges | undefined;
+  /** The name of the agent of clients that choose none. */
+  readonly defaultAgent: string;
   /** The workspace of clients that name none; empty when there is none. */
   readonly defaultWorkspace: string;
   readonly #options: ExchangeOptions;
@@ -100,6 +102,7 @@ export class Exchanges {
     this.#options = options;
     this.feed = options.registry.feed;
     this.changes = options.registry.changes;
+    this.defaultAgent = options.agents.resolve("");
     this.defaultWorkspace = options.workspace ?? "";
   }
 
@@ -115,9 +118,10 @@ export class Exchanges {
    */
   async begin(
     request: SendMessageRequest,
-    { principal, sender }: SendingCaller,
+    caller: SendingCaller,
     newTaskId = "",
   ): Promise<Exchange> {
+    const { principal, sender } = caller;
     const message = validMessage(request, this.#options.maxParts, sender);
     const { clientLabel = "", delivery = MessageDelivery.UNSPECIFIED } =
       request.messageSettings ?? {};
@@ -128,7 +132,7 @@ export class Exchanges {
       const retry = await this.#findRetry(request, message, principal);
       if (retry) return retry;
       try {
-        return await this.#start(request, message, principal, newTaskId);
+        return await this.#start(request, message, caller, newTaskId);
       } catch (reason) {
         // Another server may have recorded a copy of the message meanwhile, and
         // this one was refused for that.
@@ -145,9 +149,10 @@ export class Exchanges {
   async beginCommand(
     command: ExecuteSlashCommandRequest,
     origin: TaskOrigin,
-    { principal, sender }: SendingCaller,
+    caller: SendingCaller,
   ): Promise<Exchange> {
-    return this.#create(defined({ command, sender }), origin, principal);
+    const { sender } = caller;
+    return this.#create(defined({ command, sender }), origin, caller);
   }
 
   /**
@@ -156,15 +161,18 @@ export class Exchanges {
    */
   async settingsFor(
     { contextId, settings }: Pick<TaskOrigin, "contextId" | "settings">,
-    principal: string,
+    caller: SendingCaller,
   ): Promise<Settings> {
+    const { principal } = caller;
     const session = await this.#findSession(contextId, principal);
-    return resolveSettings(
+    const resolved = resolveSettings(
       settings,
       session?.settings,
       { contextId, principal },
       this.#options,
     );
+    assertMayUse(resolved.sessionSettings?.agent ?? "", caller);
+    return resolved;
   }
 
   /**
@@ -257,9 +265,10 @@ export class Exchanges {
   async #start(
     request: SendMessageRequest,
     message: Message,
-    principal: string,
+    caller: SendingCaller,
     newTaskId: string,
   ): Promise<Exchange> {
+    const { principal } = caller;
     const { taskId, contextId, activateExtension, messageSettings } = request;
     const answers = confirmationsOf(message);
     if (taskId === "" && answers.length === 0) {
@@ -269,13 +278,14 @@ export class Exchanges {
         settings: request,
         activateExtension,
       };
-      return this.#create({ message }, origin, principal);
+      return this.#create({ message }, origin, caller);
     }
     using held =
       taskId === ""
         ? await findAsking(this.#options, answers, { contextId, principal })
         : await this.find(taskId, principal);
     const { handle } = held;
+    assertMayUse(handle.task.sessionSettings?.agent ?? "", caller);
     await this.#assertCapable(request, handle.task, handle.task);
     assertFits(request, message, handle.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
@@ -295,8 +305,9 @@ export class Exchanges {
   async #create(
     opening: Partial<TaskCreated>,
     origin: TaskOrigin,
-    principal: string,
+    caller: SendingCaller,
   ): Promise<Exchange> {
+    const { principal } = caller;
     const { registry, nextId } = this.#options;
     const session = await this.#findSession(origin.contextId, principal);
     const conversation = { contextId: origin.contextId, principal };
@@ -306,6 +317,7 @@ export class Exchanges {
       conversation,
       this.#options,
     );
+    assertMayUse(resolved.sessionSettings?.agent ?? "", caller);
     if (!session) beginInWorkspace(resolved.settings?.workspacePath ?? "");
     await this.#assertCapable(origin.settings, resolved, conversation);
     const { message, command, sender } = opening;

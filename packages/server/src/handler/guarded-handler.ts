@@ -65,8 +65,8 @@ type Guard<I extends DescMessage> = (
  * do settings of a session that replace approvals. Reading the audit log, which
  * covers all principals, requires `audit`, and a backup, which has their tasks,
  * the operator's token. All else is open to each principal,
- * for its own tasks: each method has its line here, so that a new one has to be
- * decided on.
+ * for its own tasks, unless its roles give it no right to `read` or to `run`: each
+ * method has its line here, so that a new one has to be decided on.
  */
 export function guardedHandler(
   methods: ServerMethods,
@@ -95,13 +95,13 @@ export function guardedHandler(
       ),
     },
     push: {
-      setPushConfig: one(config.setPushConfig, push.setPushConfig, OPEN),
-      getPushConfig: one(config.getPushConfig, push.getPushConfig, OPEN),
-      listPushConfigs: one(config.listPushConfigs, push.listPushConfigs, OPEN),
+      setPushConfig: one(config.setPushConfig, push.setPushConfig, RUN),
+      getPushConfig: one(config.getPushConfig, push.getPushConfig, READ),
+      listPushConfigs: one(config.listPushConfigs, push.listPushConfigs, READ),
       deletePushConfig: one(
         config.deletePushConfig,
         push.deletePushConfig,
-        OPEN,
+        RUN,
       ),
     },
     audit: {
@@ -119,19 +119,19 @@ export function guardedHandler(
       ),
     },
     agents: {
-      listAgents: one(agent.listAgents, agents.listAgents, OPEN),
-      listModels: one(agent.listModels, agents.listModels, OPEN),
+      listAgents: one(agent.listAgents, agents.listAgents, READ),
+      listModels: one(agent.listModels, agents.listModels, READ),
     },
     workspaces: {
       listCheckpoints: one(
         workspace.listCheckpoints,
         workspaces.listCheckpoints,
-        OPEN,
+        READ,
       ),
       getWorkspaceSettings: one(
         workspace.getWorkspaceSettings,
         workspaces.getWorkspaceSettings,
-        OPEN,
+        READ,
       ),
     },
   };
@@ -149,19 +149,24 @@ function guardedTasks(
       tasks.streamMessage,
       ({ request }, context) => assertMaySend(request, context),
     ),
-    getTask: one(task.getTask, tasks.getTask, OPEN),
-    listTasks: one(task.listTasks, tasks.listTasks, OPEN),
-    cancelTask: one(task.cancelTask, tasks.cancelTask, OPEN),
-    withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, OPEN),
-    renameTask: one(task.renameTask, tasks.renameTask, OPEN),
-    deleteTask: one(task.deleteTask, tasks.deleteTask, OPEN),
-    subscribeTask: many(task.subscribeTask, tasks.subscribeTask, OPEN),
-    watchTasks: many(task.watchTasks, tasks.watchTasks, OPEN),
+    getTask: one(task.getTask, tasks.getTask, READ),
+    listTasks: one(task.listTasks, tasks.listTasks, READ),
+    cancelTask: one(task.cancelTask, tasks.cancelTask, RUN),
+    withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, RUN),
+    renameTask: one(task.renameTask, tasks.renameTask, RUN),
+    deleteTask: one(task.deleteTask, tasks.deleteTask, RUN),
+    subscribeTask: many(task.subscribeTask, tasks.subscribeTask, READ),
+    watchTasks: many(task.watchTasks, tasks.watchTasks, READ),
   };
 }
 
-/** The guard of methods that each principal may call, for its own tasks. */
-const OPEN = (): void => undefined;
+/** The guard of methods that show what is the caller's own. */
+const READ = (_request: unknown, context: HandlerContext): void =>
+  assertRight(context, "read");
+
+/** The guard of methods that change what is the caller's own. */
+const RUN = (_request: unknown, context: HandlerContext): void =>
+  assertRight(context, "run");
 
 /** Returns what surrounds a method with one answer, and one with a stream. */
 function surrounders({ interceptors, operations }: Around) {
@@ -205,6 +210,7 @@ function assertMaySend(
     | undefined,
   context: HandlerContext,
 ): void {
+  assertRight(context, "run");
   const approves = request?.message?.parts.some(
     ({ content }) =>
       content.case === "confirmation" &&

@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import { defined } from "@devtool/internal/json";
-import type { Right } from "../../handler/caller.ts";
+import { COMMON_RIGHTS, type Right } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { sourceOf } from "./authenticator.ts";
 import { checkedRoles, type NamedRoles } from "./caller-roles.ts";
@@ -32,7 +32,7 @@ export interface CertificateOptions {
 export function createCertificateAuthenticator(
   options: CertificateOptions,
 ): Authenticator {
-  const rights = new Set(options.rights);
+  const rights = new Set([...COMMON_RIGHTS, ...options.rights]);
   const source = certificateSource(options);
   return {
     authenticate(request) {

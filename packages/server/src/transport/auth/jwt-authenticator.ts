@@ -7,7 +7,7 @@ import {
   jwtVerify,
 } from "jose";
 import { invalid } from "../../errors.ts";
-import type { Right } from "../../handler/caller.ts";
+import { COMMON_RIGHTS } from "../../handler/caller.ts";
 import { isVisible } from "../../handler/name-limit.ts";
 import {
   type Authenticator,
@@ -221,7 +221,7 @@ function identifyCaller(
     };
   }
   const scopes = scopesOf(payload);
-  const rights = new Set<Right>();
+  const rights = new Set(COMMON_RIGHTS);
   if (approveScope === undefined || scopes.has(approveScope)) {
     rights.add("approve");
   }

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/authentication.proto.
  */
 export const file_devtool_v1alpha_authentication: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSKeAQoUQXV0aGVudGljYXRpb25Db25maWcSJwoDand0GAEgASgLMhouZGV2dG9vbC52MWFscGhhLkp3dENvbmZpZxI4ChJjZXJ0aWZpY2F0ZV9yaWdodHMYAiADKA4yHC5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyUmlnaHQSIwobY2VydGlmaWNhdGVfcm9sZXNfYXR0cmlidXRlGAMgASgJIqcBCglKd3RDb25maWcSDgoGaXNzdWVyGAEgASgJEhAKCGF1ZGllbmNlGAIgASgJEhAKCGp3a3NfdXJpGAMgASgJEhEKCWtleXNfZmlsZRgEIAEoCRISCgphbGdvcml0aG1zGAUgAygJEhUKDWFwcHJvdmVfc2NvcGUYBiABKAkSEwoLYXVkaXRfc2NvcGUYByABKAkSEwoLcm9sZXNfY2xhaW0YCCABKAkiWAoJVGxzQ29uZmlnEhgKEGNlcnRpZmljYXRlX2ZpbGUYASABKAkSEAoIa2V5X2ZpbGUYAiABKAkSHwoXY2xpZW50X2F1dGhvcml0aWVzX2ZpbGUYAyABKAkqXQoLQ2FsbGVyUmlnaHQSHAoYQ0FMTEVSX1JJR0hUX1VOU1BFQ0lGSUVEEAASGAoUQ0FMTEVSX1JJR0hUX0FQUFJPVkUQARIWChJDQUxMRVJfUklHSFRfQVVESVQQAmIGcHJvdG8z");
+  fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSLKAQoUQXV0aGVudGljYXRpb25Db25maWcSJwoDand0GAEgASgLMhouZGV2dG9vbC52MWFscGhhLkp3dENvbmZpZxI4ChJjZXJ0aWZpY2F0ZV9yaWdodHMYAiADKA4yHC5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyUmlnaHQSIwobY2VydGlmaWNhdGVfcm9sZXNfYXR0cmlidXRlGAMgASgJEioKBXJvbGVzGAQgAygLMhsuZGV2dG9vbC52MWFscGhhLlJvbGVDb25maWciWAoKUm9sZUNvbmZpZxIMCgRyb2xlGAEgASgJEiwKBnJpZ2h0cxgCIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodBIOCgZhZ2VudHMYAyADKAkipwEKCUp3dENvbmZpZxIOCgZpc3N1ZXIYASABKAkSEAoIYXVkaWVuY2UYAiABKAkSEAoIandrc191cmkYAyABKAkSEQoJa2V5c19maWxlGAQgASgJEhIKCmFsZ29yaXRobXMYBSADKAkSFQoNYXBwcm92ZV9zY29wZRgGIAEoCRITCgthdWRpdF9zY29wZRgHIAEoCRITCgtyb2xlc19jbGFpbRgIIAEoCSJYCglUbHNDb25maWcSGAoQY2VydGlmaWNhdGVfZmlsZRgBIAEoCRIQCghrZXlfZmlsZRgCIAEoCRIfChdjbGllbnRfYXV0aG9yaXRpZXNfZmlsZRgDIAEoCSqKAQoLQ2FsbGVyUmlnaHQSHAoYQ0FMTEVSX1JJR0hUX1VOU1BFQ0lGSUVEEAASGAoUQ0FMTEVSX1JJR0hUX0FQUFJPVkUQARIWChJDQUxMRVJfUklHSFRfQVVESVQQAhIVChFDQUxMRVJfUklHSFRfUkVBRBADEhQKEENBTExFUl9SSUdIVF9SVU4QBGIGcHJvdG8z");
 
 /**
  * Who can authenticate, besides the holder of the operator's token.
@@ -41,6 +41,19 @@ export type AuthenticationConfig = Message<"devtool.v1alpha.AuthenticationConfig
    * @generated from field: string certificate_roles_attribute = 3;
    */
   certificateRolesAttribute: string;
+
+  /**
+   * What the callers of each role may do. Empty: every caller may work with
+   * tasks of its own, and the fields above give the rights to approve and to
+   * read the audit log.
+   *
+   * Otherwise a caller has what its roles give together, and nothing else. It
+   * cannot be used together with `certificate_rights`, `jwt.approve_scope` and
+   * `jwt.audit_scope`. The holder of the operator's token has all rights.
+   *
+   * @generated from field: repeated devtool.v1alpha.RoleConfig roles = 4;
+   */
+  roles: RoleConfig[];
 };
 
 /**
@@ -49,6 +62,42 @@ export type AuthenticationConfig = Message<"devtool.v1alpha.AuthenticationConfig
  */
 export const AuthenticationConfigSchema: GenMessage<AuthenticationConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_authentication, 0);
+
+/**
+ * What the callers of a role may do.
+ *
+ * @generated from message devtool.v1alpha.RoleConfig
+ */
+export type RoleConfig = Message<"devtool.v1alpha.RoleConfig"> & {
+  /**
+   * Name of the role, compared exactly, or `*` for every caller that
+   * authenticates. Required, and only once in the list.
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * Rights of the callers. At least one.
+   *
+   * @generated from field: repeated devtool.v1alpha.CallerRight rights = 2;
+   */
+  rights: CallerRight[];
+
+  /**
+   * Names of the agents that the callers may use. Empty: all.
+   *
+   * @generated from field: repeated string agents = 3;
+   */
+  agents: string[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.RoleConfig.
+ * Use `create(RoleConfigSchema)` to create a new message.
+ */
+export const RoleConfigSchema: GenMessage<RoleConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_authentication, 1);
 
 /**
  * An issuer whose JSON Web Tokens are accepted, and the rights that its tokens
@@ -130,7 +179,7 @@ export type JwtConfig = Message<"devtool.v1alpha.JwtConfig"> & {
  * Use `create(JwtConfigSchema)` to create a new message.
  */
 export const JwtConfigSchema: GenMessage<JwtConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_authentication, 1);
+  messageDesc(file_devtool_v1alpha_authentication, 2);
 
 /**
  * TLS certificate of the server, and the client certificates that it accepts.
@@ -167,10 +216,10 @@ export type TlsConfig = Message<"devtool.v1alpha.TlsConfig"> & {
  * Use `create(TlsConfigSchema)` to create a new message.
  */
 export const TlsConfigSchema: GenMessage<TlsConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_authentication, 2);
+  messageDesc(file_devtool_v1alpha_authentication, 3);
 
 /**
- * A right that not every authenticated caller has.
+ * A right of callers. Without roles, all have READ and RUN.
  *
  * @generated from enum devtool.v1alpha.CallerRight
  */
@@ -195,6 +244,20 @@ export enum CallerRight {
    * @generated from enum value: CALLER_RIGHT_AUDIT = 2;
    */
   AUDIT = 2,
+
+  /**
+   * See one's own tasks, and what the server offers. RUN includes it.
+   *
+   * @generated from enum value: CALLER_RIGHT_READ = 3;
+   */
+  READ = 3,
+
+  /**
+   * Send messages and commands to agents, and change one's own tasks.
+   *
+   * @generated from enum value: CALLER_RIGHT_RUN = 4;
+   */
+  RUN = 4,
 }
 
 /**

@@ -1,6 +1,4 @@
-import type { Task } from "./gen/devtool/v1alpha/task_pb.ts";
-
-/** For whom an agent works, as policy rules see it. */
+/** For whom the agent of a task works, as policy rules see it. */
 export interface TaskCaller {
   /** The authenticated principal, without the tenant that it named. */
   readonly principal: string;
@@ -10,23 +8,23 @@ export interface TaskCaller {
   readonly agent: string;
 }
 
+/** What a task says about its caller. */
+interface CallerFields {
+  readonly principal: string;
+  readonly sender?: { readonly roles: readonly string[] } | undefined;
+  readonly sessionSettings?: { readonly agent: string } | undefined;
+}
+
 /** Returns for whom the agent of a task works now. */
 export function callerOfTask({
   principal,
   sender,
   sessionSettings,
-}: Pick<Task, "principal" | "sender" | "sessionSettings">): TaskCaller {
+}: CallerFields): TaskCaller {
   return {
-    principal: withoutTenant(principal),
+    // Callers choose their tenants, so no rule may depend on one.
+    principal: principal.replace(/^tenant:[^:]*:/, ""),
     roles: sender?.roles ?? [],
     agent: sessionSettings?.agent ?? "",
   };
-}
-
-/**
- * Returns the caller behind the principal of a task. Callers choose their
- * tenants, so no rule about a caller may depend on one.
- */
-function withoutTenant(principal: string): string {
-  return principal.replace(/^tenant:[^:]*:/, "");
 }

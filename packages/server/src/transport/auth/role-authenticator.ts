@@ -1,0 +1,109 @@
+import { invalid } from "../../errors.ts";
+import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
+import type { Authenticator } from "./authenticator.ts";
+
+/** What the callers of a role may do. */
+export interface RoleSettings {
+  /** The name of the role, or `*` for every caller that authenticates. */
+  readonly role: string;
+  /** The rights of the callers, one or more. */
+  readonly rights: readonly Right[];
+  /** The names of the agents that they may use. Default: all. */
+  readonly agents?: readonly string[] | undefined;
+}
+
+/**
+ * Creates an authenticator that gives callers what their roles give, in place
+ * of the rights of their credentials. The operator keeps all rights.
+ */
+export function roleAuthenticator(
+  authenticator: Authenticator,
+  settings: readonly RoleSettings[],
+): Authenticator {
+  return {
+    async authenticate(request) {
+      const verdict = await authenticator.authenticate(request);
+      if (verdict.case !== "caller") return verdict;
+      const { agents: _agents, ...caller } = verdict.value;
+      if (
+        [OPERATOR.principal, ANONYMOUS.principal].includes(caller.principal)
+      ) {
+        return verdict;
+      }
+      const own = settings.filter(
+        ({ role }) => role === "*" || caller.roles?.includes(role),
+      );
+      const rights = new Set(own.flatMap((each) => each.rights));
+      const running = own.filter((each) => each.rights.includes("run"));
+      // One role without a list lets its callers use all agents.
+      const isAny = running.some(({ agents }) => agents === undefined);
+      const agents = new Set(running.flatMap((each) => each.agents ?? []));
+      const value = isAny
+        ? { ...caller, rights }
+        : { ...caller, rights, agents };
+      return { case: "caller", value };
+    },
+  };
+}
+
+/** What of the settings of authentication gives rights. */
+interface RightsSettings {
+  readonly roles?: readonly RoleSettings[] | undefined;
+  readonly certificateRights?: readonly Right[] | undefined;
+  readonly certificateRolesAttribute?: string | undefined;
+  readonly jwt?:
+    | {
+        readonly approveScope?: string;
+        readonly auditScope?: string;
+        readonly rolesClaim?: string;
+      }
+    | undefined;
+}
+
+/**
+ * Throws `Code.InvalidArgument` for roles that say something twice, or that
+ * nobody can have.
+ *
+ * @param served the names of the agents
+ */
+export function assertUsableRoles(
+  {
+    roles = [],
+    jwt,
+    certificateRights = [],
+    certificateRolesAttribute,
+  }: RightsSettings,
+  served: readonly string[],
+): void {
+  if (roles.length === 0) return;
+  const field = "authentication.roles";
+  if (
+    jwt?.approveScope !== undefined ||
+    jwt?.auditScope !== undefined ||
+    certificateRights.length > 0
+  ) {
+    const problem =
+      "cannot be used beside approve_scope, audit_scope and certificate_rights";
+    throw invalid(field, "", problem, "give these rights to roles");
+  }
+  const hasRoles =
+    jwt?.rolesClaim !== undefined || certificateRolesAttribute !== undefined;
+  for (const [at, { role, rights, agents = [] }] of roles.entries()) {
+    if (role === "") throw invalid(field, role, "has an entry without a role");
+    if (roles.findIndex((each) => each.role === role) !== at) {
+      throw invalid(field, role, "is there twice", "join the two entries");
+    }
+    if (rights.length === 0) {
+      const remedy = "give one, or leave the role out";
+      throw invalid(field, role, "has no rights", remedy);
+    }
+    if (role !== "*" && !hasRoles) {
+      const remedy = "set roles_claim or certificate_roles_attribute";
+      throw invalid(field, role, "can be nobody's role", remedy);
+    }
+    const unknown = agents.find((agent) => !served.includes(agent));
+    if (unknown === undefined) continue;
+    const remedy = `choose ${served.join(", ")}`;
+    throw invalid(`${field}.agents`, unknown, "is not served", remedy);
+  }
+}
