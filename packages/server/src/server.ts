@@ -3,7 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Transport } from "@connectrpc/connect";
 import { defined } from "@devtool/internal/json";
-import { cardSecurity, openAccess } from "./assembly/callers.ts";
+import {
+  cardSecurity,
+  openAccess,
+  protectedResource,
+} from "./assembly/callers.ts";
 import type { InProcessOptions } from "./assembly/in-process.ts";
 import { Readiness } from "./assembly/readiness.ts";
 import { type ServerRoutesOptions, serverRoutes } from "./assembly/routes.ts";
@@ -30,6 +34,7 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
+import { metadataUrl } from "./transport/http/protected-resource.ts";
 import { assertUsableRoles } from "./transport/auth/role-authenticator.ts";
 import {
   type Answering,
@@ -266,10 +271,18 @@ async function start(
       prove: (challenge) => serverProof({ token, proofKey }, challenge),
     }),
   );
+  const resource = protectedResource(options, place.publicUrl);
   void core.notifications.notifier.start().catch(onError);
   return {
     core,
-    answering: { routes, authenticator, operations: core.operations },
+    answering: {
+      routes,
+      authenticator: {
+        authenticate: (request) => authenticator.authenticate(request),
+        resourceMetadata: resource && metadataUrl(resource),
+      },
+      operations: core.operations,
+    },
     shutdown,
     token,
     proofKey,
@@ -301,6 +314,7 @@ function routesOptions(
     a2a: options.a2a ?? {},
     extensionRequired: options.extensionRequired ?? false,
     security: cardSecurity(options),
+    protectedResource: protectedResource(options, publicUrl),
     site: options.site,
     // A proxy in front may call the server by any name.
     siteUrl: options.publicUrl === undefined ? publicUrl : undefined,

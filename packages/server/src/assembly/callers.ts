@@ -10,6 +10,7 @@ import {
 import type { Authenticator } from "../transport/auth/authenticator.ts";
 import { discoveryUrl } from "../transport/auth/discovery-url.ts";
 import { roleAuthenticator } from "../transport/auth/role-authenticator.ts";
+import type { ProtectedResource } from "../transport/http/protected-resource.ts";
 import type { AcceptedCredentials } from "../transport/dialect.ts";
 
 /** Authenticates the callers of a server. */
@@ -92,4 +93,20 @@ export function cardSecurity({
     anonymous,
     openIdConnectUrl: issuer === undefined ? undefined : discoveryUrl(issuer),
   });
+}
+
+/**
+ * Returns what a server says about the issuer of its tokens; undefined when it
+ * accepts none.
+ */
+export function protectedResource(
+  { authentication }: ServerSettings,
+  baseUrl: string,
+): ProtectedResource | undefined {
+  const { issuer, approveScope, auditScope } = authentication?.jwt ?? {};
+  if (issuer === undefined) return undefined;
+  const scopes = [approveScope, auditScope].filter(
+    (scope) => scope !== undefined,
+  );
+  return { baseUrl, issuer, scopes };
 }

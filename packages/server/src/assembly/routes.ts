@@ -11,6 +11,10 @@ import type {
 import { healthRoutes } from "../transport/http/health.ts";
 import { Heartbeats } from "../transport/http/heartbeats.ts";
 import { JWKS_PATH, jwksRoutes } from "../transport/http/jwks.ts";
+import {
+  type ProtectedResource,
+  protectedResourceRoutes,
+} from "../transport/http/protected-resource.ts";
 import type { Route } from "../transport/http/route.ts";
 import { staticSiteRoutes } from "../transport/http/static-site.ts";
 import { VERSION } from "../version.ts";
@@ -48,6 +52,8 @@ export interface ServerRoutesOptions
   readonly problem: () => Promise<string>;
   /** Returns the server's proof of its identity for a challenge. */
   readonly prove: (challenge: Uint8Array) => Uint8Array;
+  /** Who issues tokens for the server. Default: nobody does. */
+  readonly protectedResource?: ProtectedResource | undefined;
   /** Pages for web browsers. Default: none. */
   readonly site?: StaticSite | undefined;
   /**
@@ -80,6 +86,9 @@ export function serverRoutes(options: ServerRoutesOptions): ServedRoutes {
     ...healthRoutes({ problem: options.problem, prove: options.prove }),
     ...(options.site ? staticSiteRoutes(options.site, options.siteUrl) : []),
     ...jwksRoutes(() => options.keys.publicKeys()),
+    ...(options.protectedResource
+      ? protectedResourceRoutes(options.protectedResource)
+      : []),
   ];
   for (const [index, dialect] of dialects.entries()) {
     const given = openDialect(dialect, services, index);

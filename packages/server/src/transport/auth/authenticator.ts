@@ -24,6 +24,11 @@ export type Verdict =
 export interface Authenticator {
   /** Checks a request. Wrong credentials are a verdict, never an error. */
   authenticate(request: HttpRequest): Verdict | Promise<Verdict>;
+  /**
+   * The URL of the metadata that says who issues tokens (RFC 9728). Default:
+   * nobody does.
+   */
+  readonly resourceMetadata?: string | undefined;
 }
 
 /**

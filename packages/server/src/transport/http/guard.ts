@@ -84,19 +84,34 @@ export async function requestRefusal(
     case "none": {
       const message =
         "the bearer token is missing or wrong: send it in the Authorization header";
-      return { status: 401, message, challenge: "Bearer" };
+      return { status: 401, message, challenge: challengeOf(authenticator) };
     }
     case "wrong":
       return {
         status: 401,
         message: verdict.message,
-        challenge: 'Bearer error="invalid_token"',
+        challenge: challengeOf(authenticator, 'error="invalid_token"'),
       };
     case "unavailable":
       return { status: 503, message: verdict.message };
     default:
       return verdict satisfies never;
   }
+}
+
+/**
+ * Returns a challenge with its parameters, and where clients find out who
+ * issues tokens (RFC 9728, section 5.1).
+ */
+function challengeOf(
+  { resourceMetadata }: Pick<Authenticator, "resourceMetadata">,
+  ...parameters: readonly string[]
+): string {
+  const all =
+    resourceMetadata === undefined
+      ? parameters
+      : [...parameters, `resource_metadata="${resourceMetadata}"`];
+  return `Bearer ${all.join(", ")}`.trimEnd();
 }
 
 /**
