@@ -21,6 +21,7 @@ export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["trust"], add: addTrust },
   { names: ["approvals"], add: addApprovals },
   { names: ["policy"], add: addPolicy },
+  { names: ["keys"], add: addKeys },
   { names: ["audit"], add: addAudit },
   { names: ["store"], add: addStore },
   { names: ["backup"], add: addBackup },
@@ -270,6 +271,24 @@ function addPolicy(program: Command, io: Io, done: Done): void {
       done(
         await (await import("./command/policy.ts")).policyExplain(options, io),
       ),
+    );
+}
+
+function addKeys(program: Command, io: Io, done: Done): void {
+  const keys = program
+    .command("keys")
+    .description("The keys that sign agent cards and notifications");
+  withStore(keys.command("list"))
+    .description("List the published keys, oldest first")
+    .action(async (options) =>
+      done(await (await import("./command/keys.ts")).keysList(options, io)),
+    );
+  withStore(keys.command("rotate"))
+    .description(
+      "Make the next key now: it signs after a day, on all servers that share it",
+    )
+    .action(async (options) =>
+      done(await (await import("./command/keys.ts")).keysRotate(options, io)),
     );
 }
 

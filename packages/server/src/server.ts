@@ -34,7 +34,6 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
-import { metadataUrl } from "./transport/http/protected-resource.ts";
 import { assertUsableRoles } from "./transport/auth/role-authenticator.ts";
 import {
   type Answering,
@@ -42,6 +41,7 @@ import {
   listen,
 } from "./transport/http/listener.ts";
 import { Mount } from "./transport/http/mount.ts";
+import { metadataUrl } from "./transport/http/protected-resource.ts";
 import { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";
 import { CONNECTION_TIMEOUTS } from "./transport/http/sniffing-server.ts";
 

@@ -10,8 +10,8 @@ import {
 import type { Authenticator } from "../transport/auth/authenticator.ts";
 import { discoveryUrl } from "../transport/auth/discovery-url.ts";
 import { roleAuthenticator } from "../transport/auth/role-authenticator.ts";
-import type { ProtectedResource } from "../transport/http/protected-resource.ts";
 import type { AcceptedCredentials } from "../transport/dialect.ts";
+import type { ProtectedResource } from "../transport/http/protected-resource.ts";
 
 /** Authenticates the callers of a server. */
 export interface Access {

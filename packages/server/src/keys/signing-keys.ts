@@ -38,7 +38,26 @@ interface SigningKeysOptions {
   readonly now: () => number;
 }
 
+/**
+ * The time in milliseconds after which stored keys are read again: an operator,
+ * or another server, may have added one.
+ */
+const RELOAD_MS = 60_000;
+
 const ALGORITHM = "ES256";
+
+/** What becomes of a key, for its operator. */
+export interface KeyState {
+  readonly keyId: string;
+  readonly createdMs: number;
+  /** `next` is published and does not sign yet, `previous` not any more. */
+  readonly use: "next" | "signs" | "previous";
+  /**
+   * Until when that lasts, in milliseconds since 1970; undefined for a key that
+   * signs until the next one is due or made.
+   */
+  readonly untilMs?: number;
+}
 
 /** The key for new signatures. */
 export interface CurrentKey {
@@ -53,6 +72,8 @@ export interface CurrentKey {
 interface KnownKeys {
   readonly keys: readonly SigningKey[];
   readonly version: bigint;
+  /** When they were read, in milliseconds since 1970. */
+  readonly readMs: number;
 }
 
 /**
@@ -103,6 +124,56 @@ export class SigningKeys {
     };
   }
 
+  /** Lists the keys that are published, oldest first. Creates and removes none. */
+  async list(): Promise<KeyState[]> {
+    const { keys } = await this.#load();
+    const now = this.#options.now();
+    const signing = Math.max(
+      0,
+      keys.findLastIndex((key) => now - createdMs(key) >= OVERLAP_MS),
+    );
+    return keys.map((key, index) => {
+      const about = { keyId: key.id, createdMs: createdMs(key) };
+      if (index > signing) {
+        return { ...about, use: "next", untilMs: createdMs(key) + OVERLAP_MS };
+      }
+      const next = keys[index + 1];
+      if (index === signing) {
+        return next
+          ? { ...about, use: "signs", untilMs: createdMs(next) + OVERLAP_MS }
+          : { ...about, use: "signs" };
+      }
+      const end = next ? createdMs(next) + 2 * OVERLAP_MS : now;
+      return { ...about, use: "previous", untilMs: end };
+    });
+  }
+
+  /**
+   * Adds a key before the next one is due. Like any, it is published a day
+   * before it signs, and the one before it a day longer than that: receivers
+   * that cache the list verify all signatures.
+   *
+   * Throws `Code.FailedPrecondition` while the newest key does not sign yet.
+   */
+  async replaceKey(): Promise<void> {
+    const { storage, now } = this.#options;
+    for (;;) {
+      const newest = (await this.list()).at(-1);
+      if (newest?.use === "next") {
+        throw new DevtoolError(
+          `key "${newest.keyId}" is new already`,
+          Code.FailedPrecondition,
+          { remedy: "wait until it signs: see devtool keys list" },
+        );
+      }
+      const { keys, version } = await this.#load();
+      const added = [...keys, await createKey(now())];
+      const file = create(SigningKeyFileSchema, { keys: added });
+      if (!storage || (await storage.replace(file, version))) break;
+    }
+    this.#keys = undefined;
+  }
+
   /** Returns the public keys, as `/.well-known/jwks.json` lists them. */
   async publicKeys(): Promise<JSONWebKeySet> {
     const { keys } = await this.#rotated();
@@ -133,14 +204,19 @@ export class SigningKeys {
    * later ones replace old keys.
    */
   #rotated(): Promise<KnownKeys> {
-    const rotated = (this.#keys ?? this.#load()).then((known) =>
-      this.#rotate(known),
-    );
+    const rotated = this.#known().then((known) => this.#rotate(known));
     this.#keys = rotated;
     rotated.catch(() => {
       if (this.#keys === rotated) this.#keys = undefined;
     });
     return rotated;
+  }
+
+  /** Returns the keys after the last access, or as they are stored by now. */
+  async #known(): Promise<KnownKeys> {
+    const known = await this.#keys;
+    const isFresh = known && this.#options.now() - known.readMs < RELOAD_MS;
+    return isFresh || (known && !this.#options.storage) ? known : this.#load();
   }
 
   /**
@@ -162,7 +238,7 @@ export class SigningKeys {
     if (!needsNext && kept.length === keys.length) return known;
     const renewed = needsNext ? [...kept, await createKey(now)] : kept;
     const { storage } = this.#options;
-    if (!storage) return { keys: renewed, version };
+    if (!storage) return { ...known, keys: renewed };
     const isStored = await storage.replace(
       create(SigningKeyFileSchema, { keys: renewed }),
       version,
@@ -174,9 +250,10 @@ export class SigningKeys {
 
   async #load(): Promise<KnownKeys> {
     const { storage } = this.#options;
-    if (!storage) return { keys: [], version: 0n };
+    const readMs = this.#options.now();
+    if (!storage) return { keys: [], version: 0n, readMs };
     const { keys, version } = await storage.read();
-    return { keys: keys.keys, version };
+    return { keys: keys.keys, version, readMs };
   }
 }
 
