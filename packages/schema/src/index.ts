@@ -206,6 +206,8 @@ export {
   type ToolCallProgress,
   ToolCallProgressSchema,
   ToolCallStage,
+  type TraceContext,
+  TraceContextSchema,
   type Usage,
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";

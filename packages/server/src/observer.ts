@@ -1,3 +1,6 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Task, TaskState, TraceContext, Usage } from "@devtool/schema";
+
 /** The kinds of what a server does that take time. */
 export type OperationKind =
   /**
@@ -60,6 +63,61 @@ export interface Operation {
    * question, or of the config of a post. Empty for others.
    */
   readonly subjectId: string;
+  /** The conversation that it belongs to; empty while none is known. */
+  readonly contextId: string;
+  /** The name of the agent that works on the task, or that a request is for. */
+  readonly agent: string;
+  /**
+   * The trace in which it goes on: that of the request's client, or the one
+   * that the log has for a turn or a post. Undefined for none, and for a client
+   * without credentials.
+   */
+  readonly traceContext?: TraceContext | undefined;
+  /** Traces that it has to do with and is no part of. Default: none. */
+  readonly links?: readonly TraceContext[] | undefined;
+  /** What else is known when it begins. Default: nothing. */
+  readonly facts?: OperationFacts | undefined;
+}
+
+/** What is known about an operation, by its kind. */
+export interface OperationFacts {
+  /** The principal of a request in its tenant, when that became known. */
+  readonly principal?: string | undefined;
+  /** The agent of a request, when it became known. */
+  readonly agent?: string | undefined;
+  /** The id of the message that a request brings, when it became known. */
+  readonly messageId?: string | undefined;
+  /** The task of a request, when it became known. */
+  readonly taskId?: string | undefined;
+  /** The conversation of a request, when it became known. */
+  readonly contextId?: string | undefined;
+  /** The state of the task that a request was answered with last. */
+  readonly state?: TaskState | undefined;
+  /** Who provides the model of a step, as OpenTelemetry names them. */
+  readonly provider?: string | undefined;
+  /** The tokens of a step, or the sum of a turn. */
+  readonly usage?: Usage | undefined;
+  /** The time until the first piece of the answer of a step, in milliseconds. */
+  readonly firstPieceMs?: number | undefined;
+  /** The task of a turn, as it is then. It has content, and secrets. */
+  readonly task?: Task | undefined;
+  /** The arguments of a call. They are content. */
+  readonly args?: JsonObject | undefined;
+  /** The result of a call. It is content. */
+  readonly result?: unknown;
+  /** The rule by which a call asks. */
+  readonly rule?: string | undefined;
+  /** The id of the option that answered a question. */
+  readonly optionId?: string | undefined;
+  /** The sequence of the first event of an append, or of the event of a post. */
+  readonly sequence?: bigint | undefined;
+  /** How many events an append has. */
+  readonly eventCount?: number | undefined;
+  /**
+   * Whether an append has pieces of an answer or of output alone, of which a
+   * turn has any number.
+   */
+  readonly isProgress?: boolean | undefined;
 }
 
 /** How an operation ended. */
@@ -68,6 +126,20 @@ export interface OperationEnd {
   readonly outcome: "succeeded" | "failed" | "canceled";
   /** What failed. Undefined unless the outcome is `failed`. */
   readonly error?: unknown;
+  /** What became known since it began. Default: nothing. */
+  readonly facts?: OperationFacts | undefined;
+  /** Further traces that it has to do with. Default: none. */
+  readonly links?: readonly TraceContext[] | undefined;
+}
+
+/** Is called once when an operation ends. */
+export interface EndListener {
+  (end: OperationEnd): void;
+  /**
+   * The operation's own place in a trace, which the server records and hands on
+   * to what the operation calls. Default: none.
+   */
+  readonly traceContext?: TraceContext | undefined;
 }
 
 /**
@@ -78,6 +150,4 @@ export interface OperationEnd {
  * It is called within the work that it observes, so it must return at once.
  * Its errors go to `ServerSettings.onError` and disturb nothing.
  */
-export type Observer = (
-  operation: Operation,
-) => ((end: OperationEnd) => void) | undefined;
+export type Observer = (operation: Operation) => EndListener | undefined;

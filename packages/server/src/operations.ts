@@ -1,8 +1,18 @@
-import type { Observer, Operation, OperationEnd } from "./observer.ts";
+import type { TraceContext } from "@devtool/schema";
+import type {
+  Observer,
+  Operation,
+  OperationEnd,
+  OperationFacts,
+} from "./observer.ts";
 
 /** An operation that has begun. */
 export interface OpenOperation {
   readonly id: string;
+  /** Its place in a trace; undefined when nobody traces it. */
+  readonly traceContext: TraceContext | undefined;
+  /** Keeps what became known for the observer, until the end. */
+  note(facts: OperationFacts): void;
   /** Tells the observer of the end. Only the first call counts. */
   finish(end: OperationEnd): void;
 }
@@ -18,6 +28,8 @@ const NAMELESS = {
   principal: "",
   taskId: "",
   subjectId: "",
+  contextId: "",
+  agent: "",
 };
 
 /** The operations of a server that has an observer. */
@@ -44,27 +56,43 @@ export class Operations {
   begin(
     begun: Pick<Operation, "kind"> & Partial<Omit<Operation, "id">>,
   ): OpenOperation {
-    const operation = { id: String(++this.#count), ...NAMELESS, ...begun };
-    const isMessage =
-      operation.kind === "request" && operation.subjectId !== "";
-    const key = isMessage ? keyOf(operation) : "";
-    if (key !== "") this.#requests.set(key, operation.id);
-    let ended = this.#guarded(() => this.#observer(operation));
+    const id = String(++this.#count);
+    let ended = this.#guarded(() =>
+      this.#observer({ id, ...NAMELESS, ...begun }),
+    );
+    let noted: OperationFacts | undefined;
     return {
-      id: operation.id,
+      id,
+      traceContext: ended?.traceContext,
+      note: (facts) => {
+        noted = { ...noted, ...facts };
+      },
       finish: (end) => {
         const tell = ended;
         ended = undefined;
-        if (this.#requests.get(key) === operation.id) {
-          this.#requests.delete(key);
-        }
-        if (tell) this.#guarded(() => tell(end));
+        if (!tell) return;
+        const facts = noted && { ...noted, ...end.facts };
+        this.#guarded(() => tell(facts ? { ...end, facts } : end));
+      },
+    };
+  }
+
+  /**
+   * Notes that a request brings a message, below which the turn that it starts
+   * is, until the result is disposed of.
+   */
+  bring(requestId: string, message: MessageKey): Disposable {
+    const key = keyOf(message);
+    if (message.subjectId !== "") this.#requests.set(key, requestId);
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#requests.get(key) === requestId) this.#requests.delete(key);
       },
     };
   }
 
   /** Returns the id of the open request that brought a message, or "". */
-  requestOf(message: Pick<Operation, "principal" | "subjectId">): string {
+  requestOf(message: MessageKey): string {
     return this.#requests.get(keyOf(message)) ?? "";
   }
 
@@ -78,9 +106,9 @@ export class Operations {
   }
 }
 
-function keyOf({
-  principal,
-  subjectId,
-}: Pick<Operation, "principal" | "subjectId">): string {
+/** The sender of a message, and the message's id. */
+type MessageKey = Pick<Operation, "principal" | "subjectId">;
+
+function keyOf({ principal, subjectId }: MessageKey): string {
   return `${subjectId} ${principal}`;
 }

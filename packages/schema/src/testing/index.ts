@@ -19,6 +19,7 @@ export {
   ConsoleConfigSchema,
   LogConfigSchema,
   StoreConfigSchema,
+  TelemetryConfigSchema,
 } from "../gen/devtool/v1alpha/server_config_pb.ts";
 export { TurnSettingsSchema } from "../gen/devtool/v1alpha/turn_settings_pb.ts";
 export { method_signature as methodSignature } from "../gen/google/api/client_pb.ts";

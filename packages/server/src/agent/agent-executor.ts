@@ -12,6 +12,7 @@ import type {
   TaskState,
   ToolCall,
   ToolCallConfirmation,
+  TraceContext,
   Usage,
 } from "@devtool/schema";
 import type { OperationEnd } from "../observer.ts";
@@ -195,8 +196,17 @@ export interface Turn {
    * model begins. Call the result when it ends.
    *
    * @param model the name of the model; empty when it is not known
+   * @param provider who provides it, as the attribute `gen_ai.provider.name` of
+   * OpenTelemetry names it. Default: not known
    */
-  observeStep(model: string): (end: OperationEnd) => void;
+  observeStep(model: string, provider?: string): (end: OperationEnd) => void;
+
+  /**
+   * Returns the place of the turn in a trace, to hand on to what the agent
+   * calls; with the id of a call that runs, that of the call. Undefined when
+   * the server records no traces.
+   */
+  traceContext(callId?: string): TraceContext | undefined;
 }
 
 /** A user's answer to a tool call with other arguments. */

@@ -25,7 +25,11 @@ import {
   type Stream,
   type Unary,
 } from "./intercepted-call.ts";
-import { observedStream, observedUnary } from "./observed-call.ts";
+import {
+  observedStream,
+  observedUnary,
+  observeRequest,
+} from "./observed-call.ts";
 import type {
   Methods,
   RequestHandler,
@@ -71,7 +75,7 @@ type Guard<I extends DescMessage> = (
 export function guardedHandler(
   methods: ServerMethods,
   around: Around,
-): Pick<RequestHandler, keyof ServerMethods> {
+): Pick<RequestHandler, keyof ServerMethods | "observe"> {
   const { tasks, commands, push, audit, backups, agents, workspaces } = methods;
   const surround = surrounders(around);
   const { one, many } = surround;
@@ -80,6 +84,7 @@ export function guardedHandler(
   const { method: agent } = AgentListService;
   const { method: workspace } = WorkspaceService;
   return {
+    observe: (name, context) => observeRequest(around.operations, name, context),
     tasks: guardedTasks(tasks, surround),
     commands: {
       // The list has the prompts of the session's MCP servers, which it starts.

@@ -1,25 +1,93 @@
 import {
+  create,
   type DescMessage,
   type DescMethodServerStreaming,
   type DescMethodUnary,
   isMessage,
   type Message,
 } from "@bufbuild/protobuf";
-import type { HandlerContext } from "@connectrpc/connect";
+import {
+  type ContextKey,
+  createContextKey,
+  type HandlerContext,
+} from "@connectrpc/connect";
+import { isObject } from "@devtool/internal/json";
+import { readTraceContext } from "@devtool/internal/trace-parent";
 import {
   SendMessageRequestSchema,
   StreamMessageRequestSchema,
+  type TraceContext,
+  TraceContextSchema,
 } from "@devtool/schema";
-import type { OperationEnd } from "../observer.ts";
+import type { Operation, OperationEnd, OperationFacts } from "../observer.ts";
 import {
   CANCELED_OPERATION,
   type OpenOperation,
   type Operations,
   SUCCEEDED,
 } from "../operations.ts";
-import { bindingKey, principalOf } from "./caller.ts";
+import { addressedAgent } from "./addressed-agent.ts";
+import { ANONYMOUS, bindingKey, principalOf } from "./caller.ts";
 import type { Stream, Unary } from "./intercepted-call.ts";
-import { principalKey } from "./request-handler.ts";
+import { type ObservedRequest, principalKey } from "./request-handler.ts";
+
+/** The request of a dialect that the calls of a context belong to. */
+const requestKey: ContextKey<OpenOperation | undefined> = createContextKey(
+  undefined,
+  { description: "observed request" },
+);
+
+/** The trace that messages of a context are in. */
+const traceKey: ContextKey<TraceContext | undefined> = createContextKey(
+  undefined,
+  { description: "trace context" },
+);
+
+/**
+ * Returns the place of a request in a trace, for the message that it brings;
+ * undefined when the server records no traces.
+ */
+export function traceContextOf({
+  values,
+}: HandlerContext): TraceContext | undefined {
+  return values.get(traceKey);
+}
+
+/**
+ * Tells the observer of a request of a dialect, if there is one. The calls of
+ * the handler in its context are parts of it.
+ */
+export function observeRequest(
+  operations: Operations | undefined,
+  name: string,
+  context: HandlerContext,
+): ObservedRequest {
+  const operation = operations && begin(operations, name, context);
+  if (!operation) return UNOBSERVED;
+  context.values.set(requestKey, operation);
+  return {
+    succeed: () => operation.finish(SUCCEEDED),
+    fail: (reason) => operation.finish(failureOf(reason, context)),
+    async *through(items) {
+      try {
+        yield* items;
+        operation.finish(SUCCEEDED);
+      } catch (reason) {
+        operation.finish(failureOf(reason, context));
+        throw reason;
+      } finally {
+        // The client has left the stream.
+        operation.finish(CANCELED_OPERATION);
+      }
+    },
+  };
+}
+
+const UNOBSERVED: ObservedRequest = {
+  succeed: () => undefined,
+  fail: () => undefined,
+  through: (items) => items,
+};
 
 /** Tells the observer of the calls of a method, if there is one. */
 export function observedUnary<I extends DescMessage, O extends DescMessage>(
@@ -29,13 +97,13 @@ export function observedUnary<I extends DescMessage, O extends DescMessage>(
 ): Unary<I, O> {
   if (!operations) return answer;
   return async (request, context) => {
-    const operation = begin(operations, method.name, request, context);
+    const call = new ObservedCall(operations, method.name, request, context);
     try {
       const response = await answer(request, context);
-      operation.finish(SUCCEEDED);
+      call.finish({ ...SUCCEEDED, facts: answerFacts(response) });
       return response;
     } catch (reason) {
-      operation.finish(failureOf(reason, context));
+      call.finish(failureOf(reason, context));
       throw reason;
     }
   };
@@ -49,47 +117,149 @@ export function observedStream<I extends DescMessage, O extends DescMessage>(
 ): Stream<I, O> {
   if (!operations) return answer;
   return async function* observed(request, context) {
-    const operation = begin(operations, method.name, request, context);
+    const call = new ObservedCall(operations, method.name, request, context);
+    let last: Message | undefined;
     try {
-      yield* answer(request, context);
-      operation.finish(SUCCEEDED);
+      for await (const response of answer(request, context)) {
+        last = response;
+        yield response;
+      }
+      call.finish({ ...SUCCEEDED, facts: lastFacts(last) });
     } catch (reason) {
-      operation.finish(failureOf(reason, context));
+      call.finish({ ...failureOf(reason, context), facts: lastFacts(last) });
       throw reason;
     } finally {
       // The client has left the stream.
-      operation.finish(CANCELED_OPERATION);
+      call.finish({ ...CANCELED_OPERATION, facts: lastFacts(last) });
     }
   };
 }
 
+/**
+ * A call of a method: a part of a request of a dialect, or else a request of
+ * its own.
+ */
+class ObservedCall {
+  readonly #operation: OpenOperation;
+  readonly #isPart: boolean;
+  readonly #brought: Disposable;
+
+  constructor(
+    operations: Operations,
+    name: string,
+    request: Message,
+    context: HandlerContext,
+  ) {
+    const sent = isMessage(request, StreamMessageRequestSchema)
+      ? request.request
+      : request;
+    const subjectId =
+      (isMessage(sent, SendMessageRequestSchema) && sent.message?.messageId) ||
+      "";
+    const taskId = taskIdOf(sent);
+    const outer = context.values.get(requestKey);
+    this.#isPart = outer !== undefined;
+    this.#operation =
+      outer ?? begin(operations, name, context, { taskId, subjectId });
+    outer?.note({
+      principal: principalIn(context),
+      agent: agentIn(context, operations),
+      ...(taskId !== "" && { taskId }),
+      ...(subjectId !== "" && { messageId: subjectId }),
+    });
+    this.#brought = operations.bring(this.#operation.id, {
+      principal: principalIn(context),
+      subjectId,
+    });
+  }
+
+  finish(end: OperationEnd): void {
+    this.#brought[Symbol.dispose]();
+    if (!this.#isPart) this.#operation.finish(end);
+    else if (end.facts) this.#operation.note(end.facts);
+  }
+}
+
+/** What of a request is known when it begins. */
+type Asked = Partial<Pick<Operation, "taskId" | "subjectId">>;
+
 function begin(
   operations: Operations,
   name: string,
-  request: Message,
   context: HandlerContext,
+  asked: Asked = {},
 ): OpenOperation {
-  const sent = isMessage(request, StreamMessageRequestSchema)
-    ? request.request
-    : request;
-  const message = isMessage(sent, SendMessageRequestSchema)
-    ? sent.message
-    : undefined;
-  return operations.begin({
+  const sent = sentTrace(context);
+  const isKnown = isKnownCaller(context);
+  const operation = operations.begin({
     kind: "request",
     name,
     binding: context.values.get(bindingKey) || context.protocolName,
-    principal:
-      context.values.get(principalKey) === "" ? "" : principalOf(context),
-    taskId: taskIdOf(sent),
-    subjectId: message?.messageId ?? "",
+    principal: principalIn(context),
+    ...asked,
+    agent: agentIn(context, operations),
+    // Strangers must not decide what is sampled.
+    ...(isKnown ? { traceContext: sent } : { links: sent ? [sent] : [] }),
   });
+  context.values.set(traceKey, operation.traceContext);
+  return operation;
+}
+
+/** Returns the place in a trace that a client has sent, over each protocol. */
+function sentTrace({
+  requestHeader,
+}: HandlerContext): TraceContext | undefined {
+  const sent = readTraceContext(
+    requestHeader.get("traceparent"),
+    requestHeader.get("tracestate"),
+  );
+  return sent && create(TraceContextSchema, sent);
+}
+
+function isKnownCaller({ values }: HandlerContext): boolean {
+  const caller = values.get(principalKey);
+  return caller !== "" && caller !== ANONYMOUS.principal;
+}
+
+function agentIn(
+  context: HandlerContext,
+  { defaultAgent }: Operations,
+): string {
+  return addressedAgent(context) || defaultAgent;
+}
+
+function principalIn(context: HandlerContext): string {
+  return context.values.get(principalKey) === "" ? "" : principalOf(context);
 }
 
 function taskIdOf(request: object = {}): string {
   return "taskId" in request && typeof request.taskId === "string"
     ? request.taskId
     : "";
+}
+
+/** Returns what an answer or an event says about its task. */
+function taskFacts(
+  taskId: unknown,
+  { contextId, state }: { contextId?: unknown; state?: unknown },
+): OperationFacts {
+  return typeof taskId === "string" &&
+    typeof contextId === "string" &&
+    typeof state === "number"
+    ? { taskId, contextId, state }
+    : {};
+}
+
+/** Returns what an answer says about its task. */
+function answerFacts(response: object): OperationFacts {
+  if (!("task" in response) || !isObject(response.task)) return {};
+  return taskFacts(response.task.id, response.task);
+}
+
+/** Returns what the last message of a stream says about its task. */
+function lastFacts(last: object = {}): OperationFacts {
+  if (!("event" in last) || !isObject(last.event)) return {};
+  return taskFacts(last.event.taskId, last.event);
 }
 
 function failureOf(error: unknown, { signal }: HandlerContext): OperationEnd {

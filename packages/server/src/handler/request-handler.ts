@@ -120,6 +120,26 @@ export interface RequestHandler {
     requested: Pick<SendMessageRequest, "settings" | "sessionSettings">,
     context: HandlerContext,
   ) => Promise<void>;
+
+  /**
+   * Tells the server's observer that a dialect answers a request for a method
+   * of its own, and later of its end. The calls in the context that follow are
+   * parts of it; without this, each of them is a request.
+   */
+  readonly observe: (
+    method: string,
+    context: HandlerContext,
+  ) => ObservedRequest;
+}
+
+/** A request that the server's observer hears of. */
+export interface ObservedRequest {
+  /** Tells that the request has its answer. */
+  succeed(): void;
+  /** Tells that the request is answered with an error. */
+  fail(reason: unknown): void;
+  /** Returns the stream that answers the request, and tells of its end. */
+  through<T>(items: AsyncIterable<T>): AsyncIterable<T>;
 }
 
 /**

@@ -51,10 +51,16 @@ function withReference(message: Message, taskId: string): Message {
 
 /**
  * Whether two messages are equal apart from their metadata, where for instance
- * a trace id may differ, and from the roles of their sender at that time.
+ * a trace id may differ, from the trace of their requests, and from the roles of
+ * their sender at that time.
  */
 function isSameMessage(one: Message, other: Message): boolean {
-  const ignored = { extensions: [], metadata: {}, sender: undefined };
+  const ignored = {
+    extensions: [],
+    metadata: {},
+    sender: undefined,
+    traceContext: undefined,
+  };
   return equals(
     MessageSchema,
     { ...one, ...ignored },

@@ -22,6 +22,7 @@ import { isOperator, principalOf, sendingCaller } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
+import { traceContextOf } from "./observed-call.ts";
 import { pushNotSupported } from "./push-handler.ts";
 import { type Methods, newTaskIdKey } from "./request-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
@@ -119,7 +120,7 @@ async function beginExchange(
   message: SendMessageRequest,
   context: HandlerContext,
 ): Promise<Exchange> {
-  const request = withAddressedAgent(message, context);
+  const request = withTrace(withAddressedAgent(message, context), context);
   const caller = sendingCaller(context);
   const newTaskId = context.values.get(newTaskIdKey);
   if (!request.pushConfig) {
@@ -139,6 +140,28 @@ async function beginExchange(
     after: exchange.after,
   });
   return { ...exchange, held: held.hold() };
+}
+
+/**
+ * Returns a request whose message has the trace of its request, if any. Throws
+ * `Code.InvalidArgument` for a message that has one already.
+ */
+function withTrace(
+  request: SendMessageRequest,
+  context: HandlerContext,
+): SendMessageRequest {
+  const traceContext = traceContextOf(context);
+  const { message } = request;
+  if (message?.traceContext) {
+    throw invalid(
+      "message.trace_context",
+      "",
+      "is the server's",
+      "send the header traceparent",
+    );
+  }
+  if (!traceContext || !message) return request;
+  return { ...request, message: { ...message, traceContext } };
 }
 
 /**

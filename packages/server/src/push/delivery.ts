@@ -16,10 +16,12 @@ import {
   type Task,
   type TaskEvent,
   TaskState,
+  type TraceContext,
 } from "@devtool/schema";
 import type { OperationEnd } from "../observer.ts";
 import {
   CANCELED_OPERATION,
+  type OpenOperation,
   type Operations,
   SUCCEEDED,
 } from "../operations.ts";
@@ -31,6 +33,7 @@ import {
 import type { TaskStore } from "../store/task-store.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
+import { MessageTraces } from "./message-traces.ts";
 import type { Poster, PostOutcome } from "./notification.ts";
 import { acquirePermit, tryAcquirePermit } from "./permit.ts";
 import type { PushEncoding } from "./push-format.ts";
@@ -95,6 +98,9 @@ export class Delivery {
   #running: Promise<void> | undefined;
   /** The state of the task after the last event that was looked at. */
   #state = TaskState.UNSPECIFIED;
+  readonly #traces: MessageTraces;
+  /** The trace of the message to which that event belongs. */
+  #trace: TraceContext | undefined;
 
   /**
    * @param target the destination; its `onIdle` is called each time when
@@ -108,6 +114,7 @@ export class Delivery {
     const { config } = subscription;
     if (!config) throw new Error("a subscription has a config");
     this.#services = services;
+    this.#traces = new MessageTraces(services.store);
     this.#subscription = subscription;
     this.#config = config;
     this.#key = pushConfigKey(subscription);
@@ -200,6 +207,7 @@ export class Delivery {
     const body = await this.#target.encoding.encode(event, () =>
       this.#taskAt(event),
     );
+    if (this.#services.operations) this.#trace = await this.#traces.at(event);
     this.#waitsSince = undefined;
     this.#state = event.state;
     if (body === undefined) {
@@ -251,17 +259,15 @@ export class Delivery {
     let outcome: PostOutcome | undefined;
     const { taskId, sequence } = event;
     const config = this.#config;
-    const operation = this.#services.operations?.begin({
-      kind: "post",
-      name: URL.parse(config.url)?.origin ?? "",
-      principal: this.#subscription.principal,
-      taskId,
-      subjectId: config.id,
-    });
+    const operation = this.#begin(event);
+    const { traceContext } = operation ?? {};
     try {
       failpoint("devtool:push.post.before");
       outcome = await this.#services.poster.post(
-        { config, taskId, sequence, contentType: encoding.contentType, body },
+        {
+          ...{ config, taskId, sequence, body, traceContext },
+          contentType: encoding.contentType,
+        },
         this.#cutting.signal,
       );
       failpoint("devtool:push.post.after");
@@ -270,6 +276,21 @@ export class Delivery {
       operation?.finish(postEnd(outcome));
       permit.release(outcome);
     }
+  }
+
+  /** Tells the observer of a post of an event, in the trace of its message. */
+  #begin(event: TaskEvent): OpenOperation | undefined {
+    const { id, url } = this.#config;
+    return this.#services.operations?.begin({
+      kind: "post",
+      name: URL.parse(url)?.origin ?? "",
+      principal: this.#subscription.principal,
+      taskId: event.taskId,
+      contextId: event.contextId,
+      subjectId: id,
+      traceContext: this.#trace,
+      facts: { sequence: event.sequence },
+    });
   }
 
   /** Waits for a permit. Undefined when the config would be given up before. */

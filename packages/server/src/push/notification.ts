@@ -1,4 +1,4 @@
-import type { PushConfig } from "@devtool/schema";
+import type { PushConfig, TraceContext } from "@devtool/schema";
 
 /** One event of a task, encoded for one webhook. */
 export interface Notification {
@@ -7,6 +7,8 @@ export interface Notification {
   readonly sequence: bigint;
   readonly contentType: string;
   readonly body: string;
+  /** The place of the post in a trace. Default: nobody traces it. */
+  readonly traceContext?: TraceContext | undefined;
 }
 
 /** The outcome of a post: accepted, rejected for good, or to be retried. */

@@ -54,13 +54,15 @@ export function headersOf(
   notification: Notification,
   signed: Signed,
 ): Record<string, string> {
-  const { config, contentType } = notification;
+  const { config, contentType, traceContext } = notification;
   const { token, authentication } = config;
   return defined({
     "content-type": contentType,
     "user-agent": "devtool",
     "devtool-event-id": eventIdOf(notification),
     "devtool-signature": signed.token,
+    traceparent: traceContext?.traceparent,
+    tracestate: traceContext?.tracestate || undefined,
     "x-a2a-notification-token": token || undefined,
     ...(authentication &&
       authenticationHeaders(authentication, notification, signed)),

@@ -214,7 +214,11 @@ export class EventLog {
       ...(before ? auditRecords(before, events) : []),
     ];
     this.conversation.earlier.noteChange(this.#fold.taskId);
-    const operation = this.#operations?.beginAppend(this.#fold.task);
+    const operation = this.#operations?.beginAppend(
+      this.#fold.task,
+      events,
+      before,
+    );
     try {
       await this.#store.append({ events, audit, fence: this.#fence, answer });
       operation?.finish(SUCCEEDED);

@@ -1,11 +1,21 @@
+import { create } from "@bufbuild/protobuf";
 import {
+  findToolCall,
   findToolCallDetail,
   isAwaitingApproval,
+  type Message,
+  Role,
   type Task,
+  type TaskEvent,
+  type ToolCallConfirmation,
   ToolCallStatus,
+  type TraceContext,
+  type Usage,
+  UsageSchema,
 } from "@devtool/schema";
 import type { CallUpdate } from "../agent/call-update.ts";
-import type { OperationEnd, OperationKind } from "../observer.ts";
+import { isPrompt } from "../agent/turn-news.ts";
+import type { Operation, OperationEnd, OperationKind } from "../observer.ts";
 import {
   CANCELED_OPERATION,
   type OpenOperation,
@@ -22,35 +32,85 @@ export class TaskOperations {
   #turn: OpenOperation | undefined;
   readonly #calls = new Map<string, OpenOperation>();
   readonly #questions = new Map<string, OpenOperation>();
+  /** The tokens of the turn so far. */
+  #usage: Usage | undefined;
 
   constructor(operations: Operations) {
     this.#operations = operations;
   }
 
-  /** Begins a turn of a task, which its last message has started. */
+  /**
+   * Begins a turn of a task, which its last message has started. It is in the
+   * trace of that message. It is linked to the prompt that it goes on with, and
+   * to a message whose request has ended, as after a restart.
+   */
   beginTurn(task: Task): void {
-    const agent = task.sessionSettings?.agent || this.#operations.defaultAgent;
-    const messageId = task.history.at(-1)?.messageId;
-    this.#turn = this.#begin(task, "turn", agent, messageId);
+    const { history } = task;
+    const last = lastOf(task);
+    const prompt = history.findLast(isPrompt);
+    const isLate = this.#requestOf(task) === "";
+    const linked = prompt !== last || isLate ? prompt?.traceContext : undefined;
+    this.#usage = undefined;
+    this.#turn = this.#begin(task, "turn", this.#agentOf(task), {
+      subjectId: history.at(-1)?.messageId ?? "",
+      links: linked ? [linked] : [],
+      facts: { task },
+    });
   }
 
   /** Ends the turn, and what it leaves open. */
-  endTurn(how: OperationEnd): void {
+  endTurn(task: Task, how: OperationEnd): void {
     for (const open of [this.#questions, this.#calls]) {
       for (const id of open.keys()) end(open, id, CANCELED_OPERATION);
     }
-    this.#turn?.finish(how);
+    const facts = { task, usage: this.#usage };
+    this.#turn?.finish({ ...how, facts });
     this.#turn = undefined;
   }
 
-  /** Begins a request of the agent to its model. */
-  beginStep(task: Task, model: string): OpenOperation {
-    return this.#begin(task, "step", model);
+  /** Returns the place of the turn in a trace, or that of a call that runs. */
+  traceContext(callId?: string): TraceContext | undefined {
+    const operation =
+      callId === undefined ? this.#turn : this.#calls.get(callId);
+    return operation?.traceContext;
   }
 
-  /** Begins an append to the log of the task. */
-  beginAppend(task: Task): OpenOperation {
-    return this.#begin(task, "append", "");
+  /** Begins a request of the agent to its model. */
+  beginStep(task: Task, model: string, provider: string): OpenOperation {
+    return this.#begin(task, "step", model, {
+      facts: provider === "" ? {} : { provider },
+    });
+  }
+
+  /** Adds tokens to those of the turn. */
+  noteUsage(usage: Usage): void {
+    const sum = this.#usage ?? create(UsageSchema);
+    this.#usage = {
+      ...usage,
+      inputTokens: sum.inputTokens + usage.inputTokens,
+      cachedTokens: sum.cachedTokens + usage.cachedTokens,
+      outputTokens: sum.outputTokens + usage.outputTokens,
+      thoughtTokens: sum.thoughtTokens + usage.thoughtTokens,
+    };
+  }
+
+  /**
+   * Begins an append to the log of the task.
+   *
+   * @param before the task before the events; undefined when they have no call
+   */
+  beginAppend(
+    task: Task,
+    events: readonly TaskEvent[],
+    before: Task | undefined,
+  ): OpenOperation {
+    return this.#begin(task, "append", "", {
+      facts: {
+        sequence: events[0]?.sequence,
+        eventCount: events.length,
+        isProgress: events.every((event) => isProgress(event, before)),
+      },
+    });
   }
 
   /** Notes new versions of calls. */
@@ -63,13 +123,22 @@ export class TaskOperations {
         end(this.#questions, id, SUCCEEDED);
       } else if (!this.#questions.has(id)) {
         const parentId = this.#calls.get(parentCall)?.id;
-        const question = this.#begin(task, "question", toolName, id, parentId);
+        const question = this.#begin(task, "question", toolName, {
+          subjectId: id,
+          ...(parentId !== undefined && { parentId }),
+          facts: { rule: detail?.rule },
+        });
         this.#questions.set(id, question);
       }
       // A question of a running call is recorded as a call of its own.
       if (parentCall !== "" || status === ToolCallStatus.PENDING) continue;
       if (!this.#calls.has(id)) {
-        this.#calls.set(id, this.#begin(task, "call", toolName, id));
+        const facts = { args: call.inputParameters };
+        const begun = this.#begin(task, "call", toolName, {
+          subjectId: id,
+          facts,
+        });
+        this.#calls.set(id, begun);
       }
       if (status !== ToolCallStatus.EXECUTING) {
         end(this.#calls, id, callEnd(call));
@@ -77,27 +146,39 @@ export class TaskOperations {
     }
   }
 
-  /** Notes that the user has answered a question. */
-  noteAnswer(callId: string): void {
-    end(this.#questions, callId, SUCCEEDED);
+  /** Notes that the user has answered a question, with the last message. */
+  noteAnswer({ history }: Task, answer: ToolCallConfirmation): void {
+    const trace = history.at(-1)?.traceContext;
+    end(this.#questions, answer.toolCallId, {
+      ...SUCCEEDED,
+      facts: { optionId: answer.selectedOptionId },
+      links: trace ? [trace] : [],
+    });
   }
 
   #begin(
     task: Task,
     kind: OperationKind,
     name: string,
-    subjectId = "",
-    parentId = this.#turn?.id ?? this.#requestOf(task),
+    more: Partial<Operation>,
   ): OpenOperation {
-    const { id: taskId, principal } = task;
+    const { id: taskId, principal, contextId } = task;
     return this.#operations.begin({
-      parentId,
+      parentId: this.#turn?.id ?? this.#requestOf(task),
       kind,
       name,
       principal,
       taskId,
-      subjectId,
+      contextId,
+      agent: this.#agentOf(task),
+      subjectId: "",
+      traceContext: lastOf(task)?.traceContext,
+      ...more,
     });
+  }
+
+  #agentOf({ sessionSettings }: Task): string {
+    return sessionSettings?.agent || this.#operations.defaultAgent;
   }
 
   /** Returns the id of the open request with the last message, or "". */
@@ -105,6 +186,11 @@ export class TaskOperations {
     const subjectId = history.at(-1)?.messageId ?? "";
     return this.#operations.requestOf({ principal, subjectId });
   }
+}
+
+/** Returns the last message of a client; undefined for the task of a command. */
+function lastOf({ history }: Task): Message | undefined {
+  return history.findLast(({ role }) => role === Role.USER);
 }
 
 function end(
@@ -116,9 +202,24 @@ function end(
   open.delete(id);
 }
 
+/**
+ * Whether an event is a piece of what a turn says, or of what a running call
+ * puts out.
+ */
+function isProgress({ payload }: TaskEvent, before: Task | undefined): boolean {
+  if (payload.case === "text" || payload.case === "thought") return true;
+  if (payload.case !== "toolCall" || !before) return false;
+  const { status, toolCallId } = payload.value;
+  return (
+    status === ToolCallStatus.EXECUTING &&
+    findToolCall(before, toolCallId)?.status === ToolCallStatus.EXECUTING
+  );
+}
+
 function callEnd({ status, result }: CallUpdate["call"]): OperationEnd {
-  if (status === ToolCallStatus.SUCCEEDED) return SUCCEEDED;
+  const facts = { result: result.value };
+  if (status === ToolCallStatus.SUCCEEDED) return { ...SUCCEEDED, facts };
   return status === ToolCallStatus.FAILED
-    ? { outcome: "failed", error: result?.value }
+    ? { outcome: "failed", error: result.value, facts }
     : CANCELED_OPERATION;
 }

@@ -119,7 +119,8 @@ export class TurnRunner implements AsyncDisposable {
    * agent does not wait for.
    */
   answer(confirmation: ToolCallConfirmation): void {
-    this.#options.operations?.noteAnswer(confirmation.toolCallId);
+    const { operations, log } = this.#options;
+    operations?.noteAnswer(log.task, confirmation);
     this.#confirmations.answer(confirmation);
   }
 
@@ -166,7 +167,7 @@ export class TurnRunner implements AsyncDisposable {
     // Reset before the end is recorded, so that a message after it starts a run
     // of its own.
     this.#run = undefined;
-    operations?.endTurn(operationEnd(outcome, signal));
+    operations?.endTurn(log.task, operationEnd(outcome, signal));
     // A log that failed rejects appends. The registry opens the task again,
     // which recovers it.
     if (log.failure) return;
@@ -248,10 +249,11 @@ export class TurnRunner implements AsyncDisposable {
           .catch(() => undefined);
       },
       sessionFence: agentSession?.fence ?? 0n,
-      observeStep(model) {
-        const step = operations?.beginStep(log.task, model);
+      observeStep(model, provider = "") {
+        const step = operations?.beginStep(log.task, model, provider);
         return (end) => step?.finish(end);
       },
+      traceContext: (callId) => operations?.traceContext(callId),
     };
     this.isRestarted = false;
     for await (const event of executor.execute(turn, signal)) {

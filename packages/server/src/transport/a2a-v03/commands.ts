@@ -17,6 +17,7 @@ export function ownOperations(handler: RequestHandler): readonly Operation[] {
   return [
     {
       name: "message/withdraw",
+      rpcName: "WithdrawMessage",
       isStreaming: false,
       run: unary(decodeWithdrawal, async (request, call) => {
         const { task = emptyTask() } = await handler.tasks.withdrawMessage(
@@ -28,11 +29,13 @@ export function ownOperations(handler: RequestHandler): readonly Operation[] {
     },
     {
       name: "commands/get",
+      rpcName: "GetAllSlashCommands",
       isStreaming: false,
       run: (call) => listCommands(handler, call),
     },
     {
       name: "command/execute",
+      rpcName: "RunSlashCommand",
       isStreaming: true,
       run: async (call) => {
         if (!call.takesStream) return startCommand(handler, call);

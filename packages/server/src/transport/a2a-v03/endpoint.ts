@@ -43,12 +43,25 @@ export async function callMethod(
     const message = `method ${quoted(name)} does not exist: choose ${[...operations.keys()].join(", ")}`;
     throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
   }
-  if (params !== undefined && !isObject(params)) {
-    throw mistyped("params", params, "an object");
+  const observed = handler.observe(operation.rpcName, routed.context);
+  try {
+    if (params !== undefined && !isObject(params)) {
+      throw mistyped("params", params, "an object");
+    }
+    const call = openCall(routed, { name, params, encodeEvent });
+    if (about.extensionRequired) await assertExtension(handler, name, call);
+    if (call.view === "extension") call.nameExtension();
+    const form = forms.find(({ takes }) => takes(call));
+    const answer = form
+      ? await form.answer(name, call, operation.run)
+      : await operation.run(call);
+    if (answer.case === "stream") {
+      return { ...answer, value: observed.through(answer.value) };
+    }
+    observed.succeed();
+    return answer;
+  } catch (reason) {
+    observed.fail(reason);
+    throw reason;
   }
-  const call = openCall(routed, { name, params, encodeEvent });
-  if (about.extensionRequired) await assertExtension(handler, name, call);
-  if (call.view === "extension") call.nameExtension();
-  const form = forms.find(({ takes }) => takes(call));
-  return form ? form.answer(name, call, operation.run) : operation.run(call);
 }

@@ -12,6 +12,9 @@ export interface Operation {
   /** The name of the method in JSON-RPC. */
   readonly name: string;
 
+  /** The name of the method in its service. */
+  readonly rpcName: string;
+
   /** Whether the answer is a stream, for clients that accept one. */
   readonly isStreaming: boolean;
 
@@ -40,7 +43,7 @@ export function operationsOf<T extends DescService>(
       }
       const name = getOption(method, json_rpc_method);
       const isStreaming = method.methodKind === "server_streaming";
-      return [name, { name, isStreaming, run }];
+      return [name, { name, rpcName: method.name, isStreaming, run }];
     }),
   );
 }

@@ -103,11 +103,7 @@ export function openCall(
     agents = new Map(),
     responseFor = streamResponseFor,
   } = options;
-  const { requestHeader, values, protocolName } = context;
-  // Routes have named theirs: this is a call of gRPC or Connect.
-  if (values.get(callKeys.binding) === "") {
-    values.set(callKeys.binding, `a2a-1.0/${protocolName}`);
-  }
+  const { requestHeader } = context;
   assertVersion(requestHeader.get("a2a-version") ?? "");
   const missing = missingFields(schema, request);
   if (missing.length > 0) throw new InvalidRequest(missing);

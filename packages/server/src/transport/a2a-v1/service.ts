@@ -21,6 +21,7 @@ import {
   MessageQueueService,
 } from "@devtool/schema/a2a-v1";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+import { callKeys } from "../../handler/caller.ts";
 import {
   findTask,
   type RequestHandler,
@@ -172,6 +173,14 @@ function wrappers(options: A2aServiceOptions) {
     }
     return call;
   };
+  const observe = ({ name }: DescMethod, context: HandlerContext) => {
+    const { values, protocolName } = context;
+    // Routes have named theirs: this is a call of gRPC or Connect.
+    if (values.get(callKeys.binding) === "") {
+      values.set(callKeys.binding, `a2a-1.0/${protocolName}`);
+    }
+    return handler.observe(name, context);
+  };
   const translate = (reason: unknown, { input }: DescMethod): ConnectError =>
     connectErrorFrom(withFieldNames(reason, fieldNamesOf(input)), errorTable);
   const unary =
@@ -183,10 +192,14 @@ function wrappers(options: A2aServiceOptions) {
       request: MessageShape<I>,
       context: HandlerContext,
     ): Promise<MessageInitShape<O>> => {
+      const observed = observe(method, context);
       try {
         const asked = withMessageId(request, nextMessageId);
-        return await run(asked, await open(method, asked, context));
+        const answer = await run(asked, await open(method, asked, context));
+        observed.succeed();
+        return answer;
       } catch (reason) {
+        observed.fail(reason);
         throw translate(reason, method);
       }
     };
@@ -198,9 +211,11 @@ function wrappers(options: A2aServiceOptions) {
       request: MessageShape<I>,
       context: HandlerContext,
     ): AsyncIterable<MessageInitShape<O>> {
+      const observed = observe(method, context);
       try {
         const asked = withMessageId(request, nextMessageId);
-        const responses = run(asked, await open(method, asked, context));
+        const call = await open(method, asked, context);
+        const responses = observed.through(run(asked, call));
         // JSON bindings write the sequence as the id of a server-sent event.
         // gRPC has no such place, so it is in the metadata.
         if (context.protocolName === JSON_PROTOCOL) {
@@ -209,6 +224,7 @@ function wrappers(options: A2aServiceOptions) {
           for await (const response of responses) yield withSequence(response);
         }
       } catch (reason) {
+        observed.fail(reason);
         throw translate(reason, method);
       }
     };

@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIoMHCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEi0KBmJ1ZGdldBgbIAEoCzIdLmRldnRvb2wudjFhbHBoYS5CdWRnZXRDb25maWdCBwoFX3BvcnQiYQoJTG9nQ29uZmlnEigKBWxldmVsGAEgASgOMhkuZGV2dG9vbC52MWFscGhhLkxvZ0xldmVsEioKBmZvcm1hdBgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5Mb2dGb3JtYXQiMQoNQ29uc29sZUNvbmZpZxIUCgdlbmFibGVkGAEgASgISACIAQFCCgoIX2VuYWJsZWQiVAoLU3RvcmVDb25maWcSCwoDdXJsGAEgASgJEg4KBnNjaGVtYRgCIAEoCRIoCgVsZWFzZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIrCgtBZ2VudENvbmZpZxIMCgRuYW1lGAEgASgJEg4KBm1vZHVsZRgCIAEoCSJeCgtNb2RlbENvbmZpZxIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEhYKDnZlcnRleF9wcm9qZWN0GAMgASgJEhcKD3ZlcnRleF9sb2NhdGlvbhgEIAEoCSp3CghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABITCg9MT0dfTEVWRUxfREVCVUcQARISCg5MT0dfTEVWRUxfSU5GTxACEhIKDkxPR19MRVZFTF9XQVJOEAMSEwoPTE9HX0xFVkVMX0VSUk9SEAQqUwoJTG9nRm9ybWF0EhoKFkxPR19GT1JNQVRfVU5TUEVDSUZJRUQQABITCg9MT0dfRk9STUFUX0pTT04QARIVChFMT0dfRk9STUFUX1BSRVRUWRACKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqcQoLU2FuZGJveEtpbmQSHAoYU0FOREJPWF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU0FOREJPWF9LSU5EX0FVVE8QARIVChFTQU5EQk9YX0tJTkRfTk9ORRACEhYKElNBTkRCT1hfS0lORF9CV1JBUBADYgZwcm90bzM", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_google_protobuf_duration]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIrgHCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSLQoGYnVkZ2V0GBsgASgLMh0uZGV2dG9vbC52MWFscGhhLkJ1ZGdldENvbmZpZ0IHCgVfcG9ydCK7AQoPVGVsZW1ldHJ5Q29uZmlnEhAKCGVuZHBvaW50GAEgASgJEj4KB2hlYWRlcnMYAiADKAsyLS5kZXZ0b29sLnYxYWxwaGEuVGVsZW1ldHJ5Q29uZmlnLkhlYWRlcnNFbnRyeRIPCgdjb250ZW50GAMgASgIEhUKDW9wZW5pbmZlcmVuY2UYBCABKAgaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiYQoJTG9nQ29uZmlnEigKBWxldmVsGAEgASgOMhkuZGV2dG9vbC52MWFscGhhLkxvZ0xldmVsEioKBmZvcm1hdBgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5Mb2dGb3JtYXQiMQoNQ29uc29sZUNvbmZpZxIUCgdlbmFibGVkGAEgASgISACIAQFCCgoIX2VuYWJsZWQiVAoLU3RvcmVDb25maWcSCwoDdXJsGAEgASgJEg4KBnNjaGVtYRgCIAEoCRIoCgVsZWFzZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIrCgtBZ2VudENvbmZpZxIMCgRuYW1lGAEgASgJEg4KBm1vZHVsZRgCIAEoCSJeCgtNb2RlbENvbmZpZxIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEhYKDnZlcnRleF9wcm9qZWN0GAMgASgJEhcKD3ZlcnRleF9sb2NhdGlvbhgEIAEoCSp3CghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABITCg9MT0dfTEVWRUxfREVCVUcQARISCg5MT0dfTEVWRUxfSU5GTxACEhIKDkxPR19MRVZFTF9XQVJOEAMSEwoPTE9HX0xFVkVMX0VSUk9SEAQqUwoJTG9nRm9ybWF0EhoKFkxPR19GT1JNQVRfVU5TUEVDSUZJRUQQABITCg9MT0dfRk9STUFUX0pTT04QARIVChFMT0dfRk9STUFUX1BSRVRUWRACKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqcQoLU2FuZGJveEtpbmQSHAoYU0FOREJPWF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU0FOREJPWF9LSU5EX0FVVE8QARIVChFTQU5EQk9YX0tJTkRfTk9ORRACEhYKElNBTkRCT1hfS0lORF9CV1JBUBADYgZwcm90bzM", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_google_protobuf_duration]);
 
 /**
  * The operator's configuration of a server: the file `config.toml`, with the
@@ -224,6 +224,14 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
   log?: LogConfig | undefined;
 
   /**
+   * What the server exports to tools for observation. Unset exports nothing,
+   * unless environment variables of OpenTelemetry name a collector.
+   *
+   * @generated from field: devtool.v1alpha.TelemetryConfig telemetry = 25;
+   */
+  telemetry?: TelemetryConfig | undefined;
+
+  /**
    * What agents may use. Unset sets no limit.
    *
    * @generated from field: devtool.v1alpha.BudgetConfig budget = 27;
@@ -237,6 +245,56 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
  */
 export const ServerConfigSchema: GenMessage<ServerConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * Export to a collector of OpenTelemetry.
+ *
+ * @generated from message devtool.v1alpha.TelemetryConfig
+ */
+export type TelemetryConfig = Message<"devtool.v1alpha.TelemetryConfig"> & {
+  /**
+   * Base URL of the collector, which takes OTLP as JSON over HTTP, such as
+   * `http://127.0.0.1:4318`. Spans are posted to `v1/traces` below it.
+   *
+   * Empty uses the environment variable OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+   * which is the whole URL, or else OTEL_EXPORTER_OTLP_ENDPOINT. With neither,
+   * nothing is exported.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint: string;
+
+  /**
+   * Headers of requests to the collector, such as `Authorization`, in addition
+   * to those of the environment variable OTEL_EXPORTER_OTLP_HEADERS.
+   *
+   * @generated from field: map<string, string> headers = 2;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * Whether spans hold content: prompts, answers, arguments and results of
+   * tools. Known secrets in it are replaced.
+   *
+   * @generated from field: bool content = 3;
+   */
+  content: boolean;
+
+  /**
+   * Whether spans have the attribute `openinference.span.kind`, by which
+   * Phoenix shows them.
+   *
+   * @generated from field: bool openinference = 4;
+   */
+  openinference: boolean;
+};
+
+/**
+ * Describes the message devtool.v1alpha.TelemetryConfig.
+ * Use `create(TelemetryConfigSchema)` to create a new message.
+ */
+export const TelemetryConfigSchema: GenMessage<TelemetryConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
  * The log of a server, as `LogLine` has it.
@@ -265,7 +323,7 @@ export type LogConfig = Message<"devtool.v1alpha.LogConfig"> & {
  * Use `create(LogConfigSchema)` to create a new message.
  */
 export const LogConfigSchema: GenMessage<LogConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 1);
+  messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * The console.
@@ -287,7 +345,7 @@ export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
  * Use `create(ConsoleConfigSchema)` to create a new message.
  */
 export const ConsoleConfigSchema: GenMessage<ConsoleConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 2);
+  messageDesc(file_devtool_v1alpha_server_config, 3);
 
 /**
  * A database with the tasks of servers that share it, or a module that opens
@@ -331,7 +389,7 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
  * Use `create(StoreConfigSchema)` to create a new message.
  */
 export const StoreConfigSchema: GenMessage<StoreConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 3);
+  messageDesc(file_devtool_v1alpha_server_config, 4);
 
 /**
  * An agent to serve.
@@ -366,7 +424,7 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
  * Use `create(AgentConfigSchema)` to create a new message.
  */
 export const AgentConfigSchema: GenMessage<AgentConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 4);
+  messageDesc(file_devtool_v1alpha_server_config, 5);
 
 /**
  * The model, and how to reach it.
@@ -412,7 +470,7 @@ export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 5);
+  messageDesc(file_devtool_v1alpha_server_config, 6);
 
 /**
  * How important a line of the log is.
