@@ -19,6 +19,7 @@ import {
   McpHttpSchema,
   McpStdioSchema,
   StoreConfigSchema,
+  TelemetryConfigSchema,
   TlsConfigSchema,
 } from "@devtool/schema/testing";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -66,6 +67,7 @@ describe("docs/configuration.md", () => {
       ...names(ConsoleConfigSchema, "console."),
       ...names(LogConfigSchema, "log."),
       ...names(BudgetConfigSchema, "budget."),
+      ...names(TelemetryConfigSchema, "telemetry."),
     ];
     const tables = new Set([
       "agents",
@@ -78,6 +80,7 @@ describe("docs/configuration.md", () => {
       "console",
       "log",
       "budget",
+      "telemetry",
     ]);
     for (const name of fields.filter((field) => !tables.has(field))) {
       expect(text).toContain(`\`${name}\``);

@@ -18,7 +18,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["agent", "outbound"],
         ["store"],
         ["stream", "files"],
-        ["operations"],
+        ["operations", "telemetry"],
         ["errors", "observer"],
       ],
     ],
@@ -276,4 +276,5 @@ export const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["openai", /^openai(\/|$)/],
   ["anthropic", /^@anthropic-ai\//],
   ["postgres", /^pg(-|$)/],
+  ["cli", /^@opentelemetry\/(?!api$)/],
 ];

@@ -51,6 +51,9 @@ import { assertPrivateDirectory } from "../private-file.ts";
 import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { type Profile, profileOptions } from "../tck/profile.ts";
+import { bothObservers } from "../telemetry/both-observers.ts";
+import { openTelemetry } from "../telemetry/open-telemetry.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
 import { assertDirectory, ensureWorkspace } from "../workspace-directory.ts";
 import { welcomeText } from "./serve-welcome.ts";
@@ -85,9 +88,10 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await assertPrivateDirectory(data);
   const operator = await operatorConfig(options.config, data);
   await using log = openLog(options.logLevel, operator.config, io);
-  const { server, about, host, modelLine, hasConsole, isNewWorkspace, keep } =
-    await start(options, { operator, data, log }, io);
-  await keep();
+  const started = await start(options, { operator, data, log }, io);
+  const { server, about, host, modelLine, hasConsole, isNewWorkspace } =
+    started;
+  await started.keep();
   const { url, token, proofKey, model } = server;
   const publicUrl = server.publicUrl === url ? "" : server.publicUrl;
   const info = create(ServerInfoSchema, {
@@ -122,6 +126,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
   stopListening();
   await server.close();
+  await started.telemetry[Symbol.asyncDispose]();
   log.write({ event: "server ends", level: "info" });
   await removeDiscovery(data, process.pid);
   return ExitCode.OK;
@@ -156,6 +161,8 @@ async function dataPlace(
 /** A started server. */
 interface Started {
   readonly server: DevtoolServer;
+  /** What it exports. To be closed after the server. */
+  readonly telemetry: Telemetry;
   /** The fields of its discovery file beside its address. */
   readonly about: MessageInitShape<typeof ServerInfoSchema>;
   /** The address that the server is bound to. */
@@ -199,6 +206,11 @@ async function start(
   // Options that are refused leave no new directory behind.
   const found = await ensureWorkspace(workspace);
   const { token, keep } = await tokenFor(options, decided.token, data);
+  const telemetry = await openTelemetry(
+    operator.config,
+    { env: io.env, onNotice: log.onNotice },
+    [token],
+  );
   const serverOptions = {
     ...decided,
     dialects: [codexQueues(), ...defaultDialects()],
@@ -206,12 +218,13 @@ async function start(
     workspace,
     workspaceRoots,
     dataDirectory: data,
-    observer: log.observer,
+    observer: bothObservers(log.observer, telemetry.observer),
     onNotice: log.onNotice,
     onError: log.onError,
   };
   const server = await createServer(serverOptions).catch(
     async (reason: unknown) => {
+      await telemetry[Symbol.asyncDispose]();
       throw await takenPortError(reason, decided.port ?? 0, data);
     },
   );
@@ -226,6 +239,7 @@ async function start(
   const modelLine = describeModel(operator, io, options.model);
   return {
     server,
+    telemetry,
     about,
     host: decided.host ?? "127.0.0.1",
     modelLine,

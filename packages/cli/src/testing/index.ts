@@ -10,4 +10,5 @@ export { runProgram } from "../program.ts";
 export { BEHAVIOURS } from "../tck/behaviours.ts";
 export { PROFILES } from "../tck/profile.ts";
 export { createTckAgent } from "../tck/tck-agent.ts";
+export { exportSpans } from "../telemetry/export-spans.ts";
 export { runCommand } from "./run-command.ts";

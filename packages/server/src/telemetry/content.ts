@@ -1,0 +1,59 @@
+import { keepStart } from "@devtool/internal/cut-text";
+import { type Message, Role, type Task } from "@devtool/schema";
+import type { Operation, OperationFacts } from "../observer.ts";
+import { ATTRIBUTE } from "./conventions.ts";
+import type { SecretFilter } from "./secret-filter.ts";
+
+/** The maximum length of an attribute with content, in characters. */
+const MAX_LENGTH = 16_384;
+
+type Attributes = Record<string, string>;
+
+/**
+ * Returns the content of an operation as attributes, without known secrets:
+ * what its user and its agent said in a turn, and the arguments and the result
+ * of a call.
+ */
+export function contentOf(
+  { kind }: Pick<Operation, "kind">,
+  facts: OperationFacts,
+  filter: SecretFilter,
+  moment: "begin" | "end",
+): Attributes {
+  const attributes: Attributes = {};
+  const add = (name: string, value: unknown): void => {
+    if (value === undefined) return;
+    attributes[name] = keepStart(filter.json(value), MAX_LENGTH);
+  };
+  if (kind === "call") {
+    add(ATTRIBUTE.toolArguments, facts.args);
+    add(ATTRIBUTE.toolResult, facts.result);
+  }
+  if (kind === "turn" && facts.task) {
+    const [name, role] =
+      moment === "begin"
+        ? ([ATTRIBUTE.inputMessages, Role.USER] as const)
+        : ([ATTRIBUTE.outputMessages, Role.AGENT] as const);
+    add(name, lastSaid(facts.task, role));
+  }
+  return attributes;
+}
+
+/**
+ * Returns the last message of a role in the form of `gen_ai.input.messages`;
+ * undefined when there is none with text.
+ */
+function lastSaid({ history }: Task, role: Role): object[] | undefined {
+  const message = history.findLast(
+    (each) => each.role === role && textsOf(each).length > 0,
+  );
+  if (!message) return undefined;
+  const parts = textsOf(message).map((content) => ({ type: "text", content }));
+  return [{ role: role === Role.USER ? "user" : "assistant", parts }];
+}
+
+function textsOf({ parts }: Message): string[] {
+  return parts.flatMap(({ content }) =>
+    content.case === "text" ? [content.value] : [],
+  );
+}

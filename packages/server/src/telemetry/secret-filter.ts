@@ -1,0 +1,124 @@
+import type { McpServer } from "@devtool/schema";
+
+/**
+ * The minimum length of a secret that is replaced: a shorter one may be an
+ * ordinary word.
+ */
+const MIN_LENGTH = 8;
+
+/** What stands in the place of a secret. */
+const HIDDEN = "[hidden]";
+
+/** Credentials that are known by their form. */
+const FORMS: readonly RegExp[] = [
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)/gs,
+  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
+  /\b(sk|rk|pk)[-_][\w-]{16,}/g,
+  /\b(gh[pousr]|github_pat|glpat|npm|xox[abeprs]|hf|whsec)[-_][\w-]{16,}/g,
+  /\b(AKIA|ASIA)[A-Z0-9]{16}\b/g,
+  /\bAIza[\w-]{30,}/g,
+  /\bya29\.[\w-]{16,}/g,
+  /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi,
+  /(?<=:\/\/[^\s/:@"]{0,64}:)[^\s/@"]{1,256}(?=@)/g,
+];
+
+/** Replaces secrets in text: those that it knows, and those of known forms. */
+export class SecretFilter {
+  readonly #secrets: ReadonlySet<string>;
+  /** The known secrets in each of their forms, the longest first. */
+  readonly #texts: readonly string[];
+
+  constructor(secrets: Iterable<string>) {
+    this.#secrets = new Set(
+      [...secrets].filter((secret) => secret.length >= MIN_LENGTH),
+    );
+    const texts = [...this.#secrets].flatMap(formsOf);
+    this.#texts = [...new Set(texts)].sort((a, b) => b.length - a.length);
+  }
+
+  /** Returns a filter that knows the secrets of MCP servers, too. */
+  with(servers: readonly McpServer[]): SecretFilter {
+    const more = servers.flatMap(secretsOf);
+    if (more.every((secret) => this.#secrets.has(secret))) return this;
+    return new SecretFilter([...this.#secrets, ...more]);
+  }
+
+  /** Returns the text without secrets. */
+  hide(text: string): string {
+    let shown = this.#hideKnown(text);
+    for (const form of FORMS) shown = shown.replace(form, HIDDEN);
+    return shown;
+  }
+
+  /** Returns a value as JSON text without secrets. */
+  json(value: unknown): string {
+    const text = JSON.stringify(value, (name, item) => {
+      if (name === "$typeName" || item instanceof Uint8Array) return undefined;
+      if (typeof item === "bigint") return String(item);
+      return typeof item === "string" ? this.hide(item) : item;
+    });
+    // A name may be a secret as well.
+    return this.#hideKnown(text ?? "");
+  }
+
+  #hideKnown(text: string): string {
+    let shown = text;
+    for (const secret of this.#texts) {
+      shown = shown.replaceAll(secret, HIDDEN);
+    }
+    return shown;
+  }
+}
+
+/** Returns a secret as it is, and as JSON, addresses and headers write it. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  const base64 = bytes.toString("base64");
+  return [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    encodeURIComponent(secret),
+    base64,
+    base64.replace(/=+$/, ""),
+    bytes.toString("base64url"),
+    bytes.toString("hex"),
+  ];
+}
+
+/** Returns the secrets with which an MCP server is started or reached. */
+function secretsOf({ transport }: McpServer): string[] {
+  switch (transport.case) {
+    case "stdio":
+      return Object.values(transport.value.env);
+    case "http":
+    case "sse": {
+      const { url, headers } = transport.value;
+      // The token of a header without its scheme is a secret as well.
+      const words = Object.values(headers).flatMap((value) => [
+        value,
+        ...value.split(/\s+/),
+      ]);
+      const address = URL.parse(url);
+      if (!address) return words;
+      const { username, password, searchParams } = address;
+      return [
+        ...words,
+        ...[username, password].flatMap((part) => [part, decoded(part)]),
+        ...searchParams.values(),
+      ];
+    }
+    case undefined:
+      return [];
+    default:
+      return transport satisfies never;
+  }
+}
+
+/** Decodes percent-encoded text. Returns the text itself if it is not valid. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,243 @@
+import { snakeCase } from "@devtool/internal/snake-case";
+import { oneLine } from "@devtool/internal/visible-text";
+import { TaskState, type Usage } from "@devtool/schema";
+import { type Attributes, SpanKind } from "@opentelemetry/api";
+import { Code } from "../errors.ts";
+import type { Operation, OperationFacts, OperationKind } from "../observer.ts";
+import { A2A_METHODS, ATTRIBUTE } from "./conventions.ts";
+
+/** The maximum length of a name that comes from outside, in characters. */
+const MAX_NAME_LENGTH = 128;
+
+/** What the spans of each kind of operation are called and are. */
+const SPANS: Readonly<
+  Record<
+    OperationKind,
+    {
+      /** What stands before the name of the operation. */
+      readonly prefix?: string;
+      /** The name without the one of the operation. */
+      readonly name?: string;
+      readonly kind: SpanKind;
+      readonly openInference: string;
+    }
+  >
+> = {
+  request: { kind: SpanKind.SERVER, openInference: "CHAIN" },
+  turn: {
+    prefix: "invoke_agent",
+    kind: SpanKind.INTERNAL,
+    openInference: "AGENT",
+  },
+  step: { prefix: "chat", kind: SpanKind.CLIENT, openInference: "LLM" },
+  call: {
+    prefix: "execute_tool",
+    kind: SpanKind.INTERNAL,
+    openInference: "TOOL",
+  },
+  question: {
+    name: "devtool.approval",
+    kind: SpanKind.INTERNAL,
+    openInference: "CHAIN",
+  },
+  append: {
+    name: "devtool.task.append",
+    kind: SpanKind.INTERNAL,
+    openInference: "CHAIN",
+  },
+  post: {
+    name: "devtool.push.post",
+    kind: SpanKind.CLIENT,
+    openInference: "CHAIN",
+  },
+};
+
+/** Returns the name of the span of an operation. */
+export function spanNameOf({ kind, name }: Operation): string {
+  const { prefix, name: own } = SPANS[kind];
+  if (own !== undefined) return own;
+  const shown = shownName(name);
+  if (kind === "request") return A2A_METHODS.get(name) ?? shown;
+  return [prefix, shown].filter((word) => word !== "").join(" ");
+}
+
+export function spanKindOf({ kind }: Operation): SpanKind {
+  return SPANS[kind].kind;
+}
+
+/** Returns the value of `openinference.span.kind`. */
+export function openInferenceKind({ kind }: Operation): string {
+  return SPANS[kind].openInference;
+}
+
+/** Returns what is known of an operation when it begins. */
+export function attributesAtBegin(operation: Operation): Attributes {
+  const { contextId, agent, principal, taskId, facts = {} } = operation;
+  return known({
+    [ATTRIBUTE.conversationId]: contextId,
+    [ATTRIBUTE.sessionId]: contextId,
+    [ATTRIBUTE.agentName]: shownName(agent),
+    [ATTRIBUTE.userId]: userOf(principal).user,
+    [ATTRIBUTE.taskId]: taskId,
+    ...byKind(operation, facts),
+  });
+}
+
+function byKind(operation: Operation, facts: OperationFacts): Attributes {
+  const { kind, name, subjectId } = operation;
+  switch (kind) {
+    case "request":
+      return requestAttributes(operation, facts);
+    case "turn":
+      return { [ATTRIBUTE.operationName]: "invoke_agent" };
+    case "step":
+      return {
+        [ATTRIBUTE.operationName]: "chat",
+        [ATTRIBUTE.requestModel]: shownName(name),
+        [ATTRIBUTE.providerName]: facts.provider,
+      };
+    case "call":
+      return {
+        [ATTRIBUTE.operationName]: "execute_tool",
+        [ATTRIBUTE.toolName]: shownName(name),
+        [ATTRIBUTE.toolCallId]: shownName(subjectId),
+        ...toolKind(name),
+      };
+    case "question":
+      return {
+        [ATTRIBUTE.toolName]: shownName(name),
+        [ATTRIBUTE.toolCallId]: shownName(subjectId),
+        [ATTRIBUTE.approvalRule]: facts.rule,
+      };
+    case "append":
+      return {
+        [ATTRIBUTE.sequence]: numberOf(facts.sequence),
+        [ATTRIBUTE.eventCount]: facts.eventCount,
+      };
+    case "post": {
+      const url = URL.parse(name);
+      return {
+        [ATTRIBUTE.httpRequestMethod]: "POST",
+        [ATTRIBUTE.serverAddress]: url?.hostname,
+        [ATTRIBUTE.serverPort]: url?.port ? Number(url.port) : undefined,
+        [ATTRIBUTE.sequence]: numberOf(facts.sequence),
+        [ATTRIBUTE.configId]: shownName(subjectId),
+      };
+    }
+    default:
+      return kind satisfies never;
+  }
+}
+
+function requestAttributes(
+  { name, principal, subjectId, taskId }: Operation,
+  { protocol, protocolVersion }: OperationFacts,
+): Attributes {
+  const method = A2A_METHODS.get(name);
+  return {
+    [ATTRIBUTE.a2aMethodName]: method,
+    [ATTRIBUTE.a2aProtocolVersion]: protocolVersion,
+    [ATTRIBUTE.a2aMessageId]: shownName(subjectId),
+    [ATTRIBUTE.a2aTaskId]: shownName(taskId),
+    [ATTRIBUTE.a2aTenant]: shownName(userOf(principal).tenant),
+    [ATTRIBUTE.rpcSystem]:
+      protocol === undefined ? undefined : RPC.get(protocol),
+  };
+}
+
+/** The values of `rpc.system.name` for the protocols of Connect. */
+const RPC: ReadonlyMap<string, string> = new Map([
+  ["connect", "connectrpc"],
+  ["grpc", "grpc"],
+  ["grpc-web", "grpc"],
+]);
+
+/** Returns what the name of a tool says: tools of MCP servers have a prefix. */
+function toolKind(name: string): Attributes {
+  return name.startsWith("mcp__")
+    ? {
+        [ATTRIBUTE.toolType]: "extension",
+        [ATTRIBUTE.mcpMethodName]: "tools/call",
+      }
+    : { [ATTRIBUTE.toolType]: "function" };
+}
+
+/** Returns what became known of an operation until its end. */
+export function attributesAtEnd(
+  { kind }: Operation,
+  facts: OperationFacts,
+): Attributes {
+  const { state, contextId, taskId, messageId } = facts;
+  const isRequest = kind === "request";
+  return known({
+    ...(isRequest && {
+      [ATTRIBUTE.a2aMessageId]: messageId && shownName(messageId),
+      [ATTRIBUTE.a2aTaskId]: taskId && shownName(taskId),
+      [ATTRIBUTE.taskId]: taskId && shownName(taskId),
+      [ATTRIBUTE.conversationId]: contextId,
+      [ATTRIBUTE.sessionId]: contextId,
+    }),
+    [ATTRIBUTE.a2aTaskState]:
+      state === undefined ? undefined : `TASK_STATE_${TaskState[state]}`,
+    [ATTRIBUTE.approvalOption]: facts.optionId && shownName(facts.optionId),
+    [ATTRIBUTE.timeToFirstChunk]:
+      facts.firstPieceMs === undefined ? undefined : facts.firstPieceMs / 1000,
+    ...usageAttributes(facts.usage),
+  });
+}
+
+function usageAttributes(usage: Usage | undefined): Attributes {
+  if (!usage) return {};
+  const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
+  return {
+    [ATTRIBUTE.inputTokens]: Number(inputTokens),
+    [ATTRIBUTE.outputTokens]: Number(outputTokens),
+    [ATTRIBUTE.cacheReadTokens]: Number(cachedTokens) || undefined,
+    [ATTRIBUTE.reasoningTokens]: Number(thoughtTokens) || undefined,
+  };
+}
+
+/**
+ * Returns the class of an error: its code, the type of a tool's error, or else
+ * its name. Never its message.
+ */
+export function errorTypeOf(error: unknown): string {
+  if (error instanceof Error) {
+    const code = "code" in error ? error.code : undefined;
+    const name = typeof code === "number" ? Code[code] : undefined;
+    return name === undefined ? shownName(error.name) : snakeCase(name);
+  }
+  const isTyped =
+    typeof error === "object" && error !== null && "type" in error;
+  return isTyped && typeof error.type === "string" && error.type !== ""
+    ? shownName(error.type)
+    : "_OTHER";
+}
+
+/** Returns the user of a principal, and the tenant that it is in. */
+function userOf(principal: string): { user: string; tenant: string } {
+  const [, tenant = "", user = principal] =
+    /^tenant:([^:]*):(.*)$/s.exec(principal) ?? [];
+  return { user: shownName(user), tenant: decodeURIComponent(tenant) };
+}
+
+/** Returns a name of others, short and on one line. */
+function shownName(name: string): string {
+  // Nearly all names are plain, and each span has several.
+  return PLAIN_NAME.test(name) ? name : oneLine(name, MAX_NAME_LENGTH);
+}
+
+const PLAIN_NAME = /^[\w.:/@-]{0,128}$/;
+
+function numberOf(value: bigint | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value);
+}
+
+/** Returns the attributes that have a value. */
+function known(attributes: Attributes): Attributes {
+  return Object.fromEntries(
+    Object.entries(attributes).filter(
+      ([, value]) => value !== undefined && value !== "",
+    ),
+  );
+}

@@ -1,0 +1,192 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type McpServer,
+  type TraceContext,
+  TraceContextSchema,
+} from "@devtool/schema";
+import {
+  type Context,
+  createTraceState,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
+import type {
+  EndListener,
+  Observer,
+  Operation,
+  OperationEnd,
+} from "../observer.ts";
+import { VERSION } from "../version.ts";
+import { contentOf } from "./content.ts";
+import { ATTRIBUTE } from "./conventions.ts";
+import { SecretFilter } from "./secret-filter.ts";
+import {
+  attributesAtBegin,
+  attributesAtEnd,
+  errorTypeOf,
+  openInferenceKind,
+  spanKindOf,
+  spanNameOf,
+} from "./span-attributes.ts";
+
+/** Options of `spanObserver`. */
+export interface SpanOptions {
+  /**
+   * Makes the spans. Default: the provider that the application has registered
+   * with `@opentelemetry/api`, without which nothing is recorded.
+   */
+  readonly tracerProvider?: TracerProvider | undefined;
+  /**
+   * Whether spans hold content: prompts, answers, arguments and results of
+   * tools, without the secrets that are known. Default false.
+   */
+  readonly content?: boolean | undefined;
+  /**
+   * Secrets to replace in content, in addition to those of sessions' MCP
+   * servers and to credentials of known forms. Those with fewer than 8
+   * characters are left. Default: none.
+   */
+  readonly secrets?: readonly string[] | undefined;
+  /** The operator's MCP servers, whose secrets are replaced. Default: none. */
+  readonly mcpServers?: readonly McpServer[] | undefined;
+  /**
+   * Whether spans have `openinference.span.kind`, for tools that need it.
+   * Default false.
+   */
+  readonly openInference?: boolean | undefined;
+}
+
+/**
+ * Creates an observer that records what a server does as spans, in the names of
+ * OpenTelemetry's conventions for generative AI, MCP and A2A.
+ */
+export function spanObserver(options: SpanOptions = {}): Observer {
+  const recorder = new SpanRecorder(options);
+  return (operation) => recorder.begin(operation);
+}
+
+/** An operation that has a span. */
+interface Open {
+  readonly context: Context;
+  readonly filter: SecretFilter;
+}
+
+class SpanRecorder {
+  readonly #tracer: Tracer;
+  readonly #options: SpanOptions;
+  readonly #filter: SecretFilter;
+  /** The operations that have begun, by their ids. */
+  readonly #open = new Map<string, Open>();
+
+  constructor(options: SpanOptions) {
+    this.#options = options;
+    this.#tracer = (options.tracerProvider ?? trace).getTracer(
+      "@devtool/server",
+      VERSION,
+    );
+    this.#filter = new SecretFilter(options.secrets ?? []).with(
+      options.mcpServers ?? [],
+    );
+  }
+
+  begin(operation: Operation): EndListener | undefined {
+    const { id, parentId, kind, links = [], facts = {} } = operation;
+    // A turn has any number of these.
+    if (kind === "append" && facts.isProgress) return undefined;
+    const above = this.#open.get(parentId);
+    const parent = above?.context ?? contextFrom(operation.traceContext);
+    const span = this.#tracer.startSpan(
+      spanNameOf(operation),
+      {
+        kind: spanKindOf(operation),
+        links: linksTo(links),
+        attributes: attributesAtBegin(operation),
+      },
+      parent,
+    );
+    if (this.#options.openInference) {
+      span.setAttribute(ATTRIBUTE.spanKind, openInferenceKind(operation));
+    }
+    const servers = facts.task?.sessionSettings?.mcpServers ?? [];
+    const filter = (above?.filter ?? this.#filter).with(servers);
+    if (this.#options.content && span.isRecording()) {
+      span.setAttributes(contentOf(operation, facts, filter, "begin"));
+    }
+    this.#open.set(id, { context: trace.setSpan(parent, span), filter });
+    const end = (how: OperationEnd): void => {
+      this.#open.delete(id);
+      this.#end(operation, how, span, filter);
+    };
+    return Object.assign(end, { traceContext: traceContextOf(span) });
+  }
+
+  #end(
+    operation: Operation,
+    { outcome, error, facts = {}, links = [] }: OperationEnd,
+    span: Span,
+    filter: SecretFilter,
+  ): void {
+    if (span.isRecording()) {
+      span.setAttributes(attributesAtEnd(operation, facts));
+      span.addLinks(linksTo(links));
+      if (outcome === "failed") {
+        // Its words may be those of clients, models and tools.
+        span.setAttribute(ATTRIBUTE.errorType, errorTypeOf(error));
+        span.setStatus({ code: SpanStatusCode.ERROR });
+      } else if (outcome === "canceled") {
+        span.setAttribute(ATTRIBUTE.outcome, outcome);
+      }
+      if (this.#options.content) {
+        span.setAttributes(contentOf(operation, facts, filter, "end"));
+      }
+    }
+    span.end();
+  }
+}
+
+/** Returns the context of a span that is elsewhere, or the root. */
+function contextFrom(place: TraceContext | undefined): Context {
+  return place
+    ? trace.setSpanContext(ROOT_CONTEXT, spanContextFrom(place))
+    : ROOT_CONTEXT;
+}
+
+function linksTo(places: readonly TraceContext[]): Link[] {
+  return places.map((place) => ({ context: spanContextFrom(place) }));
+}
+
+/** Reads a place in a trace, whose form the server has checked. */
+function spanContextFrom({
+  traceparent,
+  tracestate,
+}: TraceContext): SpanContext {
+  const [, traceId = "", spanId = "", flags = ""] = traceparent.split("-");
+  const context = {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED,
+    isRemote: true,
+  };
+  return tracestate === ""
+    ? context
+    : { ...context, traceState: createTraceState(tracestate) };
+}
+
+/** Returns the place of a span; undefined for one that nobody records. */
+function traceContextOf(span: Span): TraceContext | undefined {
+  const context = span.spanContext();
+  if (!trace.isSpanContextValid(context)) return undefined;
+  const { traceId, spanId, traceFlags, traceState } = context;
+  const flags = traceFlags.toString(16).padStart(2, "0");
+  return create(TraceContextSchema, {
+    traceparent: `00-${traceId}-${spanId}-${flags}`,
+    tracestate: traceState?.serialize() ?? "",
+  });
+}

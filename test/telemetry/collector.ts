@@ -1,0 +1,93 @@
+import { createServer } from "node:http";
+import { expect } from "vitest";
+
+/** A span as a collector gets it. */
+export interface Seen {
+  readonly name: string;
+  /** 1 internal, 2 server, 3 client. */
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Empty for the root of a trace. */
+  readonly parentSpanId: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  /** The ids of the spans that it is linked to. */
+  readonly links: readonly string[];
+  /** 0 unset, 2 an error. */
+  readonly status: number;
+}
+
+/** A collector of OpenTelemetry on loopback, which takes OTLP as JSON. */
+export interface Collector extends AsyncDisposable {
+  readonly url: string;
+  readonly spans: readonly Seen[];
+  /** The bodies of all requests. */
+  readonly text: () => string;
+  /** Waits for a span of a name that fits, and returns it. */
+  readonly find: (
+    name: string,
+    fits?: (span: Seen) => boolean,
+  ) => Promise<Seen>;
+}
+
+/** Starts a collector on a port, or on a free one. */
+export async function collect(port = 0): Promise<Collector> {
+  const spans: Seen[] = [];
+  const bodies: string[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    bodies.push(body);
+    const { resourceSpans } = JSON.parse(body);
+    for (const { scopeSpans } of resourceSpans) {
+      for (const scope of scopeSpans) spans.push(...scope.spans.map(seen));
+    }
+    response.writeHead(200, { "content-type": "application/json" }).end("{}");
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  const bound = typeof address === "object" && address ? address.port : 0;
+  const found = (name: string, fits: (span: Seen) => boolean) =>
+    spans.find((span) => span.name === name && fits(span));
+  return {
+    url: `http://127.0.0.1:${bound}`,
+    spans,
+    text: () => bodies.join("\n"),
+    find: async (name, fits = () => true) => {
+      await expect
+        .poll(() => found(name, fits) ?? spans.map((span) => span.name), {
+          timeout: 60_000,
+        })
+        .toHaveProperty("spanId");
+      const span = found(name, fits);
+      if (!span) throw new Error(`there is no span ${name}`);
+      return span;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+interface RawSpan extends Omit<Seen, "attributes" | "links" | "status"> {
+  readonly attributes: readonly { key: string; value: object }[];
+  readonly links?: readonly { spanId: string }[];
+  readonly status?: { code?: number };
+}
+
+function seen(raw: RawSpan): Seen {
+  const attributes = raw.attributes.map(({ key, value }) => [
+    key,
+    Object.values(value)[0],
+  ]);
+  return {
+    ...raw,
+    parentSpanId: raw.parentSpanId ?? "",
+    attributes: Object.fromEntries(attributes),
+    links: (raw.links ?? []).map(({ spanId }) => spanId),
+    status: raw.status?.code ?? 0,
+  };
+}
