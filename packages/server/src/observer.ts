@@ -81,10 +81,6 @@ export interface Operation {
 
 /** What is known about an operation, by its kind. */
 export interface OperationFacts {
-  /** The principal of a request in its tenant, when that became known. */
-  readonly principal?: string | undefined;
-  /** The agent of a request, when it became known. */
-  readonly agent?: string | undefined;
   /** The id of the message that a request brings, when it became known. */
   readonly messageId?: string | undefined;
   /** The task of a request, when it became known. */

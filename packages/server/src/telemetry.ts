@@ -1,4 +1,4 @@
 // The public names of @devtool/server/telemetry: what a server does, for tools
 // of OpenTelemetry. Its peer `@opentelemetry/api` is loaded with it.
 
-export { type SpanOptions, spanObserver } from "./telemetry/span-observer.ts";
+export { spanObserver } from "./telemetry/span-observer.ts";

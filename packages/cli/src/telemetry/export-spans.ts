@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { VERSION } from "@devtool/server";
-import { type SpanOptions, spanObserver } from "@devtool/server/telemetry";
+import { spanObserver } from "@devtool/server/telemetry";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import {
   defaultResource,
@@ -24,6 +24,8 @@ const REQUEST_MS = 10_000;
 
 /** The code of a result by which an exporter says that it has sent a batch. */
 const SUCCESS = 0;
+
+type SpanOptions = NonNullable<Parameters<typeof spanObserver>[0]>;
 
 /** Options of `exportSpans`. */
 export interface ExportOptions extends Omit<SpanOptions, "tracerProvider"> {

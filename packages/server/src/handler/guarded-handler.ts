@@ -84,7 +84,8 @@ export function guardedHandler(
   const { method: agent } = AgentListService;
   const { method: workspace } = WorkspaceService;
   return {
-    observe: (name, context) => observeRequest(around.operations, name, context),
+    observe: (name, context) =>
+      observeRequest(around.operations, name, context),
     tasks: guardedTasks(tasks, surround),
     commands: {
       // The list has the prompts of the session's MCP servers, which it starts.

@@ -32,10 +32,9 @@ import type { Stream, Unary } from "./intercepted-call.ts";
 import { type ObservedRequest, principalKey } from "./request-handler.ts";
 
 /** The request of a dialect that the calls of a context belong to. */
-const requestKey: ContextKey<OpenOperation | undefined> = createContextKey(
-  undefined,
-  { description: "observed request" },
-);
+const requestKey: ContextKey<DialectRequest | undefined> = createContextKey<
+  DialectRequest | undefined
+>(undefined, { description: "observed request" });
 
 /** The trace that messages of a context are in. */
 const traceKey: ContextKey<TraceContext | undefined> = createContextKey(
@@ -62,25 +61,59 @@ export function observeRequest(
   name: string,
   context: HandlerContext,
 ): ObservedRequest {
-  const operation = operations && begin(operations, name, context);
-  if (!operation) return UNOBSERVED;
-  context.values.set(requestKey, operation);
-  return {
-    succeed: () => operation.finish(SUCCEEDED),
-    fail: (reason) => operation.finish(failureOf(reason, context)),
-    async *through(items) {
-      try {
-        yield* items;
-        operation.finish(SUCCEEDED);
-      } catch (reason) {
-        operation.finish(failureOf(reason, context));
-        throw reason;
-      } finally {
-        // The client has left the stream.
-        operation.finish(CANCELED_OPERATION);
-      }
-    },
-  };
+  if (!operations) return UNOBSERVED;
+  const request = new DialectRequest(operations, name, context);
+  context.values.set(requestKey, request);
+  return request;
+}
+
+/**
+ * A request of a dialect. It begins with its first call of the handler, which
+ * shows what it is about, or else when it ends.
+ */
+class DialectRequest implements ObservedRequest {
+  readonly #operations: Operations;
+  readonly #name: string;
+  readonly #context: HandlerContext;
+  #operation: OpenOperation | undefined;
+
+  constructor(operations: Operations, name: string, context: HandlerContext) {
+    this.#operations = operations;
+    this.#name = name;
+    this.#context = context;
+  }
+
+  /** Returns the operation, which begins if it has not. */
+  begin(asked: Asked): OpenOperation {
+    this.#operation ??= begin(
+      this.#operations,
+      this.#name,
+      this.#context,
+      asked,
+    );
+    return this.#operation;
+  }
+
+  succeed(): void {
+    this.begin({}).finish(SUCCEEDED);
+  }
+
+  fail(reason: unknown): void {
+    this.begin({}).finish(failureOf(reason, this.#context));
+  }
+
+  async *through<T>(items: AsyncIterable<T>): AsyncIterable<T> {
+    try {
+      yield* items;
+      this.succeed();
+    } catch (reason) {
+      this.fail(reason);
+      throw reason;
+    } finally {
+      // The client has left the stream.
+      this.begin({}).finish(CANCELED_OPERATION);
+    }
+  }
 }
 
 const UNOBSERVED: ObservedRequest = {
@@ -158,15 +191,14 @@ class ObservedCall {
       "";
     const taskId = taskIdOf(sent);
     const outer = context.values.get(requestKey);
+    const asked = { taskId, subjectId };
     this.#isPart = outer !== undefined;
     this.#operation =
-      outer ?? begin(operations, name, context, { taskId, subjectId });
-    outer?.note({
-      principal: principalIn(context),
-      agent: agentIn(context, operations),
-      ...(taskId !== "" && { taskId }),
-      ...(subjectId !== "" && { messageId: subjectId }),
-    });
+      outer?.begin(asked) ?? begin(operations, name, context, asked);
+    // A request reads its task before it sends to it.
+    if (outer && subjectId !== "") {
+      this.#operation.note({ messageId: subjectId });
+    }
     this.#brought = operations.bring(this.#operation.id, {
       principal: principalIn(context),
       subjectId,
@@ -187,7 +219,7 @@ function begin(
   operations: Operations,
   name: string,
   context: HandlerContext,
-  asked: Asked = {},
+  asked: Asked,
 ): OpenOperation {
   const sent = sentTrace(context);
   const isKnown = isKnownCaller(context);
@@ -197,7 +229,7 @@ function begin(
     binding: context.values.get(bindingKey) || context.protocolName,
     principal: principalIn(context),
     ...asked,
-    agent: agentIn(context, operations),
+    agent: addressedAgent(context) || operations.defaultAgent,
     // Strangers must not decide what is sampled.
     ...(isKnown ? { traceContext: sent } : { links: sent ? [sent] : [] }),
   });
@@ -219,13 +251,6 @@ function sentTrace({
 function isKnownCaller({ values }: HandlerContext): boolean {
   const caller = values.get(principalKey);
   return caller !== "" && caller !== ANONYMOUS.principal;
-}
-
-function agentIn(
-  context: HandlerContext,
-  { defaultAgent }: Operations,
-): string {
-  return addressedAgent(context) || defaultAgent;
 }
 
 function principalIn(context: HandlerContext): string {

@@ -15,6 +15,7 @@ export const ATTRIBUTE = {
   agentName: "gen_ai.agent.name",
   approvalOption: "devtool.approval.option",
   approvalRule: "devtool.approval.rule",
+  binding: "devtool.binding",
   cacheReadTokens: "gen_ai.usage.cache_read.input_tokens",
   configId: "devtool.push.config.id",
   conversationId: "gen_ai.conversation.id",

@@ -9,10 +9,13 @@ import { A2A_METHODS, ATTRIBUTE } from "./conventions.ts";
 /** The maximum length of a name that comes from outside, in characters. */
 const MAX_NAME_LENGTH = 128;
 
+/** The kinds of operations that have spans. */
+type TracedKind = Exclude<OperationKind, "outage">;
+
 /** What the spans of each kind of operation are called and are. */
 const SPANS: Readonly<
   Record<
-    OperationKind,
+    TracedKind,
     {
       /** What stands before the name of the operation. */
       readonly prefix?: string;
@@ -45,6 +48,11 @@ const SPANS: Readonly<
     kind: SpanKind.INTERNAL,
     openInference: "CHAIN",
   },
+  takeover: {
+    name: "devtool.task.takeover",
+    kind: SpanKind.INTERNAL,
+    openInference: "CHAIN",
+  },
   post: {
     name: "devtool.push.post",
     kind: SpanKind.CLIENT,
@@ -52,8 +60,24 @@ const SPANS: Readonly<
   },
 };
 
+/** An operation that has a span. */
+export interface Traced extends Operation {
+  readonly kind: TracedKind;
+}
+
+/**
+ * Whether an operation has a span: not the pieces of a turn, of which it has any
+ * number, and not what reaches no method, such as health probes.
+ */
+export function isTraced(operation: Operation): operation is Traced {
+  const { kind, binding, facts } = operation;
+  if (kind === "outage") return false;
+  if (kind === "request") return binding !== "http";
+  return kind !== "append" || facts?.isProgress !== true;
+}
+
 /** Returns the name of the span of an operation. */
-export function spanNameOf({ kind, name }: Operation): string {
+export function spanNameOf({ kind, name }: Traced): string {
   const { prefix, name: own } = SPANS[kind];
   if (own !== undefined) return own;
   const shown = shownName(name);
@@ -61,17 +85,17 @@ export function spanNameOf({ kind, name }: Operation): string {
   return [prefix, shown].filter((word) => word !== "").join(" ");
 }
 
-export function spanKindOf({ kind }: Operation): SpanKind {
+export function spanKindOf({ kind }: Traced): SpanKind {
   return SPANS[kind].kind;
 }
 
 /** Returns the value of `openinference.span.kind`. */
-export function openInferenceKind({ kind }: Operation): string {
+export function openInferenceKind({ kind }: Traced): string {
   return SPANS[kind].openInference;
 }
 
 /** Returns what is known of an operation when it begins. */
-export function attributesAtBegin(operation: Operation): Attributes {
+export function attributesAtBegin(operation: Traced): Attributes {
   const { contextId, agent, principal, taskId, facts = {} } = operation;
   return known({
     [ATTRIBUTE.conversationId]: contextId,
@@ -83,11 +107,11 @@ export function attributesAtBegin(operation: Operation): Attributes {
   });
 }
 
-function byKind(operation: Operation, facts: OperationFacts): Attributes {
+function byKind(operation: Traced, facts: OperationFacts): Attributes {
   const { kind, name, subjectId } = operation;
   switch (kind) {
     case "request":
-      return requestAttributes(operation, facts);
+      return requestAttributes(operation);
     case "turn":
       return { [ATTRIBUTE.operationName]: "invoke_agent" };
     case "step":
@@ -103,6 +127,8 @@ function byKind(operation: Operation, facts: OperationFacts): Attributes {
         [ATTRIBUTE.toolCallId]: shownName(subjectId),
         ...toolKind(name),
       };
+    case "takeover":
+      return {};
     case "question":
       return {
         [ATTRIBUTE.toolName]: shownName(name),
@@ -129,23 +155,21 @@ function byKind(operation: Operation, facts: OperationFacts): Attributes {
   }
 }
 
-function requestAttributes(
-  { name, principal, subjectId, taskId }: Operation,
-  { protocol, protocolVersion }: OperationFacts,
-): Attributes {
-  const method = A2A_METHODS.get(name);
+function requestAttributes(operation: Operation): Attributes {
+  const { name, binding, principal, subjectId, taskId } = operation;
+  const [, version, over = ""] = /^a2a-([\d.]+)\/(.+)$/.exec(binding) ?? [];
   return {
-    [ATTRIBUTE.a2aMethodName]: method,
-    [ATTRIBUTE.a2aProtocolVersion]: protocolVersion,
+    [ATTRIBUTE.a2aMethodName]: A2A_METHODS.get(name),
+    [ATTRIBUTE.a2aProtocolVersion]: version,
     [ATTRIBUTE.a2aMessageId]: shownName(subjectId),
     [ATTRIBUTE.a2aTaskId]: shownName(taskId),
     [ATTRIBUTE.a2aTenant]: shownName(userOf(principal).tenant),
-    [ATTRIBUTE.rpcSystem]:
-      protocol === undefined ? undefined : RPC.get(protocol),
+    [ATTRIBUTE.rpcSystem]: RPC.get(over || binding),
+    [ATTRIBUTE.binding]: binding,
   };
 }
 
-/** The values of `rpc.system.name` for the protocols of Connect. */
+/** The values of `rpc.system.name` for bindings. */
 const RPC: ReadonlyMap<string, string> = new Map([
   ["connect", "connectrpc"],
   ["grpc", "grpc"],

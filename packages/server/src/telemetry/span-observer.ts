@@ -31,6 +31,7 @@ import {
   attributesAtBegin,
   attributesAtEnd,
   errorTypeOf,
+  isTraced,
   openInferenceKind,
   spanKindOf,
   spanNameOf,
@@ -97,9 +98,8 @@ class SpanRecorder {
   }
 
   begin(operation: Operation): EndListener | undefined {
-    const { id, parentId, kind, links = [], facts = {} } = operation;
-    // A turn has any number of these.
-    if (kind === "append" && facts.isProgress) return undefined;
+    if (!isTraced(operation)) return undefined;
+    const { id, parentId, links = [], facts = {} } = operation;
     const above = this.#open.get(parentId);
     const parent = above?.context ?? contextFrom(operation.traceContext);
     const span = this.#tracer.startSpan(
