@@ -39,6 +39,7 @@ export class Operations {
   readonly #observer: Observer;
   readonly #onError: (reason: unknown) => void;
   #count = 0;
+  #isTraced = false;
   /** The open requests that bring a message, by `keyOf`. */
   readonly #requests = new Map<string, string>();
 
@@ -52,6 +53,11 @@ export class Operations {
     this.#onError = onError;
   }
 
+  /** Whether the observer gives operations their places in traces. */
+  get isTraced(): boolean {
+    return this.#isTraced;
+  }
+
   /** Begins an operation. Fields that are left out are empty. */
   begin(
     begun: Pick<Operation, "kind"> & Partial<Omit<Operation, "id">>,
@@ -60,6 +66,7 @@ export class Operations {
     let ended = this.#guarded(() =>
       this.#observer({ id, ...NAMELESS, ...begun }),
     );
+    this.#isTraced ||= ended?.traceContext !== undefined;
     let noted: OperationFacts | undefined;
     return {
       id,

@@ -19,6 +19,8 @@ const NO_OPERATION: Operation = {
   principal: "",
   taskId: "",
   subjectId: "",
+  contextId: "",
+  agent: "",
 };
 const SUCCEEDED: OperationEnd = { outcome: "succeeded" };
 /** Names of clients, agents and tools that would change a terminal or a log. */

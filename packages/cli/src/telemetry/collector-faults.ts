@@ -30,7 +30,9 @@ export class CollectorFaults {
   /** Notes that a batch was taken. */
   noteSuccess(): void {
     if (this.#failures === 0) return;
-    this.#onNotice(`telemetry: sends spans to ${this.#place} again: ${this.#summary()}`);
+    this.#onNotice(
+      `telemetry: sends spans to ${this.#place} again: ${this.#summary()}`,
+    );
     this.#failures = 0;
     this.#lost = 0;
   }
@@ -38,7 +40,9 @@ export class CollectorFaults {
   /** Tells what an outage that has not ended cost. */
   close(): void {
     if (this.#failures < 2) return;
-    this.#onNotice(`telemetry: could not send spans to ${this.#place}: ${this.#summary()}`);
+    this.#onNotice(
+      `telemetry: could not send spans to ${this.#place}: ${this.#summary()}`,
+    );
   }
 
   #summary(): string {

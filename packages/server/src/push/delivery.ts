@@ -207,7 +207,9 @@ export class Delivery {
     const body = await this.#target.encoding.encode(event, () =>
       this.#taskAt(event),
     );
-    if (this.#services.operations) this.#trace = await this.#traces.at(event);
+    if (this.#services.operations?.isTraced) {
+      this.#trace = await this.#traces.at(event);
+    }
     this.#waitsSince = undefined;
     this.#state = event.state;
     if (body === undefined) {
