@@ -3,10 +3,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { expect, it, onTestFinished } from "vitest";
 
-const PAGE = readFileSync(
-  new URL("../../docs/start-generate.md", import.meta.url),
-  "utf8",
-);
+const PAGE = read("docs/start-generate.md");
 
 it("docs/start-generate.md has a conversation without generated code, as the server has it", async () => {
   const workspace = temporaryDirectory();
@@ -40,3 +37,14 @@ it("docs/start-generate.md has a conversation without generated code, as the ser
     expect(JSON.parse(text)).toMatchObject(JSON.parse(fill(answer)));
   }
 });
+
+it("the kit's README shows a client that the interop tests play", () => {
+  const readme = read("packages/conformance/README.md");
+  const [, path = "", code = ""] =
+    /<!-- client: (\S+) -->\n```py\n([^`]*)```/.exec(readme) ?? [];
+  expect(code).toBe(read(path));
+});
+
+function read(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+}

@@ -93,10 +93,14 @@ async function run(
  * or Java, without the stack, or else its end.
  */
 function whyOf(errors: string): string {
-  const named = errors.match(/^\s*[\w.$]*(?:Error|Exception)\b.*/gm)?.at(-1);
+  const named = errors.match(NAMED_ERROR)?.at(-1);
   const why = (named ?? keepEnd(errors, MAX_ERROR_CHARACTERS)).trim();
   return why || "nothing on standard error";
 }
+
+/** A line with the class of an error: `TypeError: …`, `httpx.ReadTimeout: …`. */
+const NAMED_ERROR =
+  /^\s*[\w.$]*(?:Error|Exception)\b.*|^(?:\w+\.)+[A-Z]\w*:.*/gm;
 
 /** Maximum number of characters of standard error that a failure quotes. */
 const MAX_ERROR_CHARACTERS = 500;
