@@ -173,7 +173,7 @@ describe("callers with a token of an issuer", () => {
     });
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe(
-      'Bearer error="invalid_token"',
+      `Bearer error="invalid_token", resource_metadata="${server.url}/.well-known/oauth-protected-resource"`,
     );
     expect(await response.json()).toMatchObject({
       error: { message: "the token is not accepted: its signature is wrong" },
