@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
-import type { BudgetConfig } from "@devtool/schema";
+import type { BudgetConfig, TaskState } from "@devtool/schema";
 import type { Agent } from "./agent/agent.ts";
 import type { Right } from "./handler/caller.ts";
 import type { Observer } from "./observer.ts";
@@ -285,6 +285,20 @@ export interface ServerSettings {
    * (STREAM-7). 0 turns both off. Default 10 minutes.
    */
   readonly retryWindowMs?: number | undefined;
+
+  /**
+   * When the server deletes tasks that have ended, of all principals: those
+   * without a change for a time in milliseconds, and all but a number of tasks
+   * that changed last; only those in some states, unless all that have ended.
+   * Default: never.
+   */
+  readonly retention?:
+    | {
+        readonly maxAgeMs?: number | undefined;
+        readonly maxTasks?: number | undefined;
+        readonly states?: readonly TaskState[] | undefined;
+      }
+    | undefined;
 
   /**
    * The time in milliseconds that running requests have to end when the server

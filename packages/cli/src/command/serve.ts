@@ -48,6 +48,7 @@ import { openLog } from "../log/open-log.ts";
 import type { ServerLog } from "../log/server-log.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
+import { retentionOptions, sizeNotice } from "../retention-options.ts";
 import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { type Profile, profileOptions } from "../tck/profile.ts";
@@ -236,6 +237,8 @@ async function start(
     workspace,
     workspaceRoots,
   };
+  const notice = await sizeNotice(data, decided);
+  if (notice !== "") log.onNotice(notice);
   const modelLine = describeModel(operator, io, options.model);
   return {
     server,
@@ -273,6 +276,7 @@ async function decideOptions(
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
     ...storeOptions(options.store, operator),
+    ...retentionOptions(operator),
     ...(await consoleOption(options, operator, io)),
   };
   const specs = agentSpecs(options.agent, operator);

@@ -11,6 +11,7 @@ import {
 import { createAgentConversations } from "../fleet/agent-conversations.ts";
 import { InboxWorker } from "../fleet/inbox-worker.ts";
 import { OpenTasks } from "../fleet/open-tasks.ts";
+import { Retention } from "../fleet/retention.ts";
 import { Takeover } from "../fleet/takeover.ts";
 import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
@@ -121,8 +122,10 @@ export async function openCore(
   const { store, registry, notifications } = parts;
   const closing = new AbortController();
   let inbox: InboxWorker | undefined;
+  let retaining: Promise<void> | undefined;
   const dispose = async (): Promise<void> => {
     closing.abort();
+    await retaining;
     await inbox?.[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
     await notifications.notifier[Symbol.asyncDispose]();
@@ -140,6 +143,12 @@ export async function openCore(
       onNotice(OTHER_APPROVALS);
     }
     await registry.recover(onError);
+    const { clock } = surroundings;
+    retaining =
+      options.retention &&
+      new Retention(options.retention, {
+        ...{ store: opened, registry, clock, onError },
+      }).watch(closing.signal);
     if (shared) inbox = joinFleet(parts, shared, surroundings, closing.signal);
   } catch (reason) {
     await dispose();

@@ -198,7 +198,10 @@ export class OpenTasks implements AsyncDisposable {
    * Rejects with `Code.FailedPrecondition` for a task that has not ended, and
    * with `Code.Aborted` when it has changed meanwhile.
    */
-  async delete(task: Task, by: TaskDeleter): Promise<void> {
+  async delete(
+    task: Pick<Task, "id" | "contextId" | "principal" | "sequence" | "state">,
+    by: TaskDeleter,
+  ): Promise<void> {
     const { store, now } = this.#options;
     await store.delete(await deletionOf(store, task, by, now()));
     const { id: taskId, contextId, principal } = task;

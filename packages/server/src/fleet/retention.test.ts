@@ -1,0 +1,104 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type TaskEvent, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { ServerSettings } from "../server-options.ts";
+import { verifyAudit } from "../store/audit-chain.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { created, eventsOf, text } from "../testing/task-events.ts";
+import { OpenTasks } from "./open-tasks.ts";
+import { Retention } from "./retention.ts";
+
+const DAY_MS = 86_400_000;
+const NOW_MS = 1000 * DAY_MS;
+const { signal } = new AbortController();
+
+/** Tasks by their ids: their state, and the days since their last change. */
+const TASKS: readonly (readonly [
+  id: string,
+  state: TaskState,
+  days: number,
+])[] = [
+  ["works", TaskState.WORKING, 400],
+  ["asks", TaskState.INPUT_REQUIRED, 300],
+  ["done", TaskState.COMPLETED, 91],
+  ["failed", TaskState.FAILED, 92],
+  ["recent", TaskState.COMPLETED, 89],
+  ["new", TaskState.CANCELED, 1],
+];
+
+describe("Retention", () => {
+  it.each<[NonNullable<ServerSettings["retention"]>, string[]]>([
+    [{ maxAgeMs: 90 * DAY_MS }, ["done", "failed"]],
+    [{ maxAgeMs: 90 * DAY_MS, states: [TaskState.FAILED] }, ["failed"]],
+    [{ maxAgeMs: 0 }, ["done", "failed", "recent", "new"]],
+    [{ maxTasks: 2 }, ["done", "failed"]],
+    [{ maxTasks: 1 }, ["done", "failed", "recent"]],
+    [{ maxTasks: 6 }, []],
+    [{ maxTasks: 3, maxAgeMs: 365 * DAY_MS }, ["failed"]],
+    [{ states: [TaskState.WORKING], maxAgeMs: 0 }, []],
+    [{}, []],
+  ])(
+    "deletes what %j says, and nothing that works or waits",
+    async (limits, gone) => {
+      const { store, retention } = await ground(limits);
+      expect(await retention.run(signal)).toBe(gone.length);
+      const { tasks } = await store.list({ limit: 99 });
+      const left = TASKS.map(([id]) => id).filter((id) => !gone.includes(id));
+      expect(tasks.map(({ last }) => last.taskId).toSorted()).toEqual(
+        left.toSorted(),
+      );
+      const { fault, deleted } = await verifyAudit(store.readAudit(0n));
+      expect(fault).toBeUndefined();
+      expect(deleted.map(({ taskId }) => taskId).toSorted()).toEqual(
+        gone.toSorted(),
+      );
+      for (const { by } of deleted) {
+        expect(by).toMatch(/^retention\.max_(age_days|tasks)$/);
+      }
+      expect(await retention.run(signal)).toBe(0);
+    },
+  );
+
+  it("goes through more tasks than it lists at a time, and one that cannot be deleted costs itself", async () => {
+    const { store, retention } = await ground({ maxAgeMs: 90 * DAY_MS });
+    for (let at = 0; at < 200; at++) {
+      await add(store, `old-${at}`, TaskState.COMPLETED, 100 + at);
+    }
+    const deletion = store.delete.bind(store);
+    store.delete = (each) =>
+      each.taskId === "old-7"
+        ? Promise.reject(new Error("the disk is full"))
+        : deletion(each);
+    await expect(retention.run(signal)).rejects.toThrow("the disk is full");
+    const { tasks } = await store.list({ limit: 300, idPrefix: "old" });
+    expect(tasks.map(({ last }) => last.taskId)).toEqual(["old-7"]);
+    expect(await eventsOf(store, "recent")).toHaveLength(2);
+  });
+});
+
+async function ground(limits: NonNullable<ServerSettings["retention"]>) {
+  const store = new MemoryTaskStore();
+  for (const task of TASKS) await add(store, ...task);
+  const registry = new OpenTasks({
+    store,
+    createExecutor: () => {
+      throw new Error("no task is opened");
+    },
+    now: () => new Date(NOW_MS),
+  });
+  const clock = { now: () => NOW_MS, sleep: () => Promise.resolve() };
+  const onError = (): void => undefined;
+  const options = { store, registry, clock, onError };
+  return { store, retention: new Retention(limits, options) };
+}
+
+async function add(
+  store: MemoryTaskStore,
+  id: string,
+  state: TaskState,
+  days: number,
+): Promise<void> {
+  const time = timestampFromMs(NOW_MS - days * DAY_MS);
+  const events: TaskEvent[] = [created(id), { ...text(id, 2n), state }];
+  await store.append({ events: events.map((event) => ({ ...event, time })) });
+}
