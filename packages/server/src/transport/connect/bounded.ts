@@ -60,7 +60,7 @@ export function boundedHandler(
   const checks = {
     input: handler.method.input,
     maxBytes,
-    rename: camelCaseReader(handler.method.input),
+    respell: camelCaseReader(handler.method.input),
   };
   const handle = async (
     request: UniversalServerRequest,
@@ -90,8 +90,8 @@ export function boundedHandler(
 interface MessageChecks {
   readonly input: DescMessage;
   readonly maxBytes: number;
-  /** Renames the fields of a JSON text to the names that the library reads. */
-  readonly rename: (text: string) => string;
+  /** Respells the fields of a JSON text to the names that the library reads. */
+  readonly respell: (text: string) => string;
 }
 
 /**
@@ -103,7 +103,7 @@ interface MessageChecks {
 async function* boundedBody(
   body: AsyncIterable<Uint8Array>,
   header: Headers,
-  { input, maxBytes, rename }: MessageChecks,
+  { input, maxBytes, respell }: MessageChecks,
 ): AsyncIterable<Uint8Array> {
   const [type = ""] = (header.get("content-type") ?? "")
     .toLowerCase()
@@ -126,9 +126,9 @@ async function* boundedBody(
       assertJsonBudget(text);
       assertExactJson(text);
       assertPlainIntegers(input, text);
-      const renamed = rename(text);
-      if (renamed === text) return bytes;
-      const written = new TextEncoder().encode(renamed);
+      const respelled = respell(text);
+      if (respelled === text) return bytes;
+      const written = new TextEncoder().encode(respelled);
       return compression ? await compression.compress(written) : written;
     } catch (reason) {
       throw connectErrorFrom(reason);
