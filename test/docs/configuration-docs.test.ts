@@ -18,6 +18,7 @@ import {
   LogConfigSchema,
   McpHttpSchema,
   McpStdioSchema,
+  MetricsConfigSchema,
   StoreConfigSchema,
   TelemetryConfigSchema,
   TlsConfigSchema,
@@ -68,6 +69,7 @@ describe("docs/configuration.md", () => {
       ...names(LogConfigSchema, "log."),
       ...names(BudgetConfigSchema, "budget."),
       ...names(TelemetryConfigSchema, "telemetry."),
+      ...names(MetricsConfigSchema, "metrics."),
     ];
     const tables = new Set([
       "agents",
@@ -81,6 +83,7 @@ describe("docs/configuration.md", () => {
       "log",
       "budget",
       "telemetry",
+      "metrics",
     ]);
     for (const name of fields.filter((field) => !tables.has(field))) {
       expect(text).toContain(`\`${name}\``);

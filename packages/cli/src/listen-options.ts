@@ -65,12 +65,12 @@ export function parsePort(value: string | number): number {
 const MIN_TOKEN_LENGTH = 32;
 
 /**
- * Reads the operator's bearer token from a file.
+ * Reads a bearer token from a file: the operator's, or that of the metrics.
  *
  * Throws when the file cannot be read, when others can read it, and when it
  * does not hold a bearer token (RFC 6750) of sufficient length.
  */
-async function readTokenFile(path: string): Promise<string> {
+export async function readTokenFile(path: string): Promise<string> {
   await using file = await open(path).catch((reason: unknown) => {
     throw new Error(
       `token file "${path}" cannot be read: ${errorMessage(reason)}`,

@@ -46,6 +46,7 @@ import { type ListenFlags, listenOptions } from "../listen-options.ts";
 import type { Level } from "../log/log-lines.ts";
 import { openLog } from "../log/open-log.ts";
 import type { ServerLog } from "../log/server-log.ts";
+import { type Metrics, openMetrics } from "../metrics/open-metrics.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { retentionOptions, sizeNotice } from "../retention-options.ts";
@@ -89,7 +90,13 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await assertPrivateDirectory(data);
   const operator = await operatorConfig(options.config, data);
   await using log = openLog(options.logLevel, operator.config, io);
-  const started = await start(options, { operator, data, log }, io);
+  const isInFile = options.store === undefined && !operator.config.store;
+  const storeFiles = isInFile ? ["tasks.db", "tasks.db-wal"] : [];
+  using metrics = await openMetrics(
+    operator,
+    storeFiles.map((name) => join(data, name)),
+  );
+  const started = await start(options, { operator, data, log, metrics }, io);
   const { server, about, host, modelLine, hasConsole, isNewWorkspace } =
     started;
   await started.keep();
@@ -183,12 +190,14 @@ interface Setting {
   /** The data directory. */
   readonly data: string;
   readonly log: ServerLog;
+  /** What measures it. Undefined: nothing does. */
+  readonly metrics: Metrics | undefined;
 }
 
 /** Makes the workspace and starts the server with its agents. */
 async function start(
   { root = [], ...options }: ServeOptions,
-  { operator, data, log }: Setting,
+  { operator, data, log, metrics }: Setting,
   io: Io,
 ): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
@@ -214,12 +223,19 @@ async function start(
   );
   const serverOptions = {
     ...decided,
-    dialects: [codexQueues(), ...defaultDialects()],
+    dialects: [
+      ...(metrics ? [metrics.dialect] : []),
+      codexQueues(),
+      ...defaultDialects(),
+    ],
     token,
     workspace,
     workspaceRoots,
     dataDirectory: data,
-    observer: bothObservers(log.observer, telemetry.observer),
+    observer: bothObservers(
+      bothObservers(log.observer, metrics?.observer),
+      telemetry.observer,
+    ),
     onNotice: log.onNotice,
     onError: log.onError,
   };

@@ -18,6 +18,7 @@ export {
   AgentConfigSchema,
   ConsoleConfigSchema,
   LogConfigSchema,
+  MetricsConfigSchema,
   StoreConfigSchema,
   TelemetryConfigSchema,
 } from "../gen/devtool/v1alpha/server_config_pb.ts";

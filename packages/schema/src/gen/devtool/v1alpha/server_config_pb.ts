@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIu0HCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSMwoJcmV0ZW50aW9uGBogASgLMiAuZGV2dG9vbC52MWFscGhhLlJldGVudGlvbkNvbmZpZxItCgZidWRnZXQYGyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Q29uZmlnQgcKBV9wb3J0IrsBCg9UZWxlbWV0cnlDb25maWcSEAoIZW5kcG9pbnQYASABKAkSPgoHaGVhZGVycxgCIAMoCzItLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcuSGVhZGVyc0VudHJ5Eg8KB2NvbnRlbnQYAyABKAgSFQoNb3BlbmluZmVyZW5jZRgEIAEoCBouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJhCglMb2dDb25maWcSKAoFbGV2ZWwYASABKA4yGS5kZXZ0b29sLnYxYWxwaGEuTG9nTGV2ZWwSKgoGZm9ybWF0GAIgASgOMhouZGV2dG9vbC52MWFscGhhLkxvZ0Zvcm1hdCJmCg9SZXRlbnRpb25Db25maWcSFAoMbWF4X2FnZV9kYXlzGAEgASgFEhEKCW1heF90YXNrcxgCIAEoBRIqCgZzdGF0ZXMYAyADKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlIjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkIlQKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqdwoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0xFVkVMX0RFQlVHEAESEgoOTE9HX0xFVkVMX0lORk8QAhISCg5MT0dfTEVWRUxfV0FSThADEhMKD0xPR19MRVZFTF9FUlJPUhAEKlMKCUxvZ0Zvcm1hdBIaChZMT0dfRk9STUFUX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0ZPUk1BVF9KU09OEAESFQoRTE9HX0ZPUk1BVF9QUkVUVFkQAiqMAQoQQ2xpZW50TWNwU2VydmVycxIiCh5DTElFTlRfTUNQX1NFUlZFUlNfVU5TUEVDSUZJRUQQABIbChdDTElFTlRfTUNQX1NFUlZFUlNfTk9ORRABEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19IVFRQEAISGgoWQ0xJRU5UX01DUF9TRVJWRVJTX0FMTBADKnEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQA2IGcHJvdG8z", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIp4ICgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSMwoJcmV0ZW50aW9uGBogASgLMiAuZGV2dG9vbC52MWFscGhhLlJldGVudGlvbkNvbmZpZxItCgZidWRnZXQYGyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Q29uZmlnEi8KB21ldHJpY3MYHCABKAsyHi5kZXZ0b29sLnYxYWxwaGEuTWV0cmljc0NvbmZpZ0IHCgVfcG9ydCK7AQoPVGVsZW1ldHJ5Q29uZmlnEhAKCGVuZHBvaW50GAEgASgJEj4KB2hlYWRlcnMYAiADKAsyLS5kZXZ0b29sLnYxYWxwaGEuVGVsZW1ldHJ5Q29uZmlnLkhlYWRlcnNFbnRyeRIPCgdjb250ZW50GAMgASgIEhUKDW9wZW5pbmZlcmVuY2UYBCABKAgaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiIwoNTWV0cmljc0NvbmZpZxISCgp0b2tlbl9maWxlGAEgASgJImEKCUxvZ0NvbmZpZxIoCgVsZXZlbBgBIAEoDjIZLmRldnRvb2wudjFhbHBoYS5Mb2dMZXZlbBIqCgZmb3JtYXQYAiABKA4yGi5kZXZ0b29sLnYxYWxwaGEuTG9nRm9ybWF0ImYKD1JldGVudGlvbkNvbmZpZxIUCgxtYXhfYWdlX2RheXMYASABKAUSEQoJbWF4X3Rhc2tzGAIgASgFEioKBnN0YXRlcxgDIAMoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUiMQoNQ29uc29sZUNvbmZpZxIUCgdlbmFibGVkGAEgASgISACIAQFCCgoIX2VuYWJsZWQiVAoLU3RvcmVDb25maWcSCwoDdXJsGAEgASgJEg4KBnNjaGVtYRgCIAEoCRIoCgVsZWFzZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIrCgtBZ2VudENvbmZpZxIMCgRuYW1lGAEgASgJEg4KBm1vZHVsZRgCIAEoCSJeCgtNb2RlbENvbmZpZxIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEhYKDnZlcnRleF9wcm9qZWN0GAMgASgJEhcKD3ZlcnRleF9sb2NhdGlvbhgEIAEoCSp3CghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABITCg9MT0dfTEVWRUxfREVCVUcQARISCg5MT0dfTEVWRUxfSU5GTxACEhIKDkxPR19MRVZFTF9XQVJOEAMSEwoPTE9HX0xFVkVMX0VSUk9SEAQqUwoJTG9nRm9ybWF0EhoKFkxPR19GT1JNQVRfVU5TUEVDSUZJRUQQABITCg9MT0dfRk9STUFUX0pTT04QARIVChFMT0dfRk9STUFUX1BSRVRUWRACKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqcQoLU2FuZGJveEtpbmQSHAoYU0FOREJPWF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU0FOREJPWF9LSU5EX0FVVE8QARIVChFTQU5EQk9YX0tJTkRfTk9ORRACEhYKElNBTkRCT1hfS0lORF9CV1JBUBADYgZwcm90bzM", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration]);
 
 /**
  * The operator's configuration of a server: the file `config.toml`, with the
@@ -246,6 +246,13 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: devtool.v1alpha.BudgetConfig budget = 27;
    */
   budget?: BudgetConfig | undefined;
+
+  /**
+   * Metrics at `GET /metrics`. Unset serves none.
+   *
+   * @generated from field: devtool.v1alpha.MetricsConfig metrics = 28;
+   */
+  metrics?: MetricsConfig | undefined;
 };
 
 /**
@@ -306,6 +313,29 @@ export const TelemetryConfigSchema: GenMessage<TelemetryConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
+ * Metrics of a server, in the text format of Prometheus.
+ *
+ * @generated from message devtool.v1alpha.MetricsConfig
+ */
+export type MetricsConfig = Message<"devtool.v1alpha.MetricsConfig"> & {
+  /**
+   * File with the bearer token of whoever reads the metrics, relative to the
+   * config file. Only the owner may be able to read it (mode 0600). The token
+   * opens nothing else, and the operator's does not open the metrics.
+   *
+   * @generated from field: string token_file = 1;
+   */
+  tokenFile: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.MetricsConfig.
+ * Use `create(MetricsConfigSchema)` to create a new message.
+ */
+export const MetricsConfigSchema: GenMessage<MetricsConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 2);
+
+/**
  * The log of a server, as `LogLine` has it.
  *
  * @generated from message devtool.v1alpha.LogConfig
@@ -332,7 +362,7 @@ export type LogConfig = Message<"devtool.v1alpha.LogConfig"> & {
  * Use `create(LogConfigSchema)` to create a new message.
  */
 export const LogConfigSchema: GenMessage<LogConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 2);
+  messageDesc(file_devtool_v1alpha_server_config, 3);
 
 /**
  * When the server deletes tasks that have ended, of all principals and with all
@@ -371,7 +401,7 @@ export type RetentionConfig = Message<"devtool.v1alpha.RetentionConfig"> & {
  * Use `create(RetentionConfigSchema)` to create a new message.
  */
 export const RetentionConfigSchema: GenMessage<RetentionConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 3);
+  messageDesc(file_devtool_v1alpha_server_config, 4);
 
 /**
  * The console.
@@ -393,7 +423,7 @@ export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
  * Use `create(ConsoleConfigSchema)` to create a new message.
  */
 export const ConsoleConfigSchema: GenMessage<ConsoleConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 4);
+  messageDesc(file_devtool_v1alpha_server_config, 5);
 
 /**
  * A database with the tasks of servers that share it, or a module that opens
@@ -437,7 +467,7 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
  * Use `create(StoreConfigSchema)` to create a new message.
  */
 export const StoreConfigSchema: GenMessage<StoreConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 5);
+  messageDesc(file_devtool_v1alpha_server_config, 6);
 
 /**
  * An agent to serve.
@@ -472,7 +502,7 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
  * Use `create(AgentConfigSchema)` to create a new message.
  */
 export const AgentConfigSchema: GenMessage<AgentConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 6);
+  messageDesc(file_devtool_v1alpha_server_config, 7);
 
 /**
  * The model, and how to reach it.
@@ -518,7 +548,7 @@ export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 7);
+  messageDesc(file_devtool_v1alpha_server_config, 8);
 
 /**
  * How important a line of the log is.

@@ -1,0 +1,178 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { textMessage } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+import { freePort } from "../free-port.ts";
+
+const DEPLOY = fileURLToPath(new URL("../../deploy", import.meta.url));
+const TOKEN = "a-token-of-the-metrics-alone-0123456789";
+const hasPrometheus = spawnSync("promtool", ["--version"]).status === 0;
+const without = hasPrometheus ? "" : ": SKIPPED, Prometheus is not installed";
+
+describe("the metrics of `devtool serve`", () => {
+  const root = temporaryDirectory();
+  let server: ServerProcess;
+  let taskId: string;
+
+  const scrape = (headers: Readonly<Record<string, string>>, path = "") =>
+    fetch(`${server.info.url}/metrics${path}`, { headers });
+  const metrics = async (): Promise<string> =>
+    (await scrape({ authorization: `Bearer ${TOKEN}` })).text();
+
+  beforeAll(async () => {
+    const data = join(root, "data");
+    mkdirSync(data, { mode: 0o700 });
+    writeFileSync(join(data, "token"), TOKEN, { mode: 0o600 });
+    writeFileSync(
+      join(data, "config.toml"),
+      '[metrics]\ntoken_file = "token"\n',
+    );
+    const workspace = join(root, "workspace");
+    server = await startServing(["--data", data, "--workspace", workspace]);
+    const { url, token } = server.info;
+    const { tasks } = clientOf({ url, token });
+    await tasks.sendMessage({ message: textMessage("m", "text Done.") });
+    const script = "text My secret.\nread secret.txt\nnext\nwrite a.txt secret";
+    const { task } = await tasks.sendMessage({
+      message: textMessage("secret-id", script),
+    });
+    taskId = task?.id ?? "";
+    await expect(tasks.getTask({ taskId: "secret-task" })).rejects.toThrow();
+    await fetch(`${url}/secret`, { method: "POST" });
+  }, 60_000);
+  afterAll(() => server.kill());
+
+  it("are for who has their token, which opens nothing else", async () => {
+    const statuses: number[] = [];
+    for (const [authorization, path] of [
+      [`Bearer ${TOKEN}`, ""],
+      [`Bearer ${TOKEN}x`, ""],
+      [`Bearer ${server.info.token}`, ""],
+      ["", `?token=${TOKEN}`],
+    ] as const) {
+      const { status } = await scrape({ authorization }, path);
+      statuses.push(status);
+    }
+    expect(statuses).toEqual([200, 401, 401, 401]);
+    const tasks = await fetch(`${server.info.url}/tasks`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    expect(tasks.status).toBe(401);
+  });
+
+  it("say what happened, and hold no id and no content", async () => {
+    const text = await metrics();
+    for (const line of [
+      'rpc_server_call_duration_seconds_count{rpc_method="SendMessage",devtool_binding="connect",rpc_status_code="ok"} 2',
+      'rpc_server_call_duration_seconds_count{rpc_method="GetTask",devtool_binding="connect",rpc_status_code="not_found"} 1',
+      'gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name="read_file",devtool_outcome="failed"} 1',
+      'gen_ai_client_inference_duration_seconds_count{gen_ai_request_model="scripted",devtool_outcome="succeeded"} 3',
+      "devtool_approvals_pending 1",
+      "devtool_turns_active 1",
+      "devtool_ready 1",
+    ]) {
+      expect(text.split("\n")).toContain(line);
+    }
+    expect(text).toMatch(/^devtool_approval_oldest_seconds [\d.]*[1-9]/m);
+    expect(text).toMatch(/^devtool_store_size_bytes [1-9]\d{3,}$/m);
+    expect(text).toMatch(/^devtool_store_append_duration_seconds_count [1-9]/m);
+    expect(text).toMatch(
+      /^devtool_refused_requests_total\{rpc_status_code="unauthenticated"\} [1-9]/m,
+    );
+    expect(text).not.toMatch(/secret/);
+    expect(text).not.toContain(taskId);
+    expect(text).not.toContain(server.info.token);
+  });
+
+  it.skipIf(!hasPrometheus)(
+    `are accepted by promtool, and so are the alerts${without}`,
+    async () => {
+      const run = (args: readonly string[], input = "") =>
+        spawnSync("promtool", args, { input, encoding: "utf8", cwd: DEPLOY });
+      const checked = run(["check", "metrics"], await metrics());
+      expect([checked.status, checked.stderr]).toEqual([0, ""]);
+      const tested = run(["test", "rules", "alerts.test.yaml"]);
+      expect(`${tested.stdout}${tested.stderr}`).toContain("SUCCESS");
+      expect(tested.status).toBe(0);
+    },
+  );
+
+  it.skipIf(!hasPrometheus)(
+    `have all that the alerts ask for, in a real Prometheus${without}`,
+    async () => {
+      const port = await freePort();
+      const prometheus = startPrometheus(root, server.info.url, port);
+      try {
+        const query = async (path: string): Promise<string> => {
+          const response = await fetch(
+            `http://127.0.0.1:${port}/api/v1/${path}`,
+          );
+          return response.text();
+        };
+        const healthy = /"health":"ok"/g;
+        await expect
+          .poll(
+            async () => {
+              const rules = await query("rules").catch(() => "");
+              return rules.match(healthy)?.length ?? 0;
+            },
+            { timeout: 60_000, interval: 500 },
+          )
+          .toBe(8);
+        const alerts = readFileSync(join(DEPLOY, "alerts.yaml"), "utf8");
+        const names = new Set(
+          alerts.match(/\b(devtool|gen_ai|rpc|nodejs)_\w+(?=[ [{])/g),
+        );
+        expect(names.size).toBeGreaterThan(6);
+        for (const name of names) {
+          await expect
+            .poll(() => query(`query?query=${name}`), { timeout: 30_000 })
+            .toContain('"job":"devtool"');
+        }
+        expect(await query("query?query=up")).toMatch(/,"1"\]/);
+      } finally {
+        prometheus.kill();
+        if (prometheus.exitCode === null) await once(prometheus, "exit");
+      }
+    },
+    90_000,
+  );
+});
+
+/** Starts Prometheus on loopback. It scrapes a server each second. */
+function startPrometheus(
+  root: string,
+  url: string,
+  port: number,
+): ChildProcess {
+  const config = join(root, "prometheus.yml");
+  writeFileSync(
+    config,
+    `global: { scrape_interval: 1s, evaluation_interval: 1s }
+rule_files: ["${DEPLOY}/alerts.yaml"]
+scrape_configs:
+  - job_name: devtool
+    authorization: { credentials_file: "${root}/data/token" }
+    static_configs: [{ targets: ["${new URL(url).host}"] }]
+`,
+  );
+  return spawn(
+    "prometheus",
+    [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(root, "prometheus")}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      "--log.level=error",
+    ],
+    { stdio: "ignore" },
+  );
+}
