@@ -289,7 +289,7 @@ export type TelemetryConfig = Message<"devtool.v1alpha.TelemetryConfig"> & {
   headers: { [key: string]: string };
 
   /**
-   * Whether spans hold content: prompts, answers, arguments and results of
+   * Whether spans hold content: prompts, and arguments and results of
    * tools. Known secrets in it are replaced.
    *
    * @generated from field: bool content = 3;
