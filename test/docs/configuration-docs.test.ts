@@ -19,6 +19,7 @@ import {
   McpHttpSchema,
   McpStdioSchema,
   MetricsConfigSchema,
+  RetentionConfigSchema,
   StoreConfigSchema,
   TelemetryConfigSchema,
   TlsConfigSchema,
@@ -70,6 +71,7 @@ describe("docs/configuration.md", () => {
       ...names(BudgetConfigSchema, "budget."),
       ...names(TelemetryConfigSchema, "telemetry."),
       ...names(MetricsConfigSchema, "metrics."),
+      ...names(RetentionConfigSchema, "retention."),
     ];
     const tables = new Set([
       "agents",
@@ -84,6 +86,7 @@ describe("docs/configuration.md", () => {
       "budget",
       "telemetry",
       "metrics",
+      "retention",
     ]);
     for (const name of fields.filter((field) => !tables.has(field))) {
       expect(text).toContain(`\`${name}\``);

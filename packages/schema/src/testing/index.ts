@@ -19,6 +19,7 @@ export {
   ConsoleConfigSchema,
   LogConfigSchema,
   MetricsConfigSchema,
+  RetentionConfigSchema,
   StoreConfigSchema,
   TelemetryConfigSchema,
 } from "../gen/devtool/v1alpha/server_config_pb.ts";
