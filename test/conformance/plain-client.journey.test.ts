@@ -194,6 +194,23 @@ describe.concurrent("a plain client, tested by its command", {
     );
   });
 
+  it("is not judged by streams when it sends messages without them", async () => {
+    const method = 'is1 ? "SendStreamingMessage" : "message/stream"';
+    const plain = 'is1 ? "SendMessage" : "message/send"';
+    const results = await play(changed(method, plain), {});
+    const reasons = results
+      .filter(({ status }) => status !== "passed")
+      .map(({ reason = "" }) => reason);
+    const why = "the program does not support it: ";
+    expect(new Set(reasons)).toEqual(
+      new Set([
+        `${why}streams: it sent the message without one`,
+        `${why}settings: it is given an address and a prompt`,
+      ]),
+    );
+    expect(results.length - reasons.length).toBeGreaterThanOrEqual(8);
+  });
+
   it.each(variantsOf("faults of a plain client", FAULTS, 3, 6))(
     "$fault: $requirement is red, and nothing else",
     async ({ from, to, requirement, says, version: a2a = "1.0" }) => {

@@ -33,6 +33,11 @@ export interface PlayedAgent extends AsyncDisposable {
    * Returns the number of messages that the client has sent.
    */
   messages(): number;
+  /**
+   * Whether the client sent its message without a stream, and the script
+   * answers streams alone.
+   */
+  avoidsStreams(): boolean;
 }
 
 /**
@@ -72,6 +77,7 @@ export async function startPlayedAgent(
     url,
     problems: player.problems,
     messages: () => player.messages,
+    avoidsStreams: () => player.avoidsStreams,
     [Symbol.asyncDispose]: () => closeServer(server, sockets),
   };
 }
@@ -85,6 +91,7 @@ interface RpcRequest {
 class AgentPlayer {
   readonly problems: string[] = [];
   messages = 0;
+  avoidsStreams = false;
   readonly #script: AgentScript;
   readonly #left: AgentAnswer[];
 
@@ -121,7 +128,9 @@ class AgentPlayer {
   #call(rpc: RpcRequest, response: ServerResponse): void {
     const method = methodOf(rpc.method, this.#script.dialect);
     if (/^Send/.test(method)) this.#checkMessage(rpc);
-    const { results, error, httpStatus } = this.#nextAnswer(method);
+    const answer = this.#nextAnswer(method);
+    this.avoidsStreams ||= method === "SendMessage" && answer === NO_METHOD;
+    const { results, error, httpStatus } = answer;
     if (httpStatus > 0) {
       response.writeHead(httpStatus).end(String(error?.message));
       return;
