@@ -230,6 +230,8 @@ describe("devtool serve --agent", () => {
     return [
       "serve",
       "--json",
+      "--log-level",
+      "error",
       "--port",
       "0",
       "--data",

@@ -46,7 +46,7 @@ describe("devtool serve --agent codex", () => {
       join(base, "work"),
     ];
     code = runProgram(
-      ["serve", "--json", "--agent", "codex", ...flags],
+      ["serve", "--json", "--log-level", "error", "--agent", "codex", ...flags],
       terminal.io,
     );
     await terminal.shows('"token"');
