@@ -43,6 +43,11 @@ const agent: Agent = {
           const ms = Number(count);
           await delay(ms, undefined, { signal });
         }
+        if (verb === "hush") {
+          // As an agent of others, which stops as if it had ended by itself.
+          await delay(60_000, undefined, { signal }).catch(() => undefined);
+          return;
+        }
         if (verb === "steps") {
           for (let each = 1; each <= Number(count); each++) {
             yield { case: "text", value: `step ${each}. ` };
@@ -163,11 +168,13 @@ describe("a budget", () => {
     await delay(1500);
     const answered = await answer(client, asked.id);
     expect(outcomeOf(answered)).toEqual([TaskState.COMPLETED, ""]);
-    const waiting = await send(client, "wait 60000");
-    expect(waiting.state).toBe(TaskState.INPUT_REQUIRED);
-    expect(waiting.stateText).toMatch(
-      /^This turn used [12] s of work, and the limit is 1 s\. Send a message to go on\.$/,
-    );
+    for (const prompt of ["wait 60000", "hush"]) {
+      const waiting = await send(client, prompt);
+      expect(waiting.state).toBe(TaskState.INPUT_REQUIRED);
+      expect(waiting.stateText).toMatch(
+        /^This turn used [12] s of work, and the limit is 1 s\. Send a message to go on\.$/,
+      );
+    }
   });
 
   it.each(Object.entries(CLIENTS))(

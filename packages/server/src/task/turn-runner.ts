@@ -20,7 +20,7 @@ import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
-import type { BudgetReached, Budgets } from "./turn-budget.ts";
+import { BudgetReached, type Budgets } from "./turn-budget.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
@@ -176,7 +176,9 @@ export class TurnRunner implements AsyncDisposable {
     // cancellation counts until that is done.
     const isAborted =
       signal.aborted &&
-      (outcome.case === "aborted" || signal.reason === CANCELED);
+      (outcome.case === "aborted" ||
+        signal.reason === CANCELED ||
+        signal.reason instanceof BudgetReached);
     await recordEnd(
       isAborted ? { case: "aborted", reason: signal.reason } : outcome,
     ).catch(() => undefined);
