@@ -240,6 +240,35 @@ describe("the access of browsers", () => {
     await other.close();
   });
 
+  it("ends at a start without the list of roles that gave its rights", async () => {
+    const issuer = await createIssuer();
+    const dataDirectory = temporaryDirectory();
+    const workspace = temporaryDirectory();
+    const site = await loadConsole();
+    const auditors = [{ role: "*", rights: ["read", "audit"] }] as const;
+    let browser = "";
+    const outcomes: string[] = [];
+    for (const roles of [auditors, auditors, []]) {
+      await using other = await serveCodingAgent({
+        ...{ workspace, dataDirectory, site },
+        authentication: { jwt: issuer.options, roles },
+      });
+      if (browser === "") {
+        const alice = await issuer.tokenFor("alice");
+        const { code } = await accessOf(other, alice).createAccessCode({});
+        browser = (await accessOf(other, "").redeemAccessCode({ code })).token;
+      }
+      const { audit } = clientOf({ ...other, token: browser });
+      outcomes.push(
+        await Array.fromAsync(audit.readAudit({})).then(
+          () => "reads",
+          (reason: unknown) => Code[ConnectError.from(reason).code] ?? "",
+        ),
+      );
+    }
+    expect(outcomes).toEqual(["reads", "reads", "Unauthenticated"]);
+  });
+
   it("cannot back the server up, and neither can another principal with all rights", async () => {
     const issuer = await createIssuer();
     await using other = await serveCodingAgent({

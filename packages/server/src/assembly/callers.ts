@@ -9,7 +9,10 @@ import {
 } from "../transport/auth/authentication.ts";
 import type { Authenticator } from "../transport/auth/authenticator.ts";
 import { discoveryUrl } from "../transport/auth/discovery-url.ts";
-import { roleAuthenticator } from "../transport/auth/role-authenticator.ts";
+import {
+  roleAuthenticator,
+  rolesSource,
+} from "../transport/auth/role-authenticator.ts";
 import type { AcceptedCredentials } from "../transport/dialect.ts";
 import type { ProtectedResource } from "../transport/http/protected-resource.ts";
 
@@ -52,11 +55,14 @@ export async function openAccess(
     dataDirectory === undefined
       ? undefined
       : join(dataDirectory, "browser-sessions.json");
+  const { roles = [] } = authentication ?? {};
+  const sources = await credentialSources(token, accepted);
+  const ofRoles = roles.length > 0 ? [...sources].map(rolesSource) : [];
   const browsers =
     site &&
     (await BrowserSessions.open({
       file,
-      sources: await credentialSources(token, accepted),
+      sources: new Set([...sources, ...ofRoles]),
       now,
       sleep,
     }));
@@ -68,7 +74,6 @@ export async function openAccess(
     defined({ ...accepted, browsers }),
     () => new Date(now()),
   );
-  const { roles = [] } = authentication ?? {};
   return {
     authenticator:
       roles.length > 0

@@ -68,7 +68,7 @@ export function bearerOf(request: HttpRequest): string {
  * in base64url.
  */
 export function sourceOf(
-  kind: "token" | "issuer" | "certificate",
+  kind: "token" | "issuer" | "certificate" | "roles",
   ...settings: readonly unknown[]
 ): string {
   return hash("sha256", JSON.stringify([kind, ...settings]), "base64url");

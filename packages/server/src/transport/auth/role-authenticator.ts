@@ -1,6 +1,6 @@
 import { invalid } from "../../errors.ts";
 import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
-import type { Authenticator } from "./authenticator.ts";
+import { type Authenticator, sourceOf } from "./authenticator.ts";
 
 /** What the callers of a role may do. */
 export interface RoleSettings {
@@ -24,12 +24,11 @@ export function roleAuthenticator(
     async authenticate(request) {
       const verdict = await authenticator.authenticate(request);
       if (verdict.case !== "caller") return verdict;
-      const { agents: _agents, ...caller } = verdict.value;
-      if (
-        [OPERATOR.principal, ANONYMOUS.principal].includes(caller.principal)
-      ) {
+      const { agents: _agents, source = "", ...known } = verdict.value;
+      if ([OPERATOR.principal, ANONYMOUS.principal].includes(known.principal)) {
         return verdict;
       }
+      const caller = { ...known, source: rolesSource(source) };
       const own = settings.filter(
         ({ role }) => role === "*" || caller.roles?.includes(role),
       );
@@ -44,6 +43,14 @@ export function roleAuthenticator(
       return { case: "caller", value };
     },
   };
+}
+
+/**
+ * Returns the source of the rights that roles give to callers of a source. A
+ * browser session with such rights ends when no role gives any.
+ */
+export function rolesSource(source: string): string {
+  return sourceOf("roles", source);
 }
 
 /** What of the settings of authentication gives rights. */
