@@ -230,5 +230,5 @@ function isCode(code: Code): (error: unknown) => boolean {
 }
 
 function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
+  return AbortSignal.timeout(150_000);
 }

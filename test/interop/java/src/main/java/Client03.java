@@ -294,7 +294,7 @@ public final class Client03 {
             }
         });
         try {
-            done.get(15, TimeUnit.SECONDS);
+            done.get(60, TimeUnit.SECONDS);
             return null;
         } catch (Exception error) {
             return Objects.requireNonNullElse(error.getCause(), error);
