@@ -115,6 +115,8 @@ describe("a budget", () => {
         expect(outcomeOf(await send(alice, "steps 3"))).toEqual(reached(words));
       }
       expect(outcomeOf(await send(alice, "steps 1"))).toEqual(reached(words));
+      const inTenant = await answerIn(url, await issuer.tokenFor("alice"));
+      expect(inTenant).toContain(words);
       const bob = clientOf({ url, token: await issuer.tokenFor("bob") });
       const other = await send(bob, "steps 1");
       expect(outcomeOf(other)).toEqual([TaskState.COMPLETED, ""]);
@@ -204,6 +206,25 @@ describe("a budget", () => {
     );
   });
 });
+
+/** What A2A 1.0 answers to a message in a tenant that the caller makes up. */
+async function answerIn(url: string, token: string): Promise<string> {
+  const message = {
+    messageId: crypto.randomUUID(),
+    role: "ROLE_USER",
+    parts: [{ text: "steps 1" }],
+  };
+  const response = await fetch(`${url}/${crypto.randomUUID()}/message:send`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      "a2a-version": "1.0",
+    },
+    body: JSON.stringify({ message }),
+  });
+  return response.text();
+}
 
 function withBudget(budget: MessageInitShape<typeof BudgetSchema>): Request {
   return { messageSettings: { turn: { budget } } };

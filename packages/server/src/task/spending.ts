@@ -1,4 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   confirmationsOf,
   type ModelPrice,
@@ -30,7 +31,7 @@ export type PriceOf = (model: string) => ModelPrice | undefined;
 const MAX_GAP_MS = 10 * 60_000;
 
 /** The maximum number of tasks whose spending is kept. */
-const MAX_KEPT = 1000;
+const MAX_KEPT = 10_000;
 
 /** Adds what was used. */
 export function sum(one: Spent, other: Spent): Spent {
@@ -61,6 +62,8 @@ export function dayOf(ms: number): string {
 class TaskSpending {
   /** The sequence of the last event. */
   sequence = 0n;
+  /** The principal, without the tenant that it named. */
+  caller = "";
   /** Since the last message that began a turn. */
   turn: Spent = NOTHING;
   /** In all turns. */
@@ -85,6 +88,7 @@ class TaskSpending {
     if (payload.case === "usage") {
       spent = sum(spent, spentOn(payload.value, this.#priceOf(model)));
     }
+    if (payload.case === "created") this.caller = callerIn(payload.value);
     const day = dayOf(timeMs);
     this.#onDays.set(day, sum(this.onDay(day), spent));
     this.all = sum(this.all, spent);
@@ -93,6 +97,10 @@ class TaskSpending {
     const works = state === TaskState.WORKING || state === TaskState.SUBMITTED;
     this.#worksSinceMs = works ? timeMs : undefined;
   }
+}
+
+function callerIn(task: { readonly principal: string }): string {
+  return callerOfTask(task).principal;
 }
 
 function beginsTurn(payload: TaskEvent["payload"]): boolean {
@@ -117,7 +125,7 @@ export class Spending {
   /** Returns what a task has used, according to its durable events. */
   async of(
     taskId: string,
-  ): Promise<Pick<TaskSpending, "turn" | "all" | "onDay">> {
+  ): Promise<Pick<TaskSpending, "caller" | "turn" | "all" | "onDay">> {
     const known = this.#tasks.get(taskId) ?? new TaskSpending(this.#priceOf);
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, known);
@@ -132,16 +140,23 @@ export class Spending {
     return known;
   }
 
-  /** Returns what all tasks of a principal have used on a day. */
+  /**
+   * Returns what all tasks of a principal have used on a day, in all tenants: a
+   * caller chooses its tenants.
+   */
   async onDay(principal: string, day: string): Promise<Spent> {
+    const caller = callerIn({ principal });
     let spent = NOTHING;
     let cursor: string | undefined;
     do {
-      const page = await this.#store.list({ principal, limit: 100, cursor });
+      const page = await this.#store.list({ limit: 100, cursor });
       for (const { last } of page.tasks) {
         // The latest change is first.
         if (dayOf(last.time ? timestampMs(last.time) : 0) < day) return spent;
-        spent = sum(spent, (await this.of(last.taskId)).onDay(day));
+        const known = this.#tasks.get(last.taskId);
+        const isRead = known?.sequence === last.sequence;
+        const task = isRead ? known : await this.of(last.taskId);
+        if (task.caller === caller) spent = sum(spent, task.onDay(day));
       }
       cursor = page.cursor;
     } while (cursor !== undefined);
