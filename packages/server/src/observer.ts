@@ -110,8 +110,8 @@ export interface OperationFacts {
   /** How many events an append has. */
   readonly eventCount?: number | undefined;
   /**
-   * Whether an append has pieces of an answer or of output alone, of which a
-   * turn has any number.
+   * Whether an append has only pieces of an answer or of output. A turn can
+   * have thousands of them.
    */
   readonly isProgress?: boolean | undefined;
 }

@@ -110,7 +110,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Returns an age in milliseconds. Throws for a text that is none. */
+/** Returns an age in milliseconds. Throws for a text that is not an age. */
 function ageMsOf(text: string): number {
   const [, count, unit = ""] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit];

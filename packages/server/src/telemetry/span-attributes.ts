@@ -66,8 +66,9 @@ export interface Traced extends Operation {
 }
 
 /**
- * Whether an operation has a span: not the pieces of a turn, of which it has any
- * number, and not what reaches no method, such as health probes.
+ * Whether an operation has a span. Appends of pieces of an answer have none, as
+ * a turn can have thousands of them, nor has a request that reaches no method,
+ * such as a health probe.
  */
 export function isTraced(operation: Operation): operation is Traced {
   const { kind, binding, facts } = operation;
