@@ -1,43 +1,21 @@
-import { exportSpans } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "../depth.ts";
 import { receive } from "../push/receiver.ts";
-import { collect, type Seen } from "./collector.ts";
+import type { Seen } from "./collector.ts";
 import { SENDERS } from "./senders.ts";
+import { startTelemetry } from "./telemetry.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const CALLER = "b7ad6b7169203331";
 const TRACEPARENT = `00-${TRACE}-${CALLER}-01`;
 
-/** A collector, and what sends a server's spans there. */
-async function telemetry(content = false) {
-  const collector = await collect();
-  const notices: string[] = [];
-  const sent = exportSpans({
-    url: `${collector.url}/v1/traces`,
-    headers: {},
-    content,
-    openInference: true,
-    secrets: [],
-    onNotice: (text) => notices.push(text),
-  });
-  return {
-    ...collector,
-    spans: collector.spans,
-    notices,
-    observer: sent.observer,
-    /** Sends what is left. */
-    flush: () => sent[Symbol.asyncDispose](),
-  };
-}
-
 describe("the spans of a turn", () => {
   it.for(variantsOf("bindings", Object.keys(SENDERS), 4))(
     "are one trace from the client to the webhook over %s",
     async (binding) => {
-      await using told = await telemetry();
+      await using told = await startTelemetry({ openInference: true });
       await using hook = await receive();
       await using server = await serveCodingAgent({
         workspace: temporaryDirectory(),

@@ -25,6 +25,7 @@ export function createAnthropicModel(options: AnthropicOptions): Model {
 
   return {
     name,
+    provider: "anthropic",
     maxInputTokens,
     inputModes: INPUT_MODES,
     async *generate(request, signal) {

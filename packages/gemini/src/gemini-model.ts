@@ -32,6 +32,7 @@ export function createGeminiModel(options: GeminiOptions): Model {
 
   return {
     name,
+    provider: options.vertex ? "gcp.vertex_ai" : "gcp.gemini",
     maxInputTokens,
     inputModes: INPUT_MODES,
     async *generate(request, signal) {

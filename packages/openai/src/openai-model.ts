@@ -29,6 +29,7 @@ export function createOpenAiModel(options: OpenAiOptions): Model {
 
   return {
     name,
+    provider: "openai",
     maxInputTokens,
     inputModes: INPUT_MODES,
     async *generate(request, signal) {

@@ -95,6 +95,11 @@ export interface OperationFacts {
   readonly usage?: Usage | undefined;
   /** The time until the first piece of the answer of a step, in milliseconds. */
   readonly firstPieceMs?: number | undefined;
+  /**
+   * Why the model of a step ended its answer: `stop`, `tool_call`, `length`,
+   * `content_filter` or `error`.
+   */
+  readonly finishReason?: string | undefined;
   /** The task of a turn, as it is then. It has content, and secrets. */
   readonly task?: Task | undefined;
   /** The arguments of a call. They are content. */

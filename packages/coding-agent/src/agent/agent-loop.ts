@@ -7,7 +7,6 @@ import {
   Code,
   changedDetail,
   DevtoolError,
-  type OperationEnd,
   type Turn,
 } from "@devtool/server/agent";
 import type { NewCall } from "../tool/prepared-call.ts";
@@ -30,6 +29,7 @@ import type {
   ModelToolCall,
   StepSource,
 } from "./model.ts";
+import { ObservedStep, observedSource } from "./observed-step.ts";
 
 /** Dependencies and options of an agent loop. */
 export interface AgentLoopOptions {
@@ -185,7 +185,7 @@ class TurnModel {
       options.readBriefing([...toolSet.tools.keys()]),
     );
     this.#compressor = new HistoryCompressor(
-      options.source,
+      observedSource(options.source, turn, options.modelName),
       turn.task.id,
       options.onNotice,
     );
@@ -205,28 +205,30 @@ class TurnModel {
    */
   async *generate(signal: AbortSignal): AsyncIterable<StepEvent> {
     const { recent } = this.#history.update(this.#conversation());
-    const end = this.#turn.observeStep(
-      chosenModel(this.#turn.task) || this.#options.modelName,
-    );
-    let ended: OperationEnd = { outcome: "canceled" };
+    const { source, modelName } = this.#options;
+    const observed = new ObservedStep(this.#turn, {
+      name: chosenModel(this.#turn.task) || modelName,
+      provider: source.provider,
+    });
     failpoint("devtool:model.ask.before");
     try {
-      for await (const event of this.#options.source.generate(
+      for await (const event of source.generate(
         this.#request(recent),
         signal,
       )) {
+        observed.note(event);
         if (this.#briefing.hasNotices) {
           yield* await this.#briefing.takeNotices();
         }
         this.#compressor.recordUsage(event);
         yield event.case === "usage" ? this.#withContext(event) : event;
       }
-      ended = { outcome: "succeeded" };
+      observed.succeed();
     } catch (reason) {
-      if (!signal.aborted) ended = { outcome: "failed", error: reason };
+      if (!signal.aborted) observed.fail(reason);
       throw reason;
     } finally {
-      end(ended);
+      observed.cancel();
     }
     failpoint("devtool:model.ask.after");
   }

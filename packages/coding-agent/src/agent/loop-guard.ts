@@ -42,10 +42,11 @@ export const DEFAULT_LOOP_LIMITS: LoopLimits = {
  */
 export function withLoopGuard(model: Model, limits: LoopLimits): Model {
   if (model.mayRepeat) return model;
-  const { name, names, maxInputTokens, inputModes } = model;
+  const { name, names, provider, maxInputTokens, inputModes } = model;
   return {
     name,
     names,
+    provider,
     maxInputTokens,
     inputModes,
     listModels: async (signal) => (await model.listModels?.(signal)) ?? [],

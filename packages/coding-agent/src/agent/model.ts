@@ -100,6 +100,11 @@ export interface StepSource {
    */
   readonly maxInputTokens?: number | undefined;
   /**
+   * Who provides the model, as the attribute `gen_ai.provider.name` of
+   * OpenTelemetry names it, for instance `anthropic`. Default: not known.
+   */
+  readonly provider?: string | undefined;
+  /**
    * Generates one step.
    *
    * Throws a `DevtoolError` when it fails. Ends soon after `signal` aborts.

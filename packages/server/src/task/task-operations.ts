@@ -58,14 +58,20 @@ export class TaskOperations {
     });
   }
 
-  /** Ends the turn, and what it leaves open. */
-  endTurn(task: Task, how: OperationEnd): void {
+  /**
+   * Ends what the turn leaves open. Call the result when the end of the turn is
+   * recorded, with the task as the turn has left it.
+   */
+  endTurn(how: OperationEnd): (task: Task) => void {
     for (const open of [this.#questions, this.#calls]) {
       for (const id of open.keys()) end(open, id, CANCELED_OPERATION);
     }
-    const facts = { task, usage: this.#usage };
-    this.#turn?.finish({ ...how, facts });
-    this.#turn = undefined;
+    const [turn, usage] = [this.#turn, this.#usage];
+    return (task) => {
+      turn?.finish({ ...how, facts: { task, usage } });
+      // The next turn may have begun.
+      if (this.#turn === turn) this.#turn = undefined;
+    };
   }
 
   /** Returns the place of the turn in a trace, or that of a call that runs. */

@@ -167,10 +167,10 @@ export class TurnRunner implements AsyncDisposable {
     // Reset before the end is recorded, so that a message after it starts a run
     // of its own.
     this.#run = undefined;
-    operations?.endTurn(log.task, operationEnd(outcome, signal));
+    const endTurn = operations?.endTurn(operationEnd(outcome, signal));
     // A log that failed rejects appends. The registry opens the task again,
     // which recovers it.
-    if (log.failure) return;
+    if (log.failure) return endTurn?.(log.task);
     if (isUnexpected(outcome, signal)) onError?.(outcome.reason);
     // An agent may have ended and still be closing its resources. A
     // cancellation counts until that is done.
@@ -179,9 +179,13 @@ export class TurnRunner implements AsyncDisposable {
       (outcome.case === "aborted" ||
         signal.reason === CANCELED ||
         signal.reason instanceof BudgetReached);
-    await recordEnd(
+    const recorded = recordEnd(
       isAborted ? { case: "aborted", reason: signal.reason } : outcome,
-    ).catch(() => undefined);
+    );
+    // Another turn may add to it before this is durable.
+    const left = endTurn && log.task;
+    await recorded.catch(() => undefined);
+    if (left) endTurn(left);
   }
 
   /** Says once of each task that the conversation continues without it. */

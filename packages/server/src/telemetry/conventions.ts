@@ -21,6 +21,7 @@ export const ATTRIBUTE = {
   conversationId: "gen_ai.conversation.id",
   errorType: "error.type",
   eventCount: "devtool.event.count",
+  finishReasons: "gen_ai.response.finish_reasons",
   httpRequestMethod: "http.request.method",
   inputMessages: "gen_ai.input.messages",
   inputTokens: "gen_ai.usage.input_tokens",

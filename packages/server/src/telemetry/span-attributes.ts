@@ -207,6 +207,7 @@ export function attributesAtEnd(
     [ATTRIBUTE.approvalOption]: facts.optionId && shownName(facts.optionId),
     [ATTRIBUTE.timeToFirstChunk]:
       facts.firstPieceMs === undefined ? undefined : facts.firstPieceMs / 1000,
+    [ATTRIBUTE.finishReasons]: facts.finishReason && [facts.finishReason],
     ...usageAttributes(facts.usage),
   });
 }

@@ -8,6 +8,11 @@ export interface FaultOptions {
   readonly retryAfterMs?: number;
   /** What the reader can do about the problem. Default: empty. */
   readonly remedy?: string;
+  /**
+   * Why the answer ended, as `gen_ai.response.finish_reasons` of OpenTelemetry
+   * says it. Default: `error`.
+   */
+  readonly finishReason?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -43,12 +48,16 @@ export class ModelFault extends DevtoolError {
   readonly retriable: boolean;
   /** The wait that the API asks for, in milliseconds; 0 for none. */
   readonly retryAfterMs: number;
+  /** Why the answer ended: `length`, `content_filter` or `error`. */
+  readonly finishReason: string;
 
   constructor(problem: string, code: Code, options: FaultOptions = {}) {
     const { retriable = false, retryAfterMs = 0, remedy = "", cause } = options;
+    const { finishReason = "error" } = options;
     super(problem, code, { remedy, cause });
     this.retriable = retriable;
     this.retryAfterMs = retryAfterMs;
+    this.finishReason = finishReason;
   }
 
   /**
@@ -68,9 +77,10 @@ export class ModelFault extends DevtoolError {
       return `***${piece.slice(hidden)}`;
     });
     const problem = [before, ...visible].join("");
-    const { code, retriable, retryAfterMs, remedy, cause } = this;
+    const { code, retriable, retryAfterMs, remedy, finishReason, cause } = this;
     return new ModelFault(problem, code, {
       retriable,
+      finishReason,
       retryAfterMs,
       remedy,
       cause,

@@ -28,6 +28,7 @@ export function stopFault(stop: StopKind | Stop, message = ""): ModelFault {
   return new ModelFault(line === "" ? problem : `${problem} (${line})`, code, {
     remedy,
     retriable: retriable !== undefined,
+    finishReason: typeof stop === "string" ? FINISH_REASONS[stop] : undefined,
   });
 }
 
@@ -39,6 +40,13 @@ export function unknownStopFault(reason: string, message = ""): ModelFault {
     message,
   );
 }
+
+const FINISH_REASONS: Readonly<Record<StopKind, string>> = {
+  "output-limit": "length",
+  "context-limit": "length",
+  safety: "content_filter",
+  refusal: "content_filter",
+};
 
 const STOPS: Readonly<Record<StopKind, Stop>> = {
   "output-limit": [

@@ -43,6 +43,7 @@ export function createScriptedModel(): Model {
   return {
     name: "scripted",
     names: NAMES,
+    provider: "devtool",
     mayRepeat: true,
     async *generate({ history }, signal) {
       const promptIndex = history.findLastIndex(
