@@ -36,6 +36,19 @@ async function logOf(config: string, flags: readonly string[] = []) {
 }
 
 describe("the log of `devtool serve`", () => {
+  it("has the trace of each request and turn, where spans are exported", async () => {
+    const config = '[telemetry]\nendpoint = "http://127.0.0.1:9"\n';
+    const { log } = await logOf(config, ["--log-level", "info"]);
+    const traced = log
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+      .filter(({ event }) => /^(request|turn)/.test(event));
+    expect(traced.map(({ event }) => event)).toHaveLength(3);
+    expect(new Set(traced.map(({ traceId }) => traceId)).size).toBe(1);
+    expect(traced[0].traceId).toMatch(/^[0-9a-f]{32}$/);
+  });
+
   it("has a line for each exchange, turn and refusal, as JSON where nobody sits at a terminal", async () => {
     const { log, taskId, token } = await logOf("", ["--log-level", "info"]);
     const lines = log.trimEnd().split("\n");
@@ -87,4 +100,56 @@ describe("the log of `devtool serve`", () => {
     );
     expect(log).not.toContain("info");
   });
+
+  it("has a line for each request that is refused before it reaches a method, with its trace", async () => {
+    const root = temporaryDirectory();
+    await using stack = new AsyncDisposableStack();
+    const server = await startServing(["--data", join(root, "data")]);
+    stack.defer(() => server.kill());
+    const { url, token } = server.info;
+    const json = { "content-type": "application/json" };
+    const v1 = { ...json, "a2a-version": "1.0" };
+    const trace = "0123456789abcdef0123456789abcdef";
+    const large = "my-secret".repeat(1_000_000);
+    const service = "/devtool.v1alpha.TaskService";
+    const refusals = [
+      ["/nowhere", json, "{}", "not_found"],
+      ["/", json, "{my-secret", "invalid_argument"],
+      ["/v1/message:send", json, "my-secret", "invalid_argument"],
+      ["/message:send", v1, "my-secret", "invalid_argument"],
+      ["/ag-ui", json, "my-secret", "invalid_argument"],
+      ["/executeCommand", json, "my-secret", "invalid_argument"],
+      [`${service}/SendMessage`, json, "my-secret", "invalid_argument"],
+      [`${service}/Other`, json, "{}", "not_found"],
+      [`${service}/GetTask`, { "content-type": "text/x" }, "", ""],
+      ["/message:stream", v1, large, ""],
+    ] as const;
+    for (const [path, headers, body] of refusals) {
+      const response = await fetch(`${url}${path}`, {
+        method: "POST",
+        headers: {
+          ...headers,
+          authorization: `Bearer ${token}`,
+          traceparent: `00-${trace}-0123456789abcdef-01`,
+        },
+        body,
+      });
+      await response.text();
+    }
+    await server.stop();
+    const log = server.said.stderr;
+    const lines = log.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line))).toEqual(
+      refusals.map(([path, _headers, _body, code], index) =>
+        expect.objectContaining({
+          ...{ level: "warn", event: "refused", method: `POST ${path}` },
+          ...{ binding: "http", outcome: "failed" },
+          code: code === "" ? expect.any(String) : code,
+          // Of a path where nothing is, only the head was read.
+          ...(index > 0 && { traceId: trace, principal: "local" }),
+        }),
+      ),
+    );
+    expect(log).not.toMatch(/secret/);
+  }, 60_000);
 });

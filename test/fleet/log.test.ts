@@ -25,7 +25,9 @@ describe.skipIf(bin === undefined)(
       const asked = askUntil(fleet, load.signal);
       await delay(1000);
       await database.stop();
-      await delay(AWAY_MS);
+      await delay(AWAY_MS / 2);
+      expect(await probe(fleet, 0)).toBe(503);
+      await delay(AWAY_MS / 2);
       await database.start();
       await expect
         .poll(() => noticesOf(fleet, 0).concat(noticesOf(fleet, 1)), {
@@ -34,6 +36,7 @@ describe.skipIf(bin === undefined)(
         .toEqual(Array(2).fill("the store can be reached again"));
       load.abort();
       expect(await asked).toBeGreaterThan(100);
+      expect(await probe(fleet, 0)).toBe(200);
 
       const { task } = await fleet.client(0).tasks.sendMessage({
         message: textMessage("m", "wait 60000"),
@@ -47,6 +50,12 @@ describe.skipIf(bin === undefined)(
         );
       await fleet.server(1).stop();
 
+      expect(linesOf(fleet, 0)).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ level: "error", event: "not ready" }),
+          expect.objectContaining({ level: "info", event: "ready" }),
+        ]),
+      );
       for (const index of [0, 1]) {
         const failures = linesOf(fleet, index).filter(
           ({ event, outcome }) => event === "fault" || outcome === "failed",
@@ -59,6 +68,13 @@ describe.skipIf(bin === undefined)(
     }, 180_000);
   },
 );
+
+/** Returns the status with which a server says whether it is ready. */
+async function probe(fleet: ServerFleet, index: number): Promise<number> {
+  const { url } = fleet.server(index).info;
+  const { status } = await fetch(`${url}/readyz`);
+  return status;
+}
 
 /** Begins fifty tasks a second at both servers. Returns how many. */
 async function askUntil(

@@ -123,14 +123,16 @@ function requestEntry(
   const isQuiet = binding === "http" || READS.test(name);
   if (!failure) return { line: { ...line, level: isQuiet ? "debug" : "info" } };
   const { code, problem } = failure;
-  if (REFUSALS.has(code)) {
+  const isUnreached = binding === "http" && !FAULTS.has(code);
+  if (REFUSALS.has(code) || isUnreached) {
     return {
       line: { ...line, ...failure, event: "refused", level: "warn" },
-      key: `refused ${code} ${binding} ${peer} ${principal}`,
+      // A stranger must not write a line for each path.
+      key: `refused ${code} ${binding} ${peer} ${principal} ${peer === "" ? name : ""}`,
     };
   }
   // A probe that fails is an outage, which has a line of its own.
-  if (FAULTS.has(code) && binding !== "http") {
+  if (FAULTS.has(code) && (binding !== "http" || peer === "")) {
     return {
       line: { ...line, ...failure, level: "warn" },
       key: `request ${code} ${problem}`,
@@ -141,12 +143,12 @@ function requestEntry(
 
 /** Returns what a line says of a failure. */
 function failureOf(
-  { kind, binding }: Operation,
+  { kind, binding, peer }: Operation,
   error: unknown,
 ): { readonly code: string; readonly problem: string } {
   // Of such a request nothing was read but its head: the operator sees which
   // host or origin is refused.
-  if (binding === "http" && error instanceof DevtoolError) {
+  if (binding === "http" && peer !== "" && error instanceof DevtoolError) {
     return { ...clientProblem(error), problem: error.message };
   }
   // A result of a tool is content.
@@ -165,8 +167,11 @@ function subjectOf({
   principal,
   taskId,
   subjectId,
+  traceContext,
 }: Operation): Fields {
-  const whose = { principal, taskId };
+  // Of `00-TRACE-SPAN-FLAGS`.
+  const traceId = traceContext?.traceparent.split("-", 2)[1] ?? "";
+  const whose = { principal, taskId, traceId };
   switch (kind) {
     case "request":
       return { ...whose, method: name, binding, peer, messageId: subjectId };

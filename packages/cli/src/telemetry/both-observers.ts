@@ -1,24 +1,30 @@
 import type { Observer } from "@devtool/server";
 
 /**
- * Returns an observer that tells two others what it hears. What the second one
- * says about traces counts.
+ * Returns an observer that tells two others what it hears: first the one that
+ * may trace it, then the other one, with the place in a trace that it has now.
  *
- * @param second undefined for none
+ * @param tracing undefined for none
  */
 export function bothObservers(
-  first: Observer,
-  second: Observer | undefined,
+  other: Observer,
+  tracing: Observer | undefined,
 ): Observer {
-  if (!second) return first;
+  if (!tracing) return other;
   return (operation) => {
-    const ends = [first(operation), second(operation)];
-    const [, traced] = ends;
+    const traced = tracing(operation);
+    if (!traced) return other(operation);
+    const { traceContext } = traced;
+    const heard = other(
+      traceContext ? { ...operation, traceContext } : operation,
+    );
+    if (!heard) return traced;
     return Object.assign(
-      (end: Parameters<NonNullable<typeof traced>>[0]) => {
-        for (const tell of ends) tell?.(end);
+      (end: Parameters<typeof heard>[0]) => {
+        traced(end);
+        heard(end);
       },
-      { traceContext: traced?.traceContext },
+      { traceContext },
     );
   };
 }

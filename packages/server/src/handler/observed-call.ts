@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import {
   type ContextKey,
+  type ContextValues,
   createContextKey,
   type HandlerContext,
 } from "@connectrpc/connect";
@@ -41,6 +42,16 @@ const traceKey: ContextKey<TraceContext | undefined> = createContextKey(
   undefined,
   { description: "trace context" },
 );
+
+/** Whether the observer hears of a call of the context. */
+const heardKey: ContextKey<boolean> = createContextKey(false, {
+  description: "observed",
+});
+
+/** Whether a request has reached a method, so that the observer hears of it. */
+export function hasReachedMethod(values: ContextValues): boolean {
+  return values.get(heardKey);
+}
 
 /**
  * Returns the place of a request in a trace, for the message that it brings;
@@ -234,6 +245,7 @@ function begin(
     ...(isKnown ? { traceContext: sent } : { links: sent ? [sent] : [] }),
   });
   context.values.set(traceKey, operation.traceContext);
+  context.values.set(heardKey, true);
   return operation;
 }
 

@@ -42,6 +42,7 @@ export function jsonRpcVersion(endpoint: A2aV03Endpoint): JsonRpcVersion {
         });
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
+        call.noteRefusal(reason);
         const text = error(reason);
         if (operation?.isStreaming && call.takesStream) {
           // A client that waits for a stream reads the error from its only

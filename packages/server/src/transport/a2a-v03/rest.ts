@@ -44,6 +44,7 @@ export async function answerRest(
     });
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
+    call.noteRefusal(reason);
     const body = error(reason);
     const status = restStatusOf(reason, body.code);
     send(response, status, {

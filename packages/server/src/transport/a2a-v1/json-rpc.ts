@@ -44,6 +44,7 @@ export function jsonRpcVersion(endpoint: A2aV1Endpoint): JsonRpcVersion {
         });
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
+        call.noteRefusal(reason);
         send(response, 200, { body: failureText(id, reason, endpoint) });
       }
     },

@@ -145,6 +145,7 @@ async function answerResource(
     });
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
+    call.noteRefusal(reason);
     const { status, body } = httpError(reason);
     const isTooLarge = HttpFailure.from(reason).status === 413;
     send(response, isTooLarge ? 413 : status, {

@@ -73,6 +73,7 @@ function refuse(
 ): void {
   const { response } = call;
   if (response.destroyed || response.headersSent) return;
+  call.noteRefusal(reason);
   const { status, message } = HttpFailure.from(reason);
   if (status === 415) {
     versions.some((version) => version.refuseMediaType(call, message));

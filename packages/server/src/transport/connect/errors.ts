@@ -86,12 +86,14 @@ export function errorInterceptor(
  * The library reports them as an internal error of the server, which is HTTP
  * status 500 in Connect. It aborts the context with the error before it writes
  * the error, so the code can still be corrected then. Our own errors have other
- * messages.
+ * messages. The operator sees the error if the request reached no method.
  */
-export function blameClient({ signal }: HandlerContext): void {
-  signal.addEventListener("abort", () => correctError(signal.reason), {
-    once: true,
-  });
+export function blameClient({ signal, values }: HandlerContext): void {
+  const correct = (): void => {
+    correctError(signal.reason);
+    values.get(routedCallKey)?.noteRefusal(signal.reason);
+  };
+  signal.addEventListener("abort", correct, { once: true });
 }
 
 /**

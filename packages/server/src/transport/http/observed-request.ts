@@ -1,7 +1,18 @@
+import {
+  ConnectError,
+  type ContextKey,
+  type ContextValues,
+  createContextKey,
+} from "@connectrpc/connect";
 import { shorten } from "@devtool/internal/cut-text";
+import { WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
+import { bindingKey } from "../../handler/caller.ts";
+import { hasReachedMethod } from "../../handler/observed-call.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Operation, OperationEnd } from "../../observer.ts";
 import { type Operations, SUCCEEDED } from "../../operations.ts";
+import { RequestContext } from "./request-context.ts";
 import {
   type Failure,
   type HttpRequest,
@@ -9,11 +20,23 @@ import {
   pathOf,
 } from "./route.ts";
 
+/** A request, and the response to it. */
+interface Exchanged {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+}
+
 /** The codes of the statuses of requests that reach no method. */
 const CODES: Readonly<Partial<Record<number, Code>>> = {
+  400: Code.InvalidArgument,
   401: Code.Unauthenticated,
   403: Code.PermissionDenied,
   404: Code.NotFound,
+  405: Code.Unimplemented,
+  413: Code.ResourceExhausted,
+  415: Code.InvalidArgument,
+  500: Code.Internal,
+  501: Code.Unimplemented,
   503: Code.Unavailable,
 };
 
@@ -41,6 +64,49 @@ export function observePublic(
     const failure = { status, message: `status ${status}` };
     operation.finish(status < 400 ? SUCCEEDED : endOf(failure));
   });
+}
+
+/** Why a request is refused, if it reaches no method. */
+const refusalKey: ContextKey<unknown> = createContextKey<unknown>(undefined, {
+  description: "refusal",
+});
+
+/** Notes why a request is refused, in case that it reaches no method. */
+export function noteRefusal(values: ContextValues, reason: unknown): void {
+  values.set(refusalKey, reason);
+}
+
+/**
+ * Tells the observer of a request of a known caller that is refused before it
+ * reaches a method: its path, its media type or its body is wrong. Does nothing
+ * for one that has reached one.
+ */
+export function observeUnreached(
+  { observe }: Pick<RequestHandler, "observe">,
+  { request, response }: Exchanged,
+  values: ContextValues,
+): void {
+  if (hasReachedMethod(values)) return;
+  const { statusCode: status } = response;
+  const noted = values.get(refusalKey);
+  if (noted === undefined && status < 400) return;
+  values.set(bindingKey, "http");
+  const { name } = operationOf(request);
+  // The signal of the request has aborted: it has its answer.
+  const { signal } = new AbortController();
+  const context = new RequestContext(request, signal, values);
+  observe(name, context).fail(refusalError(noted, status));
+}
+
+/** Returns an error with a code, which some errors of dialects have not. */
+function refusalError(noted: unknown, status: number): unknown {
+  const isCoded = [DevtoolError, WireError, ConnectError].some(
+    (type) => noted instanceof type,
+  );
+  if (isCoded) return noted;
+  const message = noted instanceof Error ? noted.message : `status ${status}`;
+  // JSON-RPC sends its errors with status 200.
+  return new DevtoolError(message, CODES[status] ?? Code.InvalidArgument);
 }
 
 function operationOf(

@@ -1,9 +1,11 @@
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import { contextValuesFor } from "../../handler/caller.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
 import { admittedCaller } from "../auth/admitted.ts";
 import { ClientGone, isDisconnection } from "./client-gone.ts";
 import { sendFailure } from "./failure.ts";
+import { noteRefusal, observeUnreached } from "./observed-request.ts";
 import { RequestContext } from "./request-context.ts";
 import {
   type FailureForm,
@@ -47,11 +49,18 @@ export interface RoutedCall {
    * client has closed the connection.
    */
   readonly report: (reason: unknown) => void;
+
+  /**
+   * Notes for the operator why the request is refused that has reached no
+   * method. Default: its status says why.
+   */
+  readonly noteRefusal: (reason: unknown) => void;
 }
 
 /** What the answer to a request needs of the services of a dialect. */
 interface CallServices {
   readonly agent: string;
+  readonly handler: Pick<RequestHandler, "observe">;
   readonly shutdown: AbortSignal;
   readonly onError: (reason: unknown) => void;
 }
@@ -63,17 +72,19 @@ interface CallServices {
  */
 export async function answerCall(
   { request, response }: Pick<RoutedCall, "request" | "response">,
-  { agent, shutdown, onError }: CallServices,
+  { agent, handler, shutdown, onError }: CallServices,
   pattern: RegExp | undefined,
   answer: (call: RoutedCall) => Promise<void>,
   failureForm: FailureForm | undefined,
 ): Promise<void> {
   const gone = new ClientGone(response, shutdown);
+  const caller = admittedCaller(request);
+  const values = caller ? contextValuesFor(caller) : createContextValues();
+  values.set(agentKey, agent);
+  const context = new RequestContext(request, gone.signal, values);
+  const observe = (): void =>
+    observeUnreached(handler, { request, response }, values);
   try {
-    const caller = admittedCaller(request);
-    const values = caller ? contextValuesFor(caller) : createContextValues();
-    values.set(agentKey, agent);
-    const context = new RequestContext(request, gone.signal, values);
     const path = pathOf(request);
     const [, ...groups] = pattern?.exec(path) ?? [];
     await answer({
@@ -84,12 +95,20 @@ export async function answerCall(
         const isGone = gone.signal.aborted && reason === gone.signal.reason;
         if (!isGone && !isDisconnection(request, reason)) onError(reason);
       },
+      noteRefusal: (reason) => noteRefusal(values, reason),
     });
   } catch (reason) {
     if (isDisconnection(request, reason)) return;
+    noteRefusal(values, reason);
     await sendFailure({ request, response }, reason, onError, failureForm);
   } finally {
     // Not `using`: as it is compiled, it costs an idle stream 300 bytes.
     gone[Symbol.dispose]();
+    if (response.headersSent) {
+      observe();
+    } else {
+      // Connect answers later.
+      response.once("finish", observe);
+    }
   }
 }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/log_line.proto.
  */
 export const file_devtool_v1alpha_log_line: GenFile = /*@__PURE__*/
-  fileDesc("Ch5kZXZ0b29sL3YxYWxwaGEvbG9nX2xpbmUucHJvdG8SD2RldnRvb2wudjFhbHBoYSLsAgoHTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRINCgVldmVudBgDIAEoCRIOCgZtZXRob2QYBCABKAkSDwoHYmluZGluZxgFIAEoCRIMCgRwZWVyGAYgASgJEhEKCXByaW5jaXBhbBgHIAEoCRIPCgd0YXNrX2lkGAggASgJEhIKCm1lc3NhZ2VfaWQYCSABKAkSDwoHY2FsbF9pZBgKIAEoCRINCgVhZ2VudBgLIAEoCRINCgVtb2RlbBgMIAEoCRIMCgR0b29sGA0gASgJEg8KB3dlYmhvb2sYDiABKAkSDwoHb3V0Y29tZRgPIAEoCRIMCgRjb2RlGBAgASgJEg8KB3Byb2JsZW0YESABKAkSEwoLZHVyYXRpb25fbXMYEiABKAESEAoIcmVwZWF0ZWQYEyABKA0SDQoFc3RhY2sYFCADKAliBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5kZXZ0b29sL3YxYWxwaGEvbG9nX2xpbmUucHJvdG8SD2RldnRvb2wudjFhbHBoYSL+AgoHTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRINCgVldmVudBgDIAEoCRIOCgZtZXRob2QYBCABKAkSDwoHYmluZGluZxgFIAEoCRIMCgRwZWVyGAYgASgJEhEKCXByaW5jaXBhbBgHIAEoCRIPCgd0YXNrX2lkGAggASgJEhIKCm1lc3NhZ2VfaWQYCSABKAkSDwoHY2FsbF9pZBgKIAEoCRINCgVhZ2VudBgLIAEoCRINCgVtb2RlbBgMIAEoCRIMCgR0b29sGA0gASgJEg8KB3dlYmhvb2sYDiABKAkSDwoHb3V0Y29tZRgPIAEoCRIMCgRjb2RlGBAgASgJEg8KB3Byb2JsZW0YESABKAkSEwoLZHVyYXRpb25fbXMYEiABKAESEAoIcmVwZWF0ZWQYEyABKA0SDQoFc3RhY2sYFCADKAkSEAoIdHJhY2VfaWQYFSABKAliBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * A line of the log that `devtool serve` writes to standard error.
@@ -171,6 +171,15 @@ export type LogLine = Message<"devtool.v1alpha.LogLine"> & {
    * @generated from field: repeated string stack = 20;
    */
   stack: string[];
+
+  /**
+   * Trace that it is in, as the collector of spans knows it: 32 hexadecimal
+   * digits. Empty where no spans are exported, unless the client of a request
+   * names its trace.
+   *
+   * @generated from field: string trace_id = 21;
+   */
+  traceId: string;
 };
 
 /**
