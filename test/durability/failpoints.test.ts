@@ -153,6 +153,22 @@ describe.concurrent("a server that is killed at a failpoint (R3)", () => {
       },
       found: /audit log: /,
     },
+    {
+      what: "forgets that a command had begun",
+      options: {
+        failpoint: "devtool:call.run.after",
+        sabotage: "forget starts",
+      },
+      found: /ranTwice: \d/,
+    },
+    {
+      what: "forgets that an edit had begun",
+      options: {
+        failpoint: "devtool:workspace.rename.after",
+        sabotage: "forget starts",
+      },
+      found: /file of |failed/,
+    },
   ];
   for (const { what, options, found } of sabotages) {
     it.skipIf(LEFT_TO_CI !== "")(

@@ -9,7 +9,7 @@ import {
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
-import { settle } from "../durability/crash/crash-cycles.ts";
+import { settle } from "../durability/crash/workload.ts";
 import { FleetClient } from "./fleet-clients.ts";
 import { checkFleet, FleetHistory, type FleetReport } from "./fleet-history.ts";
 import type { ServerFleet } from "./server-fleet.ts";

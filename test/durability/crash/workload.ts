@@ -7,22 +7,16 @@ import {
   createDevtoolClient,
   type DevtoolClient,
   pendingToolCalls,
-  textMessage,
 } from "@devtool/client";
 import {
   emptyTask,
+  endsExchange,
   reduceTask,
   type Task,
   type TaskEvent,
   type ToolCall,
 } from "@devtool/schema";
 import type { ServerInfo } from "@devtool/schema/operator";
-
-/** An event that somebody waits for. */
-interface Awaited {
-  readonly isWanted: (event: TaskEvent) => boolean;
-  readonly resolve: () => void;
-}
 
 /**
  * The events that clients of a crashing server received, over all its restarts.
@@ -33,19 +27,6 @@ export class Witness {
   /** The token that each task's tool writes. */
   readonly tokens = new Map<string, string>();
   #next = 0;
-  #awaited: Awaited | undefined;
-
-  /**
-   * Resolves when a client is shown an event from now on. Default: any event.
-   * One at a time is waited for.
-   */
-  nextEvent(
-    isWanted: (event: TaskEvent) => boolean = () => true,
-  ): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#awaited = { isWanted, resolve };
-    return promise;
-  }
 
   token(): string {
     return `token-${this.#next++}`;
@@ -56,7 +37,6 @@ export class Witness {
     events.set(event.sequence, event);
     this.seen.set(event.taskId, events);
     this.tokens.set(event.taskId, token);
-    if (this.#awaited?.isWanted(event)) this.#awaited.resolve();
   }
 }
 
@@ -82,27 +62,6 @@ export function transportTo(
     interceptors,
     nodeOptions: { agent },
   });
-}
-
-/**
- * Starts tasks one after the other, approves what they ask, and remembers all
- * it is shown; until the signal aborts.
- */
-export async function writer(
-  client: DevtoolClient,
-  witness: Witness,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    const token = witness.token();
-    const script = `say 3\nrun echo ${token} >> effects.txt\nsay 3\nread effects.txt x3\ntext end`;
-    const request = { message: textMessage(token, script) };
-    const asked = await fold(
-      client.tasks.streamMessage({ request }, { signal }),
-      { token, witness },
-    );
-    await approve(client, asked, { token, witness, signal });
-  }
 }
 
 /** How to approve: for whom, and by which option; default: once. */
@@ -147,4 +106,29 @@ export async function fold(
     task = reduceTask(task, event);
   }
   return task;
+}
+
+/** Reads a task's log until the task rests. */
+export async function settle(
+  client: DevtoolClient,
+  taskId: string,
+  signal: AbortSignal,
+): Promise<TaskEvent[]> {
+  const { task } = await client.tasks.getTask({ taskId }, { signal });
+  const head = task?.sequence ?? 0n;
+  const log: TaskEvent[] = [];
+  // Leaving the loop ends no call: it would hold its connection, and a server
+  // takes 4,096 of them.
+  const left = new AbortController();
+  const limits = AbortSignal.any([signal, left.signal]);
+  for await (const { event } of client.tasks.subscribeTask(
+    { taskId },
+    { signal: limits },
+  )) {
+    if (!event) continue;
+    log.push(event);
+    if (event.sequence >= head && endsExchange(event)) break;
+  }
+  left.abort();
+  return log;
 }

@@ -14,9 +14,7 @@ import {
 } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { checkCrash } from "../crash/check.ts";
-import { settle } from "../crash/crash-cycles.ts";
-import { Witness } from "../crash/workload.ts";
-import { expectedContent } from "../edits-crash/edit-cycles.ts";
+import { settle, Witness } from "../crash/workload.ts";
 import type { Life, World } from "./world.ts";
 
 /**
@@ -162,6 +160,15 @@ async function taskFaults(
     }
   }
   return faults;
+}
+
+/**
+ * Returns the content of a task's file if each edit that was reported as made
+ * was made once.
+ */
+function expectedContent(calls: readonly ToolCall[]): string {
+  const made = calls.filter(isSucceeded);
+  return made.length === 0 ? "" : `begin${" +".repeat(made.length - 1)}`;
 }
 
 function pathOf(parameters: ToolCall["inputParameters"]): string {

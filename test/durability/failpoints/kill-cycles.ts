@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { inspect } from "node:util";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { PushProgressSchema } from "@devtool/schema";
+import { PushProgressSchema, TaskState } from "@devtool/schema";
 import { checkWorld } from "./check-world.ts";
 import type { KillOrder } from "./kill-at.ts";
 import { type Scene, sceneOf } from "./scenes.ts";
@@ -22,11 +22,13 @@ export interface FailpointReport {
   readonly violations: readonly string[];
 }
 
-/**
- * A fault of the server, to see that the check notices: commits that are late,
- * or posts that are forgotten.
- */
-export type Sabotage = "none" | "late commit" | "forget posts" | "forget audit";
+/** A fault of the server, to see that the check notices. */
+export type Sabotage =
+  | "none"
+  | "late commit"
+  | "forget posts"
+  | "forget audit"
+  | "forget starts";
 
 /** How often to kill, where. */
 export interface KillOptions {
@@ -227,23 +229,32 @@ async function liveOn(life: Life, { moment }: Scene): Promise<boolean> {
   return outcome === "over";
 }
 
-/**
- * Damages the data as a server would that forgets what it has to post, or why
- * it did something.
- */
+/** Damages the data as a server with the fault would. */
 function damage(path: string, sabotage: Sabotage): void {
-  if (sabotage !== "forget posts" && sabotage !== "forget audit") return;
+  const fault = FAULTS[sabotage];
+  if (!fault) return;
   const database = new DatabaseSync(path);
-  if (sabotage === "forget audit") {
+  fault(database);
+  database.close();
+}
+
+const FAULTS: Partial<Record<Sabotage, (database: DatabaseSync) => void>> = {
+  "forget posts": forgetPosts,
+  "forget audit": (database) =>
     database.exec(
       "DELETE FROM audit WHERE number = (SELECT max(number) - 1 FROM audit)",
-    );
-  }
-  const heads = database.prepare("SELECT id, sequence FROM task").all();
+    ),
+  "forget starts": forgetStarts,
+};
+
+/** All events count as posted. */
+function forgetPosts(database: DatabaseSync): void {
   const save = database.prepare(
     "UPDATE push_config SET progress = ? WHERE task_id = ?",
   );
-  for (const { id, sequence } of sabotage === "forget posts" ? heads : []) {
+  for (const { id, sequence } of database
+    .prepare("SELECT id, sequence FROM task")
+    .all()) {
     save.run(
       toBinary(
         PushProgressSchema,
@@ -252,5 +263,21 @@ function damage(path: string, sabotage: Sabotage): void {
       String(id),
     );
   }
-  database.close();
+}
+
+/** The last call of each task has not begun, and nothing came after it. */
+function forgetStarts(database: DatabaseSync): void {
+  const begun =
+    "SELECT task_id, max(sequence) AS sequence FROM event WHERE instr(data, x'1002') GROUP BY task_id";
+  for (const { task_id: id, sequence } of database.prepare(begun).all()) {
+    if (id === undefined || sequence === undefined) continue;
+    database
+      .prepare("DELETE FROM event WHERE task_id = ? AND sequence >= ?")
+      .run(id, sequence);
+    database
+      .prepare(
+        "UPDATE task SET sequence = (SELECT max(sequence) FROM event WHERE task_id = id), state = ? WHERE id = ?",
+      )
+      .run(TaskState.WORKING, id);
+  }
 }
