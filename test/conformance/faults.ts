@@ -1,5 +1,4 @@
-import { A2A_1 } from "./faults/a2a-v1.ts";
-import { A2A_03 } from "./faults/a2a-v03.ts";
+import { A2A } from "./faults/a2a.ts";
 import { CARD } from "./faults/card.ts";
 import { COMMAND } from "./faults/command.ts";
 import type { Fault } from "./faults/fault.ts";
@@ -8,12 +7,11 @@ import { STREAM } from "./faults/stream.ts";
 import { TOOL } from "./faults/tool.ts";
 
 /**
- * At least one fault for each requirement that a server suite tests. Each
- * breaks that requirement alone.
+ * Faults of a whole server, with the extension. Each breaks a requirement alone;
+ * those of a plain server are in plain/faults.ts.
  */
 export const FAULTS: readonly Fault[] = [
-  ...A2A_03,
-  ...A2A_1,
+  ...A2A,
   ...CARD,
   ...SESSION,
   ...STREAM,

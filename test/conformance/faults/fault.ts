@@ -115,52 +115,6 @@ export function optInPermanently(): Spoil {
   };
 }
 
-/** Reports a missing task as an unsupported operation. */
-export function withUnsupportedOperation(text: string, { body }: Sent): string {
-  if (!body.includes("no-such-task")) return text;
-  return text
-    .replace('"code":-32001', '"code":-32004')
-    .replace("TASK_NOT_FOUND", "UNSUPPORTED_OPERATION");
-}
-
-/** Adds the valid token to every request of a method. */
-export function withoutAuthentication(method: string): Spoil {
-  let token = "";
-  return {
-    request: ({ headers, body }) => {
-      if (headers.authorization && headers.authorization !== "Bearer wrong") {
-        token = headers.authorization;
-      }
-      return body.includes(`"method":"${method}"`)
-        ? { headers: { ...headers, authorization: token } }
-        : undefined;
-    },
-  };
-}
-
-/** Swaps the first two events of a plain stream. */
-export function swapFirstEvents(): Spoil {
-  const held = new WeakMap<Sent, string>();
-  return {
-    body: (text, sent) => {
-      if (
-        !sent.body.includes('"SendStreamingMessage"') ||
-        !sent.body.includes("text hello") ||
-        !isPlain(sent)
-      ) {
-        return text;
-      }
-      const events = `${held.get(sent) ?? ""}${text}`
-        .split(/(?<=\n\n)/)
-        .filter((event) => event !== "");
-      if (held.get(sent) === "") return text;
-      const [first = "", second, ...rest] = events;
-      held.set(sent, second === undefined ? first : "");
-      return second === undefined ? "" : [second, first, ...rest].join("");
-    },
-  };
-}
-
 /** Gives a repeated message a new id. */
 export function renameRetries(): Spoil {
   const seen = new Set<string>();
