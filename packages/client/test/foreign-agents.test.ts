@@ -120,49 +120,10 @@ const line = (data: string): string => `data: ${data}\n\n`;
 
 const CASES: readonly Case[] = [
   {
-    name: "B5: ids of frames that are all the same",
-    frames: HELLO,
-    said: "Hello.",
-    write: (data) => `id: 5\n${line(data)}`,
-  },
-  {
-    name: "B5: ids of frames that are times",
-    frames: HELLO,
-    said: "Hello.",
-    write: (data, index) => `id: ${1764355779000 + index * 7}\n${line(data)}`,
-  },
-  {
-    name: "B5: ids of frames that go down",
-    frames: HELLO,
-    said: "Hello.",
-    write: (data, index) => `id: ${9 - index}\n${line(data)}`,
-  },
-  {
     name: "K6: an error that is null beside each result",
     frames: HELLO,
     said: "Hello.",
     write: (data) => line(data.replace("{", '{"error":null,')),
-  },
-  {
-    name: "B11: an artifact that is replaced",
-    frames: [
-      task(),
-      makes("x", false, { text: "dra" }),
-      makes("x", true, { text: "ft" }),
-      makes("x", false, { text: "FINAL" }),
-      ends(),
-    ],
-    made: "FINAL",
-  },
-  {
-    name: "B14: an artifact after the last status",
-    frames: [task(), ends(), makes("x", false, { text: "late" })],
-    made: "late",
-  },
-  {
-    name: "B14: a text after the last status",
-    frames: [task(), ends(), says("working", "a1", { text: "late" })],
-    said: "late",
   },
   {
     name: "B19: a frame of an unknown kind",
@@ -277,38 +238,6 @@ const CASES: readonly Case[] = [
     said: "Hello.\n\nMore.",
     made: "made",
   },
-  ...[
-    ["comments", (data: string) => `: ping\n\n: x\n${line(data)}`],
-    ["event names", (data: string) => `event: message\n${line(data)}`],
-    [
-      "an event that keeps alive",
-      (data: string) => `event: ping\ndata: now\n\n${line(data)}`,
-    ],
-    [
-      "events without data",
-      (data: string) => `data:\n\nid: 7\n\n${line(data)}`,
-    ],
-    [
-      "several data lines",
-      (data: string) => `${line(data).replace('"status"', '\ndata: "status"')}`,
-    ],
-    ["an end mark", (data: string) => `${line(data)}data: [DONE]\n\n`],
-    ["carriage returns", (data: string) => line(data).replaceAll("\n", "\r")],
-    [
-      "a byte order mark",
-      (data: string, index: number) =>
-        `${index === 0 ? "\u{feff}" : ""}${line(data)}`,
-    ],
-    [
-      "fields without a space",
-      (data: string) => `id:\ndata:${data}\nretry:x\nother: y\n\n`,
-    ],
-  ].map(([what, write]) => ({
-    name: `B15: ${what}`,
-    frames: HELLO,
-    said: "Hello.",
-    ...(typeof write === "function" && { write }),
-  })),
 ];
 
 describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
@@ -423,24 +352,6 @@ describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
     expect(lost).toEqual(["the stream ended before its task did"]);
     expect(notices(events)).toEqual([expect.stringMatching(/no such method/)]);
   });
-
-  it.each([
-    { answer: refused(-32000, "boom"), says: "boom" },
-    { answer: refused(-32603, "boom"), says: "boom" },
-    { answer: json("<h1>boom</h1>", 500), says: "boom" },
-    { answer: json("boom", 502), says: "boom" },
-    {
-      answer: (response: ServerResponse) => response.destroy(),
-      says: "not sent again",
-    },
-  ])(
-    "B10: gets a message once, whatever it answers: %#",
-    async ({ answer, says: said }) => {
-      await using agent = await startRecordedAgent(answer);
-      await expect(exchange(agent, version)).rejects.toThrow(said);
-      expect(agent.requests).toHaveLength(1);
-    },
-  );
 
   it("B10: that is busy is asked a few times, and each is told", async () => {
     await using agent = await startRecordedAgent(

@@ -33,58 +33,6 @@ describe("the fake of Anthropic's API", () => {
     content,
   });
 
-  it("streams a message: a thought with its signature, text and a call, then the usage", async () => {
-    const request = {
-      model: "claude-test",
-      max_tokens: 4096,
-      thinking: THINKS,
-      stream: true,
-    } as const;
-    const events: Anthropic.RawMessageStreamEvent[] = [];
-    const messages = [prompt("think\ntext a\ntext b\nread x")];
-    for await (const event of await sdk.messages.create({
-      ...request,
-      tools: [TOOL],
-      messages,
-    })) {
-      events.push(event);
-    }
-    expect(
-      events.map((event) =>
-        event.type === "content_block_delta" ? event.delta.type : event.type,
-      ),
-    ).toEqual([
-      "message_start",
-      "content_block_start",
-      "thinking_delta",
-      "thinking_delta",
-      "signature_delta",
-      "content_block_stop",
-      "content_block_start",
-      "text_delta",
-      "text_delta",
-      "content_block_stop",
-      "content_block_start",
-      "input_json_delta",
-      "input_json_delta",
-      "input_json_delta",
-      "content_block_stop",
-      "message_delta",
-      "message_stop",
-    ]);
-    expect(events.at(-2)).toMatchObject({
-      delta: { stop_reason: "tool_use" },
-      usage: { output_tokens: 4 },
-    });
-  });
-
-  it("gives the same message in one piece, and no thought that nobody asked for", async () => {
-    expect(await ask([prompt("think\ntext a\ntext b")])).toMatchObject({
-      content: [{ type: "text", text: "ab" }],
-      stop_reason: "end_turn",
-    });
-  });
-
   it("follows a conversation through its results, and wants the thoughts of calls back unchanged", async () => {
     const script = prompt("think\nread a\ntext then");
     const { content } = await ask([script], {
@@ -119,15 +67,6 @@ describe("the fake of Anthropic's API", () => {
       block.type === "thinking" ? { ...block, thinking: "other" } : block,
     );
     await expect(goOn(changed)).rejects.toThrow(/Invalid `signature`/);
-  });
-
-  it("fails as the script says", async () => {
-    await expect(ask([prompt("fail 529 1")])).rejects.toMatchObject({
-      status: 529,
-    });
-    await expect(
-      ask([prompt("finish SAFETY\ntext no")]),
-    ).resolves.toMatchObject({ stop_reason: "refusal" });
   });
 
   const messages = [{ role: "user", content: "x" }];
