@@ -123,6 +123,64 @@ describe("a budget", () => {
     }
   });
 
+  it("is narrower for the principals and roles that the operator names, and for nobody like them", async () => {
+    const issuer = await createIssuer();
+    await using server = await serve(
+      {
+        turn: { tokens: 1000n },
+        callers: [
+          {
+            principals: [`${issuer.options.issuer}#alice`],
+            turn: { tokens: 400n },
+          },
+          {
+            roles: ["guests"],
+            task: { tokens: 200n },
+            turn: { tokens: 9000n },
+          },
+          { roles: ["trial"], day: { tokens: 600n } },
+        ],
+      },
+      { authentication: { jwt: { ...issuer.options, rolesClaim: "groups" } } },
+    );
+    const as = async (subject: string, ...groups: string[]) =>
+      clientOf({
+        url: server.url,
+        token: await issuer.tokenFor(subject, undefined, { groups }),
+      });
+    const used = async (client: Promise<DevtoolClient>) => {
+      const { stateText } = await send(await client, "steps 9");
+      return /used .* is \d+/.exec(stateText)?.[0];
+    };
+    expect([
+      await used(as("alice")),
+      await used(as("alice", "guests")),
+      await used(as("alice2", "Guests", "https://login.example#alice")),
+      await used(as("carol", "guests", "other")),
+      await used(as("carol")),
+    ]).toEqual([
+      "used 400 tokens, and the limit is 400",
+      "used 200 tokens, and the limit is 200",
+      "used 1000 tokens, and the limit is 1000",
+      "used 200 tokens, and the limit is 200",
+      "used 1000 tokens, and the limit is 1000",
+    ]);
+    // The day has what was used without the role, and is each one's own.
+    await send(await as("dave"), "steps 2");
+    const ofDay = "used 600 tokens, and the limit is 600";
+    expect(await used(as("dave", "trial"))).toBe(ofDay);
+    expect(await used(as("erin", "trial"))).toBe(ofDay);
+    expect(await used(as("erin"))).toContain("limit is 1000");
+    const nobody = { callers: [{ turn: { tokens: 1n } }] };
+    await expect(serve(nobody)).rejects.toThrow(
+      "budget.callers has an entry without principals and roles",
+    );
+    const day = { tokens: 0n };
+    await expect(serve({ callers: [{ roles: ["x"], day }] })).rejects.toThrow(
+      'budget.callers.day.tokens "0"',
+    );
+  });
+
   it("has what a turn used before a restart, which an answer resumes", async () => {
     const dataDirectory = temporaryDirectory();
     const budget = { turn: { tokens: 400n } };

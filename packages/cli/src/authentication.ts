@@ -53,6 +53,7 @@ async function jwtOptions(
     approveScope,
     auditScope,
     rolesClaim,
+    tierClaim,
   } = config;
   return {
     issuer,
@@ -65,6 +66,7 @@ async function jwtOptions(
       approveScope: approveScope || undefined,
       auditScope: auditScope || undefined,
       rolesClaim: rolesClaim || undefined,
+      tierClaim: tierClaim || undefined,
     }),
   };
 }

@@ -29,6 +29,54 @@ describe("the MCP servers of sessions", () => {
     ).toBe(own);
   });
 
+  it("are those that the operator gives to the caller, by principal or by a role of then", async () => {
+    const to = (name: string, who: Partial<McpServer>) => ({
+      ...serverWith(5000, "operator"),
+      name,
+      ...who,
+    });
+    const ada = "https://login.example#ada";
+    await using pool = createPool([
+      to("all", {}),
+      to("ada", { principals: [ada] }),
+      to("ops", { roles: ["ops"], principals: ["local"] }),
+    ]);
+    const namesOf = async (principal: string, roles?: readonly string[]) => {
+      const session = { principal, workspacePath: "/w", clientServers: [] };
+      const found = await pool.get({ ...session, roles });
+      return found?.status().map(({ name }) => name);
+    };
+    expect(await namesOf(ada)).toEqual(["all", "ada"]);
+    expect(await namesOf(ada, ["ops"])).toEqual(["all", "ada", "ops"]);
+    // The role has ended.
+    expect(await namesOf(ada)).toEqual(["all", "ada"]);
+    expect(await namesOf("local")).toEqual(["all", "ops"]);
+    // A tenant is chosen by its caller.
+    expect(await namesOf(`tenant:t:${ada}`)).toEqual(["all", "ada"]);
+    for (const [principal, roles] of [
+      [`${ada}2`, []],
+      ["ops", []],
+      ["https://login.example#Ada", []],
+      [`x509:${encodeURIComponent(ada)}#x`, []],
+      [`tenant:${encodeURIComponent(`a:${ada}`)}:x`, []],
+      ["x", [ada, "local", "Ops", "ops "]],
+    ] as const) {
+      expect(await namesOf(principal, roles)).toEqual(["all"]);
+    }
+    // Rules about a server are not for one that its client calls so.
+    const own = { ...serverWith(5000, "client"), name: "ops" };
+    const session = { principal: ada, workspacePath: "/w" };
+    const statuses = await pool.currentStatus({
+      ...session,
+      clientServers: [own],
+    });
+    expect(statuses.map(({ name, state }) => [name, state])).toEqual([
+      ["all", "idle"],
+      ["ada", "idle"],
+      ["ops", "failed"],
+    ]);
+  });
+
   it("are undefined if neither the operator nor a client names any", async () => {
     await using pool = createPool([]);
     expect(

@@ -6,6 +6,7 @@ import type {
   OpenMcp,
   Tool,
 } from "@devtool/coding-agent/tool";
+import { callerOfTask } from "@devtool/internal/task-caller";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { quoted } from "@devtool/server/agent";
 import type { FetchLike } from "@modelcontextprotocol/client";
@@ -89,11 +90,14 @@ export class McpPool implements OpenMcp {
    */
   async get({
     principal,
+    roles,
     workspacePath,
     clientServers: brought,
   }: McpSession): Promise<McpServers | undefined> {
-    const { clientFetch, servers, ...options } = this.#options;
-    const names = new Set(servers.map(({ name }) => name));
+    const { clientFetch, servers: all, ...options } = this.#options;
+    const servers = all.filter((server) => isFor(server, principal, roles));
+    // Also those that the caller does not have: rules know servers by name.
+    const names = new Set(all.map(({ name }) => name));
     const clientServers = brought.filter(({ name }) => !names.has(name));
     if (servers.length + clientServers.length === 0) return undefined;
     // Most sessions have no servers, so their code is loaded here.
@@ -101,6 +105,7 @@ export class McpPool implements OpenMcp {
     const key = JSON.stringify([
       principal,
       workspacePath,
+      servers.map(({ name }) => name),
       clientServers.map((server) => toJson(McpServerSchema, server)),
     ]);
     const found =
@@ -132,4 +137,17 @@ export class McpPool implements OpenMcp {
     this.#sets.clear();
     await Promise.allSettled(sets.map((set) => set[Symbol.asyncDispose]()));
   }
+}
+
+/** Whether the operator gives a server to a caller. */
+function isFor(
+  { principals, roles }: McpServer,
+  principal: string,
+  own: readonly string[] = [],
+): boolean {
+  return (
+    principals.length + roles.length === 0 ||
+    principals.includes(callerOfTask({ principal }).principal) ||
+    roles.some((role) => own.includes(role))
+  );
 }

@@ -52,6 +52,11 @@ export class LazyFold {
     );
   }
 
+  /** The tier of who sent what the agent works on. Needs no fold. */
+  get userTier(): string {
+    return this.#unfolded.at(-1)?.userTier ?? this.#task.sender?.userTier ?? "";
+  }
+
   /** The task with all events folded in. */
   get task(): Task {
     if (this.#unfolded.length > 0) {

@@ -32,9 +32,10 @@ export function agentWorkspace(host: AgentHost): AgentWorkspace {
       }));
     },
     async settings(task, signal) {
-      const { principal, settings } = task;
+      const { principal, sender, settings } = task;
       const workspacePath = settings?.workspacePath ?? "";
-      const rules = await host.listRules(principal);
+      const roles = sender?.roles;
+      const rules = await host.listRules({ principal, roles });
       const servers =
         (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
       const trust =

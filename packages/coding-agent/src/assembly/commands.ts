@@ -38,7 +38,7 @@ export function createSlashCommands(
         mcp?.status(mcpSession(place), signal) ?? [],
       refresh: async (place, signal) => mcp?.refresh(mcpSession(place), signal),
     },
-    policies: { list: ({ principal }) => host.listRules(principal) },
+    policies: { list: (context) => host.listRules(context) },
     checkpoints: host.checkpoints,
   });
   const sources = [createCommandFiles({ trust, model, onNotice })];
@@ -55,11 +55,12 @@ export function createSlashCommands(
 /** The MCP servers of a conversation: the operator's and those of its client. */
 function mcpSession({
   principal,
+  roles,
   workspacePath,
   sessionSettings,
 }: CommandPlace): McpSession {
   const clientServers = sessionSettings?.mcpServers ?? [];
-  return { principal, workspacePath, clientServers };
+  return { principal, roles, workspacePath, clientServers };
 }
 
 /**

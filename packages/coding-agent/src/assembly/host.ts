@@ -212,17 +212,30 @@ export class AgentHost implements AsyncDisposable {
    * evaluated: first those that the principal saved. Others than the operator
    * see no rule about other principals.
    */
-  async listRules(principal: string): Promise<readonly PolicyRule[]> {
+  async listRules({
+    principal,
+    roles = [],
+  }: Pick<CommandPlace, "principal" | "roles">): Promise<
+    readonly PolicyRule[]
+  > {
     const saved = (await this.savedApprovalsOf(principal)?.current()) ?? [];
     const { principal: caller } = callerOfTask({ principal });
     const isOperator = principal === this.dependencies.services.operator;
+    const isOwn = (named: readonly string[], own: readonly string[]) =>
+      named.length === 0 || named.some((name) => own.includes(name));
     return [...saved, ...this.rulesFor(principal)].flatMap(
       ({ rule, label: name, decision }) => {
-        if (isOperator || rule.principal.length === 0) {
+        if (isOperator) {
           return { name, decision, description: describeRule(rule) };
         }
-        if (!rule.principal.includes(caller)) return [];
-        const own = { ...rule, principal: [caller] };
+        if (!isOwn(rule.principal, [caller]) || !isOwn(rule.role, roles)) {
+          return [];
+        }
+        const own = {
+          ...rule,
+          principal: rule.principal.filter((each) => each === caller),
+          role: rule.role.filter((each) => roles.includes(each)),
+        };
         return { name, decision, description: describeRule(own) };
       },
     );

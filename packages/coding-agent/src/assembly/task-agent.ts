@@ -41,8 +41,10 @@ export function createTaskAgent(
       return callerOfTask(current.task);
     },
   };
-  const { sessionSettings } = task;
-  const context = { workspacePath, contextId, principal, sessionSettings };
+  const { sessionSettings, sender } = task;
+  const roles = sender?.roles;
+  const session = { workspacePath, contextId, sessionSettings };
+  const context = { ...session, principal, roles };
   const toolbox = createToolbox(host, task, place);
   const policy = createTaskPolicy(host, principal, place);
   const commandTools = command ? commands.tools(command, context) : [];
@@ -55,7 +57,7 @@ export function createTaskAgent(
     histories: host.histories,
     onNotice: services.onNotice,
     nextId: services.nextId,
-    openTools: (signal) => toolbox.open(task, commandTools, signal),
+    openTools: (signal) => toolbox.open(current.task, commandTools, signal),
     describeTools: async (toolNames, signal) =>
       command ? [] : sessionToolsEvents(host, current.task, toolNames, signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
@@ -68,7 +70,7 @@ export function createTaskAgent(
     checkArguments: async (edit, signal) => {
       // No turn may be running: after a restart, a question waits in the log
       // alone.
-      await using toolSet = await toolbox.open(task, commandTools, signal);
+      await using toolSet = await toolbox.open(edit.task, commandTools, signal);
       const { tools, settle } = toolSet;
       const checking = {
         tools,

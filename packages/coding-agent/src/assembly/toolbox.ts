@@ -152,12 +152,14 @@ export class Toolbox implements AsyncDisposable {
  */
 export function mcpSessionOf({
   principal,
+  sender,
   settings,
   sessionSettings,
 }: Task): McpSession {
   const clientServers = sessionSettings?.mcpServers ?? [];
   return {
     principal,
+    roles: sender?.roles,
     workspacePath: settings?.workspacePath ?? "",
     clientServers,
   };

@@ -67,6 +67,11 @@ export interface OpenMcp extends AsyncDisposable {
  */
 export interface McpSession {
   readonly principal: string;
+  /**
+   * The roles that the caller had when it sent what the agent works on.
+   * Default: none.
+   */
+  readonly roles?: readonly string[] | undefined;
   /** An absolute path; paths in the settings of servers are relative to it. */
   readonly workspacePath: string;
   /**

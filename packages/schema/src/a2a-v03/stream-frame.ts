@@ -184,9 +184,10 @@ export function decodeStreamFrame(
  * nothing else.
  */
 export function updateMetadata(event: TaskEvent): JsonObject {
-  const { payload, toolCallDetail, model } = event;
+  const { payload, toolCallDetail, model, userTier } = event;
   const error = payload.case === "stateChange" ? payload.value.error : "";
   const shown: JsonObject = { kind: Kind[kindOfEvent(event)] ?? "", model };
+  if (userTier) shown.user_tier = userTier;
   if (error) shown.error = error;
   const metadata: JsonObject = { [EXTENSION_URI]: shown };
   if (toolCallDetail) {
@@ -284,6 +285,7 @@ function isFramedAlike(one: TaskEvent, other: TaskEvent): boolean {
     one.contextId === other.contextId &&
     one.state === other.state &&
     one.model === other.model &&
+    one.userTier === other.userTier &&
     one.time?.seconds === other.time?.seconds &&
     one.time?.nanos === other.time?.nanos &&
     !one.toolCallDetail &&
@@ -306,6 +308,7 @@ function decodeUpdate(
     contextId,
     state: decodeState(status.state),
     model: event?.model ?? "",
+    userTier: event?.userTier ?? "",
     payload: own?.payload.case ? own.payload : decodePayload(status, event),
     toolCallDetail: own?.toolCallDetail,
     time: decodeTime(status.timestamp),

@@ -119,6 +119,7 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
       contextId,
       state,
       model: about.model,
+      userTier: about.userTier,
       time: decodeTime(status.timestamp),
       ...payload,
     }),

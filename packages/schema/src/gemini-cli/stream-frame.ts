@@ -129,6 +129,7 @@ function statusUpdate(
   const metadata = create(UpdateMetadataSchema, {
     coderAgent: { kind },
     model: event.model,
+    userTier: event.userTier,
     error,
   });
   const { toolCallDetail, taskId, contextId, sequence } = event;

@@ -261,6 +261,9 @@ export interface CommandPlace {
   /** The authenticated caller. */
   readonly principal: string;
 
+  /** The roles of the caller. Default: none. */
+  readonly roles?: readonly string[] | undefined;
+
   /**
    * The settings of the conversation; undefined outside of one. They have the
    * secrets of its MCP servers.

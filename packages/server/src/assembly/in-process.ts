@@ -8,6 +8,7 @@ import {
   type Caller,
   rightsKey,
   rolesKey,
+  userTierKey,
 } from "../handler/caller.ts";
 import { principalKey } from "../handler/request-handler.ts";
 import { errorInterceptor } from "../transport/connect/errors.ts";
@@ -40,6 +41,7 @@ export async function inProcessTransport(
         .set(principalKey, caller.principal)
         .set(rightsKey, caller.rights)
         .set(rolesKey, caller.roles ?? [])
+        .set(userTierKey, caller.userTier ?? "")
         .set(bindingKey, "in-process");
       return next(call);
     },

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
 import {
   ApprovalMode,
   type Task,
@@ -115,6 +116,7 @@ export class TaskOpener {
       sessionSettings,
       approvalLimit,
       command,
+      ...defined({ sender: message?.sender ?? created.sender }),
     };
     const executor = this.#options.createExecutor(described);
     const replyOnly = executor.answersWith?.(described) === "message";

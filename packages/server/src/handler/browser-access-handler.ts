@@ -11,6 +11,7 @@ import {
   credentialsExpireMsKey,
   rightsKey,
   rolesKey,
+  userTierKey,
 } from "./caller.ts";
 import { assertLabel } from "./name-limit.ts";
 
@@ -36,6 +37,7 @@ export function createBrowserAccessHandler(
         principal: callerOf(context),
         rights: context.values.get(rightsKey),
         roles: context.values.get(rolesKey),
+        userTier: context.values.get(userTierKey),
         expireMs: context.values.get(credentialsExpireMsKey),
         source: context.values.get(credentialSourceKey),
       };

@@ -164,7 +164,7 @@ export class BrowserSessions implements Disposable {
         Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY),
       ),
     });
-    const { principal, source = "", roles = [] } = caller;
+    const { principal, source = "", roles = [], userTier = "" } = caller;
     const rights = [...caller.rights].map((right) => RIGHTS[right]);
     this.#add({
       $typeName: "devtool.v1alpha.StoredBrowserSession",
@@ -174,6 +174,7 @@ export class BrowserSessions implements Disposable {
       tokenDigest: new Uint8Array(hash("sha256", token, "buffer")),
       credentialSource: source,
       roles: [...roles],
+      userTier,
     });
     await this.#save();
     return { token, session };
@@ -227,6 +228,7 @@ export class BrowserSessions implements Disposable {
       principal: open.stored.principal,
       rights: new Set([...COMMON_RIGHTS, ...rights]),
       roles: open.stored.roles,
+      userTier: open.stored.userTier,
       browserSession: session.id,
     };
   }

@@ -31,6 +31,8 @@ export interface Caller {
    * Default: none.
    */
   readonly roles?: readonly string[];
+  /** The tier of the caller's subscription, for clients. Default: none. */
+  readonly userTier?: string;
   /** The names of the agents that the caller may use. Default: all. */
   readonly agents?: ReadonlySet<string>;
   /**
@@ -78,6 +80,11 @@ export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey<
 export const rolesKey: ContextKey<readonly string[]> = createContextKey<
   readonly string[]
 >([], { description: "roles" });
+
+/** The context key of the caller's tier; empty for none. */
+export const userTierKey: ContextKey<string> = createContextKey("", {
+  description: "user tier",
+});
 
 /**
  * The context key of the agents that the caller may use. Default: all.
@@ -153,6 +160,7 @@ export function contextValuesFor({
   principal,
   rights,
   roles = [],
+  userTier = "",
   agents,
   browserSession = "",
   expireMs = Number.POSITIVE_INFINITY,
@@ -162,6 +170,7 @@ export function contextValuesFor({
     .set(principalKey, principal)
     .set(rightsKey, rights)
     .set(rolesKey, roles)
+    .set(userTierKey, userTier)
     .set(agentsKey, agents)
     .set(browserSessionKey, browserSession)
     .set(credentialsExpireMsKey, expireMs)
@@ -193,9 +202,11 @@ export interface SendingCaller {
 /** Returns who sends the message or the command of a call. */
 export function sendingCaller(context: HandlerContext): SendingCaller {
   const roles = [...context.values.get(rolesKey)];
+  const userTier = context.values.get(userTierKey);
+  const isKnown = roles.length > 0 || userTier !== "";
   return {
     principal: principalOf(context),
-    sender: roles.length > 0 ? create(SenderSchema, { roles }) : undefined,
+    sender: isKnown ? create(SenderSchema, { roles, userTier }) : undefined,
     agents: context.values.get(agentsKey),
   };
 }

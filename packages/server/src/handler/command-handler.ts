@@ -41,13 +41,14 @@ export function createCommandHandler(
       }
       const { contextId, activateExtension } = request;
       const caller = sendingCaller(context);
-      const { principal } = caller;
+      const { principal, sender } = caller;
       const settings = requestedSettings(request, context);
       const origin = { contextId, settings, activateExtension };
       const session = await exchanges.settingsFor(origin, caller);
       const place = {
         contextId,
         principal,
+        roles: sender?.roles,
         workspacePath: session.settings?.workspacePath ?? "",
         sessionSettings: session.sessionSettings,
       };
@@ -89,7 +90,7 @@ async function listingPlace(
 ) {
   const { contextId, settings, sessionSettings } = request;
   const caller = sendingCaller(context);
-  const { principal } = caller;
+  const { principal, sender } = caller;
   const isNamed =
     contextId !== "" || settings !== undefined || sessionSettings !== undefined;
   const asked = requestedSettings(request, context);
@@ -104,6 +105,7 @@ async function listingPlace(
       workspacePath:
         found?.settings?.workspacePath ?? exchanges.defaultWorkspace,
       principal,
+      roles: sender?.roles,
       sessionSettings: found?.sessionSettings,
     },
   };

@@ -222,6 +222,13 @@ export function forbiddenServer(
   { mcpServers }: Pick<SessionSettings, "mcpServers">,
   allowed: SessionOptions["clientMcpServers"],
 ): DevtoolError | undefined {
+  const aimed = mcpServers.find(
+    ({ principals, roles }) => principals.length + roles.length > 0,
+  );
+  if (aimed) {
+    const problem = "names principals or roles, which only the operator may";
+    return invalid("mcp_servers", aimed.name, problem, "leave them out");
+  }
   const forbidden = mcpServers.find(
     ({ transport }) =>
       allowed === "none" || (allowed === "http" && transport.case === "stdio"),

@@ -87,7 +87,8 @@ function isAlike(one: TaskEvent, other: TaskEvent): boolean {
     one.toolCallDetail === other.toolCallDetail &&
     one.extensionActive === other.extensionActive &&
     one.agentSessionId === other.agentSessionId &&
-    one.approvalMode === other.approvalMode
+    one.approvalMode === other.approvalMode &&
+    one.userTier === other.userTier
   );
 }
 

@@ -5,6 +5,7 @@ import { isObject } from "@devtool/internal/json";
 import {
   type ApprovalMode,
   LazyFold,
+  reduceTask,
   type Task,
   type TaskEvent,
   TaskEventSchema,
@@ -323,6 +324,7 @@ export class EventLog {
       extensionActive: this.conversation.extensionActive,
       agentSessionId: this.conversation.agentSessionId,
       approvalMode: entry.approvalMode ?? created ?? this.#fold.approvalMode,
+      userTier: this.#userTierAfter(payload),
       payload,
     };
     const event = wellFormed(
@@ -333,6 +335,24 @@ export class EventLog {
     );
     this.#fold.add(event);
     return event;
+  }
+
+  /** Returns the tier of who sent what the agent works on after an event. */
+  #userTierAfter(payload: LogEntry["payload"]): string {
+    switch (payload.case) {
+      case "created":
+      case "message":
+      case "messageTaken": {
+        const { task } = this.#fold;
+        const { sender } = reduceTask(
+          task,
+          create(TaskEventSchema, { payload, sequence: task.sequence + 1n }),
+        );
+        return sender?.userTier ?? "";
+      }
+      default:
+        return this.#fold.userTier;
+    }
   }
 
   #fail(reason: unknown): void {

@@ -1,4 +1,5 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
+import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   type Budget,
   type BudgetConfig,
@@ -48,9 +49,13 @@ export class Budgets {
   readonly #spending: Spending;
 
   constructor(config: BudgetConfig, store: TaskStore, now: () => Date) {
-    const { turn, task, day } = config;
-    for (const [name, budget] of Object.entries({ turn, task, day })) {
-      assertBudget(`budget.${name}`, budget);
+    assertBudgets("budget", config);
+    for (const limits of config.callers) {
+      if (limits.principals.length + limits.roles.length === 0) {
+        const problem = "has an entry without principals and roles";
+        throw invalid("budget.callers", "", problem, "name some, or use turn");
+      }
+      assertBudgets("budget.callers", limits);
     }
     this.#config = config;
     this.#now = now;
@@ -75,23 +80,41 @@ export class Budgets {
     model: string,
     turn: { readonly isNew: boolean; readonly wanted: Budget | undefined },
   ): Promise<TurnBudget | undefined> {
-    const { turn: turns, task: tasks, day: days } = this.#config;
+    const all = [this.#config, ...callersLimits(this.#config, task)];
+    const turns = [...all.map((limits) => limits.turn), turn.wanted];
+    const ofTurn = turns.filter((limit) => limit !== undefined);
+    const ofTask = all.flatMap((limits) => limits.task ?? []);
+    const ofDay = all.flatMap((limits) => limits.day ?? []);
     const scopes: Scope[] = [];
-    const ofTurn = [turns, turn.wanted].filter((each) => each !== undefined);
-    if (ofTurn.length > 0 || tasks) {
+    if (ofTurn.length + ofTask.length > 0) {
       const used = await this.#spending.of(task.id);
       const before = turn.isNew ? NOTHING : used.turn;
-      scopes.push(...ofTurn.map((limit) => ({ ...TURN, limit, before })));
-      if (tasks) scopes.push({ ...TASK, limit: tasks, before: used.all });
+      scopes.push(
+        ...ofTurn.map((limit) => ({ ...TURN, limit, before })),
+        ...ofTask.map((limit) => ({ ...TASK, limit, before: used.all })),
+      );
     }
-    if (days) {
+    if (ofDay.length > 0) {
       const today = dayOf(this.#now().getTime());
       const before = await this.#spending.onDay(task.principal, today);
-      scopes.push({ ...DAY, limit: days, before });
+      scopes.push(...ofDay.map((limit) => ({ ...DAY, limit, before })));
     }
     if (scopes.length === 0) return undefined;
     return new TurnBudget(scopes, model, this.priceOf(model), this.#now);
   }
+}
+
+/** Returns the further limits that name the caller of a task. */
+function callersLimits(
+  { callers }: BudgetConfig,
+  task: Task,
+): BudgetConfig["callers"] {
+  const own = callerOfTask(task);
+  return callers.filter(
+    ({ principals, roles }) =>
+      principals.includes(own.principal) ||
+      roles.some((role) => own.roles.includes(role)),
+  );
 }
 
 /** What a turn has used, and may use. */
@@ -182,6 +205,15 @@ export class TurnBudget {
 
 /** How often the time is counted, in milliseconds. */
 const CLOCK_MS = 1000;
+
+function assertBudgets(
+  field: string,
+  { turn, task, day }: Pick<BudgetConfig, "turn" | "task" | "day">,
+): void {
+  for (const [name, budget] of Object.entries({ turn, task, day })) {
+    assertBudget(`${field}.${name}`, budget);
+  }
+}
 
 /** Throws `Code.InvalidArgument` for a limit that is not above 0. */
 export function assertBudget(field: string, budget: Budget | undefined): void {

@@ -74,12 +74,14 @@ export function restEvent(task: Task): TaskEvent {
     model,
     updateTime: time,
     extensionActive,
+    sender,
   } = task;
   const openCalls = isInterrupted(state) ? awaitedToolCalls(task) : [];
   return create(
     TaskEventSchema,
     defined({
       ...{ taskId, contextId, state, sequence, model, extensionActive, time },
+      userTier: sender?.userTier,
       payload: {
         case: "stateChange" as const,
         value: { text: task.stateText, error: task.error, openCalls },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rolesInClaim } from "./caller-roles.ts";
+import { assertClaim, rolesInClaim, tierInClaim } from "./caller-roles.ts";
 
 describe("the roles in a claim of a token", () => {
   it.each([
@@ -14,6 +14,23 @@ describe("the roles in a claim of a token", () => {
     ["constructor.name", {}, []],
     ["__proto__.roles", {}, []],
     ["groups", { groups: ["x#ada", "local"] }, ["local", "x#ada"]],
+    ["/groups", { groups: ["a"] }, ["a"]],
+    [
+      "/resource_access/my.client/roles",
+      { resource_access: { "my.client": { roles: ["x"] } } },
+      ["x"],
+    ],
+    [
+      "/resource_access/my.client/roles",
+      { resource_access: { my: { client: { roles: ["x"] } } } },
+      [],
+    ],
+    [
+      "/https:~1~1x.example~1r/~0",
+      { "https://x.example/r": { "~": "x" } },
+      ["x"],
+    ],
+    ["/__proto__/roles", {}, []],
   ])("%s of %j: %j", (claim, payload, value) => {
     expect(rolesInClaim(payload, claim)).toEqual({ case: "roles", value });
   });
@@ -42,6 +59,30 @@ describe("the roles in a claim of a token", () => {
       case: "wrong",
       problem: expect.stringContaining(problem),
     });
+  });
+
+  it.each([".", "groups.", "a..b", "/", "/a//b", "/a/", "/a~2"])(
+    "%j is the name of no claim",
+    (claim) => {
+      expect(() => assertClaim("roles_claim", claim)).toThrow(
+        `roles_claim ${JSON.stringify(claim)} is not the name of a claim`,
+      );
+    },
+  );
+
+  it.each([
+    [{ plan: "pro" }, { case: "tier", value: "pro" }],
+    [{}, { case: "none" }],
+    [{ plan: ["pro"] }, { case: "wrong" }],
+    [{ plan: { name: "pro" } }, { case: "wrong" }],
+    [{ plan: 7 }, { case: "wrong" }],
+    [{ plan: null }, { case: "wrong" }],
+    [{ plan: "" }, { case: "wrong" }],
+    [{ plan: "pro\r\nx" }, { case: "wrong" }],
+    [{ plan: "x".repeat(257) }, { case: "wrong" }],
+    [{ _claim_names: { plan: "src1" } }, { case: "wrong" }],
+  ])("the tier of %j is %j", (payload, expected) => {
+    expect(tierInClaim(payload, "plan")).toMatchObject(expected);
   });
 
   it("refuses a token that has its roles elsewhere, or in no object", () => {

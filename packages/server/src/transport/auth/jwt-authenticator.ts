@@ -15,7 +15,7 @@ import {
   sourceOf,
   type Verdict,
 } from "./authenticator.ts";
-import { rolesInClaim } from "./caller-roles.ts";
+import { assertClaim, rolesInClaim, tierInClaim } from "./caller-roles.ts";
 import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 
 /** The signed tokens that a server accepts, and the rights that they give. */
@@ -49,11 +49,20 @@ export interface JwtOptions extends IssuerKeys {
 
   /**
    * The claim that names the caller's roles: a text, or a list of texts. Dots
-   * lead into nested claims (`realm_access.roles`), unless the name is a URL.
+   * lead into nested claims (`realm_access.roles`), unless the name is a URL or
+   * a JSON pointer (`/resource_access/my.client/roles`).
    *
    * Tokens with any other value are refused. Default: callers have no roles.
    */
   readonly rolesClaim?: string;
+
+  /**
+   * The claim that names the tier of the caller's subscription, a text, in the
+   * same form. Clients are shown it; nothing is decided by it.
+   *
+   * Tokens with any other value are refused. Default: callers have no tier.
+   */
+  readonly tierClaim?: string;
 }
 
 const ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"];
@@ -108,7 +117,11 @@ function assertSafeOptions({
   issuer,
   audience,
   algorithms = ALGORITHMS,
+  rolesClaim,
+  tierClaim,
 }: JwtOptions): void {
+  assertClaim("roles_claim", rolesClaim);
+  assertClaim("tier_claim", tierClaim);
   const url = URL.parse(issuer);
   if (url?.hash !== "") {
     throw invalid(
@@ -180,6 +193,7 @@ export function issuerSource(options: JwtOptions): string {
     approveScope,
     auditScope,
     rolesClaim,
+    tierClaim,
   } = options;
   return sourceOf(
     "issuer",
@@ -192,12 +206,13 @@ export function issuerSource(options: JwtOptions): string {
     auditScope,
     // Without it, the source is that of earlier versions.
     ...(rolesClaim === undefined ? [] : [{ rolesClaim }]),
+    ...(tierClaim === undefined ? [] : [{ tierClaim }]),
   );
 }
 
 function identifyCaller(
   payload: JWTPayload,
-  { issuer, approveScope, auditScope, rolesClaim }: JwtOptions,
+  { issuer, approveScope, auditScope, rolesClaim, tierClaim }: JwtOptions,
   source: string,
 ): Verdict {
   // Two callers could share a subject that is not a text (`["bob"]` becomes
@@ -214,11 +229,12 @@ function identifyCaller(
   }
   const roles =
     rolesClaim === undefined ? undefined : rolesInClaim(payload, rolesClaim);
-  if (roles?.case === "wrong") {
-    return {
-      case: "wrong",
-      message: `the token is not accepted: its claim ${roles.problem}`,
-    };
+  const tier =
+    tierClaim === undefined ? undefined : tierInClaim(payload, tierClaim);
+  for (const claim of [roles, tier]) {
+    if (claim?.case !== "wrong") continue;
+    const message = `the token is not accepted: its claim ${claim.problem}`;
+    return { case: "wrong", message };
   }
   const scopes = scopesOf(payload);
   const rights = new Set(COMMON_RIGHTS);
@@ -230,7 +246,10 @@ function identifyCaller(
     principal: `${issuer}#${subject}`,
     rights,
     source,
-    ...defined({ roles: roles?.value }),
+    ...defined({
+      roles: roles?.case === "roles" ? roles.value : undefined,
+      userTier: tier?.case === "tier" ? tier.value : undefined,
+    }),
   };
   if (payload.exp === undefined) return { case: "caller", value: caller };
   // Also for a clock that is behind.

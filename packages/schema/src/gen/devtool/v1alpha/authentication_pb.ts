@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/authentication.proto.
  */
 export const file_devtool_v1alpha_authentication: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSLKAQoUQXV0aGVudGljYXRpb25Db25maWcSJwoDand0GAEgASgLMhouZGV2dG9vbC52MWFscGhhLkp3dENvbmZpZxI4ChJjZXJ0aWZpY2F0ZV9yaWdodHMYAiADKA4yHC5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyUmlnaHQSIwobY2VydGlmaWNhdGVfcm9sZXNfYXR0cmlidXRlGAMgASgJEioKBXJvbGVzGAQgAygLMhsuZGV2dG9vbC52MWFscGhhLlJvbGVDb25maWciWAoKUm9sZUNvbmZpZxIMCgRyb2xlGAEgASgJEiwKBnJpZ2h0cxgCIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodBIOCgZhZ2VudHMYAyADKAkipwEKCUp3dENvbmZpZxIOCgZpc3N1ZXIYASABKAkSEAoIYXVkaWVuY2UYAiABKAkSEAoIandrc191cmkYAyABKAkSEQoJa2V5c19maWxlGAQgASgJEhIKCmFsZ29yaXRobXMYBSADKAkSFQoNYXBwcm92ZV9zY29wZRgGIAEoCRITCgthdWRpdF9zY29wZRgHIAEoCRITCgtyb2xlc19jbGFpbRgIIAEoCSJYCglUbHNDb25maWcSGAoQY2VydGlmaWNhdGVfZmlsZRgBIAEoCRIQCghrZXlfZmlsZRgCIAEoCRIfChdjbGllbnRfYXV0aG9yaXRpZXNfZmlsZRgDIAEoCSqKAQoLQ2FsbGVyUmlnaHQSHAoYQ0FMTEVSX1JJR0hUX1VOU1BFQ0lGSUVEEAASGAoUQ0FMTEVSX1JJR0hUX0FQUFJPVkUQARIWChJDQUxMRVJfUklHSFRfQVVESVQQAhIVChFDQUxMRVJfUklHSFRfUkVBRBADEhQKEENBTExFUl9SSUdIVF9SVU4QBGIGcHJvdG8z");
+  fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSLKAQoUQXV0aGVudGljYXRpb25Db25maWcSJwoDand0GAEgASgLMhouZGV2dG9vbC52MWFscGhhLkp3dENvbmZpZxI4ChJjZXJ0aWZpY2F0ZV9yaWdodHMYAiADKA4yHC5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyUmlnaHQSIwobY2VydGlmaWNhdGVfcm9sZXNfYXR0cmlidXRlGAMgASgJEioKBXJvbGVzGAQgAygLMhsuZGV2dG9vbC52MWFscGhhLlJvbGVDb25maWciWAoKUm9sZUNvbmZpZxIMCgRyb2xlGAEgASgJEiwKBnJpZ2h0cxgCIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodBIOCgZhZ2VudHMYAyADKAkiuwEKCUp3dENvbmZpZxIOCgZpc3N1ZXIYASABKAkSEAoIYXVkaWVuY2UYAiABKAkSEAoIandrc191cmkYAyABKAkSEQoJa2V5c19maWxlGAQgASgJEhIKCmFsZ29yaXRobXMYBSADKAkSFQoNYXBwcm92ZV9zY29wZRgGIAEoCRITCgthdWRpdF9zY29wZRgHIAEoCRITCgtyb2xlc19jbGFpbRgIIAEoCRISCgp0aWVyX2NsYWltGAkgASgJIlgKCVRsc0NvbmZpZxIYChBjZXJ0aWZpY2F0ZV9maWxlGAEgASgJEhAKCGtleV9maWxlGAIgASgJEh8KF2NsaWVudF9hdXRob3JpdGllc19maWxlGAMgASgJKooBCgtDYWxsZXJSaWdodBIcChhDQUxMRVJfUklHSFRfVU5TUEVDSUZJRUQQABIYChRDQUxMRVJfUklHSFRfQVBQUk9WRRABEhYKEkNBTExFUl9SSUdIVF9BVURJVBACEhUKEUNBTExFUl9SSUdIVF9SRUFEEAMSFAoQQ0FMTEVSX1JJR0hUX1JVThAEYgZwcm90bzM");
 
 /**
  * Who can authenticate, besides the holder of the operator's token.
@@ -162,7 +162,9 @@ export type JwtConfig = Message<"devtool.v1alpha.JwtConfig"> & {
 
   /**
    * Claim that names the caller's roles, such as `groups`. Dots lead into
-   * nested claims, such as `realm_access.roles`, unless the name is a URL.
+   * nested claims, such as `realm_access.roles`, unless the name is a URL. A
+   * JSON pointer (RFC 6901) leads into those with a dot in their name, such as
+   * `/resource_access/my.client/roles`.
    * Empty: callers with a token have no roles.
    *
    * The claim must be a string, or a list of at most 256 strings, each of at
@@ -172,6 +174,18 @@ export type JwtConfig = Message<"devtool.v1alpha.JwtConfig"> & {
    * @generated from field: string roles_claim = 8;
    */
   rolesClaim: string;
+
+  /**
+   * Claim that names the tier of the caller's subscription, such as `plan`,
+   * written as in `roles_claim`. Clients are shown it as `user_tier`; nothing
+   * is decided by it. Empty: callers have no tier.
+   *
+   * The claim must be a string of 1 to 256 visible characters; tokens with
+   * another value are rejected. A token without the claim has no tier.
+   *
+   * @generated from field: string tier_claim = 9;
+   */
+  tierClaim: string;
 };
 
 /**

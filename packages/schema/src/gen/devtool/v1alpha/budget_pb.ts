@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/budget.proto.
  */
 export const file_devtool_v1alpha_budget: GenFile = /*@__PURE__*/
-  fileDesc("ChxkZXZ0b29sL3YxYWxwaGEvYnVkZ2V0LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEirwEKDEJ1ZGdldENvbmZpZxIlCgR0dXJuGAEgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBIlCgR0YXNrGAIgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBIkCgNkYXkYAyABKAsyFy5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0EisKBnByaWNlcxgEIAMoCzIbLmRldnRvb2wudjFhbHBoYS5Nb2RlbFByaWNlIm0KBkJ1ZGdldBITCgZ0b2tlbnMYASABKANIAIgBARInCgR0aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKBGNvc3QYAyABKAFIAYgBAUIJCgdfdG9rZW5zQgcKBV9jb3N0ImYKCk1vZGVsUHJpY2USDQoFbW9kZWwYASABKAkSDQoFaW5wdXQYAiABKAESGQoMY2FjaGVkX2lucHV0GAMgASgBSACIAQESDgoGb3V0cHV0GAQgASgBQg8KDV9jYWNoZWRfaW5wdXRiBnByb3RvMw", [file_google_protobuf_duration]);
+  fileDesc("ChxkZXZ0b29sL3YxYWxwaGEvYnVkZ2V0LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi3wEKDEJ1ZGdldENvbmZpZxIlCgR0dXJuGAEgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBIlCgR0YXNrGAIgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBIkCgNkYXkYAyABKAsyFy5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0EisKBnByaWNlcxgEIAMoCzIbLmRldnRvb2wudjFhbHBoYS5Nb2RlbFByaWNlEi4KB2NhbGxlcnMYBSADKAsyHS5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyQnVkZ2V0IqUBCgxDYWxsZXJCdWRnZXQSEgoKcHJpbmNpcGFscxgBIAMoCRINCgVyb2xlcxgCIAMoCRIlCgR0dXJuGAMgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBIlCgR0YXNrGAQgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBIkCgNkYXkYBSABKAsyFy5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Im0KBkJ1ZGdldBITCgZ0b2tlbnMYASABKANIAIgBARInCgR0aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKBGNvc3QYAyABKAFIAYgBAUIJCgdfdG9rZW5zQgcKBV9jb3N0ImYKCk1vZGVsUHJpY2USDQoFbW9kZWwYASABKAkSDQoFaW5wdXQYAiABKAESGQoMY2FjaGVkX2lucHV0GAMgASgBSACIAQESDgoGb3V0cHV0GAQgASgBQg8KDV9jYWNoZWRfaW5wdXRiBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
  * Limits of what agents may use. What a limit counts is counted again from the
@@ -54,6 +54,14 @@ export type BudgetConfig = Message<"devtool.v1alpha.BudgetConfig"> & {
    * @generated from field: repeated devtool.v1alpha.ModelPrice prices = 4;
    */
   prices: ModelPrice[];
+
+  /**
+   * Further limits for some callers. Each that names the caller counts, beside
+   * those above, so none gives more than they do.
+   *
+   * @generated from field: repeated devtool.v1alpha.CallerBudget callers = 5;
+   */
+  callers: CallerBudget[];
 };
 
 /**
@@ -62,6 +70,57 @@ export type BudgetConfig = Message<"devtool.v1alpha.BudgetConfig"> & {
  */
 export const BudgetConfigSchema: GenMessage<BudgetConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_budget, 0);
+
+/**
+ * Limits for some callers: those with one of the principals or one of the
+ * roles. Names at least one of them.
+ *
+ * @generated from message devtool.v1alpha.CallerBudget
+ */
+export type CallerBudget = Message<"devtool.v1alpha.CallerBudget"> & {
+  /**
+   * Principals, such as `https://login.example#ada`; `local` is the operator.
+   *
+   * @generated from field: repeated string principals = 1;
+   */
+  principals: string[];
+
+  /**
+   * Roles with which a message was sent.
+   *
+   * @generated from field: repeated string roles = 2;
+   */
+  roles: string[];
+
+  /**
+   * As `BudgetConfig.turn`.
+   *
+   * @generated from field: devtool.v1alpha.Budget turn = 3;
+   */
+  turn?: Budget | undefined;
+
+  /**
+   * As `BudgetConfig.task`.
+   *
+   * @generated from field: devtool.v1alpha.Budget task = 4;
+   */
+  task?: Budget | undefined;
+
+  /**
+   * As `BudgetConfig.day`: for each of these principals by itself, and what it
+   * used without the role counts too.
+   *
+   * @generated from field: devtool.v1alpha.Budget day = 5;
+   */
+  day?: Budget | undefined;
+};
+
+/**
+ * Describes the message devtool.v1alpha.CallerBudget.
+ * Use `create(CallerBudgetSchema)` to create a new message.
+ */
+export const CallerBudgetSchema: GenMessage<CallerBudget> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_budget, 1);
 
 /**
  * What may be used. Unset fields have no limit.
@@ -99,7 +158,7 @@ export type Budget = Message<"devtool.v1alpha.Budget"> & {
  * Use `create(BudgetSchema)` to create a new message.
  */
 export const BudgetSchema: GenMessage<Budget> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_budget, 1);
+  messageDesc(file_devtool_v1alpha_budget, 2);
 
 /**
  * What a model costs, for each million of tokens. 0 costs nothing.
@@ -142,5 +201,5 @@ export type ModelPrice = Message<"devtool.v1alpha.ModelPrice"> & {
  * Use `create(ModelPriceSchema)` to create a new message.
  */
 export const ModelPriceSchema: GenMessage<ModelPrice> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_budget, 2);
+  messageDesc(file_devtool_v1alpha_budget, 3);
 

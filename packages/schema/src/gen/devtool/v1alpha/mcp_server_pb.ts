@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/mcp_server.proto.
  */
 export const file_devtool_v1alpha_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvbWNwX3NlcnZlci5wcm90bxIPZGV2dG9vbC52MWFscGhhIoQCCglNY3BTZXJ2ZXISDAoEbmFtZRgBIAEoCRIqCgVzdGRpbxgCIAEoCzIZLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpb0gAEigKBGh0dHAYAyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cEgAEicKA3NzZRgEIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NY3BIdHRwSAASFQoNaW5jbHVkZV90b29scxgFIAMoCRIVCg1leGNsdWRlX3Rvb2xzGAYgAygJEi8KDGNhbGxfdGltZW91dBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkILCgl0cmFuc3BvcnQioQEKCE1jcFN0ZGlvEg8KB2NvbW1hbmQYASABKAkSDAoEYXJncxgCIAMoCRIvCgNlbnYYAyADKAsyIi5kZXZ0b29sLnYxYWxwaGEuTWNwU3RkaW8uRW52RW50cnkSGQoRd29ya2luZ19kaXJlY3RvcnkYBCABKAkaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ+CgdNY3BIdHRwEgsKA3VybBgBIAEoCRI2CgdoZWFkZXJzGAIgAygLMiUuZGV2dG9vbC52MWFscGhhLk1jcEh0dHAuSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_google_protobuf_duration]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvbWNwX3NlcnZlci5wcm90bxIPZGV2dG9vbC52MWFscGhhIqcCCglNY3BTZXJ2ZXISDAoEbmFtZRgBIAEoCRIqCgVzdGRpbxgCIAEoCzIZLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpb0gAEigKBGh0dHAYAyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cEgAEicKA3NzZRgEIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NY3BIdHRwSAASFQoNaW5jbHVkZV90b29scxgFIAMoCRIVCg1leGNsdWRlX3Rvb2xzGAYgAygJEi8KDGNhbGxfdGltZW91dBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpwcmluY2lwYWxzGAggAygJEg0KBXJvbGVzGAkgAygJQgsKCXRyYW5zcG9ydCKhAQoITWNwU3RkaW8SDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEi8KA2VudhgDIAMoCzIiLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpby5FbnZFbnRyeRIZChF3b3JraW5nX2RpcmVjdG9yeRgEIAEoCRoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIn4KB01jcEh0dHASCwoDdXJsGAEgASgJEjYKB2hlYWRlcnMYAiADKAsyJS5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cC5IZWFkZXJzRW50cnkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw", [file_google_protobuf_duration]);
 
 /**
  * Connection to an MCP server, and the tools to use from it.
@@ -81,6 +81,24 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
    * @generated from field: google.protobuf.Duration call_timeout = 7;
    */
   callTimeout?: Duration | undefined;
+
+  /**
+   * Principals whose agents have the server, such as
+   * `https://login.example#ada`. Only for servers of the operator's
+   * configuration; clients must not set it. Empty, with `roles` empty too: all.
+   *
+   * @generated from field: repeated string principals = 8;
+   */
+  principals: string[];
+
+  /**
+   * Roles whose callers' agents have the server, in addition to `principals`.
+   * A caller has the roles with which it sent what the agent works on. Only for
+   * servers of the operator's configuration; clients must not set it.
+   *
+   * @generated from field: repeated string roles = 9;
+   */
+  roles: string[];
 };
 
 /**

@@ -38,8 +38,7 @@ export type DevelopmentToolEvent = Message<"devtool.a2a.v1alpha.DevelopmentToolE
   model: string;
 
   /**
-   * Tier of the user's subscription. Empty if there is none. Our server never
-   * sets it.
+   * Tier of the user's subscription. Empty if there is none.
    *
    * @generated from field: string user_tier = 3 [json_name = "user_tier"];
    */
