@@ -1,10 +1,16 @@
 import { Agent, request as request1 } from "node:http";
 import { connect } from "node:http2";
+import { setTimeout as delay } from "node:timers/promises";
 import { EXTENSION, prompt, stream, type Target, taskIdOf } from "../client.ts";
 
 /** A task gets this many turns before the next one begins. */
 const TURNS_OF_TASK = 50;
 const PROMPT = "think\nsay 5 80";
+/**
+ * This many turns are played at once at most, so that a machine that is too
+ * busy for the rate has a lower one, not ever more of them.
+ */
+const MAX_AT_ONCE = 100;
 
 /**
  * Turns of clients that come and go; each kind in its turn. Some leave in the
@@ -12,6 +18,7 @@ const PROMPT = "think\nsay 5 80";
  */
 export class Churn {
   readonly #target: Target;
+  readonly #prompt: string;
   readonly #kinds = [
     () => this.#newTask(),
     () => this.#followUp(),
@@ -23,8 +30,9 @@ export class Churn {
   #count = 0;
   #failed = 0;
 
-  constructor(target: Target) {
+  constructor(target: Target, says: string = PROMPT) {
     this.#target = target;
+    this.#prompt = says;
   }
 
   /** The number of turns begun so far. */
@@ -50,18 +58,37 @@ export class Churn {
     });
   }
 
+  /**
+   * Begins turns at even intervals, whether earlier ones have ended or not,
+   * while they are not too many.
+   */
+  async play(seconds: number, perSecond: number): Promise<void> {
+    const end = performance.now() + seconds * 1000;
+    const playing = new Set<Promise<void>>();
+    for (
+      let next = performance.now();
+      next < end;
+      next = Math.max(next + 1000 / perSecond, performance.now())
+    ) {
+      await delay(Math.max(0, next - performance.now()));
+      const turn = this.turn().finally(() => playing.delete(turn));
+      if (playing.add(turn).size >= MAX_AT_ONCE) await Promise.race(playing);
+    }
+    await Promise.all(playing);
+  }
+
   async #newTask(): Promise<void> {
-    await stream(this.#target, prompt(PROMPT));
+    await stream(this.#target, prompt(this.#prompt));
   }
 
   async #followUp(): Promise<void> {
     const { id } = this.#task;
     if (id !== "" && this.#task.turns++ < TURNS_OF_TASK) {
-      await stream(this.#target, { ...prompt(PROMPT), taskId: id });
+      await stream(this.#target, { ...prompt(this.#prompt), taskId: id });
       return;
     }
     this.#task = {
-      id: taskIdOf(await stream(this.#target, prompt(PROMPT))),
+      id: taskIdOf(await stream(this.#target, prompt(this.#prompt))),
       turns: 0,
     };
   }
@@ -85,7 +112,7 @@ export class Churn {
       kind: "message",
       role: "user",
       messageId: crypto.randomUUID(),
-      ...prompt(PROMPT),
+      ...prompt(this.#prompt),
     };
     const body = JSON.stringify({
       jsonrpc: "2.0",
@@ -118,7 +145,7 @@ export class Churn {
     });
     const message = {
       messageId: crypto.randomUUID(),
-      parts: [{ text: PROMPT }],
+      parts: [{ text: this.#prompt }],
     };
     return new Promise((resolve, reject) => {
       // An answer that is whole stays so when both sides close the connection

@@ -24,6 +24,7 @@ const BENCHES: ReadonlyMap<string, readonly string[]> = new Map([
   ["fairness", []],
   ["bombs", SOURCES],
   ["soak", []],
+  ["retention", []],
   ["plateau", []],
   ["appends", SOURCES],
   ["stores", SOURCES],

@@ -100,6 +100,9 @@ const SABOTAGES: ReadonlyMap<string, () => void> = new Map([
   ["block", () => onResponse(everyNth(25, () => busy(120)))],
 ]);
 
+/** The sabotage of a server that should delete and does not. */
+export const NO_RETENTION = "retain";
+
 const KEPT_BYTES = 64 * 1024;
 const kept = new Map<ServerResponse, Buffer>();
 const opened: DatabaseSync[] = [];
@@ -121,7 +124,7 @@ export function sabotageNamed(): string {
  * is empty.
  */
 export function sabotage(name: string): void {
-  if (name === "") return;
+  if (name === "" || name === NO_RETENTION) return;
   const run = SABOTAGES.get(name);
   if (!run) {
     throw new TypeError(
@@ -188,7 +191,7 @@ function rereadConversations(): void {
       // Where the id of the task is among the values of the statements that
       // write the heads of tasks.
       const at = sql.startsWith("UPDATE task SET ")
-        ? 2
+        ? 4
         : sql.startsWith("INSERT INTO task ")
           ? 0
           : undefined;

@@ -13,11 +13,6 @@ import { startWatchedServer } from "./watched-server.ts";
 const MINUTES = numberNamed("minutes", 30);
 const PER_SECOND = 50;
 /**
- * This many turns are played at once at most, so that a machine that is too
- * busy for the rate has a lower one, not ever more of them.
- */
-const MAX_AT_ONCE = 100;
-/**
  * The share of the time that counts as warm-up: code is compiled, pools and
  * caches fill.
  */
@@ -33,13 +28,13 @@ await using server = await startWatchedServer({
   sabotage: sabotageNamed(),
 });
 const churn = new Churn(server);
-await play(10);
+await churn.play(10, PER_SECOND);
 await leave();
 const before = await server.watch();
 const begun = churn.count;
 const { floorPerMinute, livePerMinute } = await watchMemory(
   server,
-  () => play(MINUTES * 60),
+  () => churn.play(MINUTES * 60, PER_SECOND),
   {
     minutes: MINUTES,
     warmMinutes: MINUTES * WARM,
@@ -84,25 +79,6 @@ printRow({
   value: after.delayP99Ms,
   target: { atMost: 50 },
 });
-
-/**
- * Begins turns at even intervals, whether earlier ones have ended or not, while
- * they are not too many.
- */
-async function play(seconds: number): Promise<void> {
-  const end = performance.now() + seconds * 1000;
-  const playing = new Set<Promise<void>>();
-  for (
-    let next = performance.now();
-    next < end;
-    next = Math.max(next + 1000 / PER_SECOND, performance.now())
-  ) {
-    await delay(Math.max(0, next - performance.now()));
-    const turn = churn.turn().finally(() => playing.delete(turn));
-    if (playing.add(turn).size >= MAX_AT_ONCE) await Promise.race(playing);
-  }
-  await Promise.all(playing);
-}
 
 /**
  * Ends what clients keep open: of the server's descriptors only its own are

@@ -12,21 +12,21 @@ import type { QueryConfig } from "pg";
 import type { AppendGroup } from "./append-batch.ts";
 import { keyText } from "./key-text.ts";
 
-/** The groups of a batch: $1 to $8 and $12, as `APPEND` has them. */
+/** The groups of a batch: $1 to $8, $12 and $13, as `APPEND` has them. */
 const INPUT = `
   input AS (
     SELECT * FROM unnest(
       $1::text[], $2::text[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-      $12::integer[]
+      $12::integer[], $13::bigint[]
     ) WITH ORDINALITY
-      AS input (id, context_id, principal, state, time_ms, before, sequence, fence, messages, position)
+      AS input (id, context_id, principal, state, time_ms, before, sequence, fence, messages, bytes, position)
   )`;
 
 /** Updates the tasks that exist, have the fence, and end before their group. */
 const ADVANCED = `
   advanced AS (
     UPDATE task SET state = input.state, time_ms = input.time_ms, sequence = input.sequence,
-      messages = task.messages + input.messages
+      messages = task.messages + input.messages, bytes = task.bytes + input.bytes
     FROM input
     WHERE task.id = input.id AND input.before > 0 AND task.sequence = input.before AND task.fence = input.fence
     RETURNING task.id, task.context_id, task.principal
@@ -81,17 +81,17 @@ const ADVANCE = `
  * for copies of a message, one succeeds: the others wait for its commit.
  *
  * $1 to $8 describe the groups: task, context, principal, state, time, sequence
- * before, sequence after, fence, and $12 their numbers of messages. $9 to $11
- * are the rows of events, $13 to $15 the ids of messages, $16 and $17 the audit
- * records. $18 is the owner of new tasks. $19 to $21 are the answers to entries
- * of the inbox. $22 to $26 are the labels of tasks that begin or are renamed:
- * task, title, title for comparison, workspace, agent. $27 to $29 are what audit
- * records show: task, digest, text.
+ * before, sequence after, fence, $12 their numbers of messages, and $13 the
+ * sizes of their rows. $9 to $11 are the rows of events, $14 to $16 the ids of
+ * messages, $17 and $18 the audit records. $19 is the owner of new tasks. $20 to
+ * $22 are the answers to entries of the inbox. $23 to $27 are the labels of tasks
+ * that begin or are renamed: task, title, title for comparison, workspace,
+ * agent. $28 to $30 are what audit records show: task, digest, text.
  */
 const APPEND = `
   WITH ${INPUT}, claim AS (
     SELECT input.principal, message_id, task_id
-    FROM unnest($13::text[], $14::text[], $15::bigint[]) AS message (task_id, message_id, sequence)
+    FROM unnest($14::text[], $15::text[], $16::bigint[]) AS message (task_id, message_id, sequence)
     JOIN input ON input.id = message.task_id
     WHERE message.sequence = 1 AND input.fence > 0
   ), claimed AS (
@@ -100,8 +100,8 @@ const APPEND = `
     ON CONFLICT (principal, message_id) DO NOTHING
     RETURNING task_id
   ), created AS (
-    INSERT INTO task (id, context_id, principal, state, time_ms, sequence, fence, messages, owner)
-    SELECT id, context_id, principal, state, time_ms, sequence, fence, messages, CASE WHEN fence > 0 THEN $18 END
+    INSERT INTO task (id, context_id, principal, state, time_ms, sequence, fence, messages, bytes, owner)
+    SELECT id, context_id, principal, state, time_ms, sequence, fence, messages, bytes, CASE WHEN fence > 0 THEN $19 END
     FROM input
     WHERE before = 0 AND id NOT IN (SELECT task_id FROM claim EXCEPT SELECT task_id FROM claimed)
     ON CONFLICT (id) DO NOTHING
@@ -112,30 +112,30 @@ const APPEND = `
   ), ${EVENTS}, messages AS (
     INSERT INTO message (principal, message_id, task_id, sequence)
     SELECT DISTINCT ON (principal, message_id) principal, message_id, task_id, sequence
-    FROM unnest($13::text[], $14::text[], $15::bigint[]) AS message (task_id, message_id, sequence)
+    FROM unnest($14::text[], $15::text[], $16::bigint[]) AS message (task_id, message_id, sequence)
     JOIN written ON written.id = task_id
     WHERE sequence > 1 OR fence = 0
     ORDER BY principal, message_id, position DESC, sequence DESC
     ON CONFLICT (principal, message_id) DO UPDATE SET task_id = excluded.task_id, sequence = excluded.sequence
   ), ${LATEST}, labels AS (
     INSERT INTO label (task_id, title, title_key, workspace, agent)
-    SELECT label.* FROM unnest($22::text[], $23::text[], $24::text[], $25::text[], $26::text[])
+    SELECT label.* FROM unnest($23::text[], $24::text[], $25::text[], $26::text[], $27::text[])
       AS label (task_id, title, title_key, workspace, agent)
     JOIN written ON written.id = task_id
     ON CONFLICT (task_id) DO UPDATE SET title = excluded.title, title_key = excluded.title_key
   ), audits AS (
     INSERT INTO audit_pending (data)
-    SELECT data FROM unnest($16::text[], $17::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
+    SELECT data FROM unnest($17::text[], $18::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
     JOIN written ON written.id = task_id ORDER BY place
   ), shown AS (
     INSERT INTO audit_shown (task_id, digest, data)
     SELECT DISTINCT ON (task_id, digest) task_id, digest, data
-    FROM unnest($27::text[], $28::bytea[], $29::bytea[]) AS shown (task_id, digest, data)
+    FROM unnest($28::text[], $29::bytea[], $30::bytea[]) AS shown (task_id, digest, data)
     JOIN written ON written.id = task_id ORDER BY task_id, digest
     ON CONFLICT DO NOTHING
   ), answers AS (
     UPDATE inbox SET sequence = answer.sequence, answered_at = clock_timestamp()
-    FROM unnest($19::text[], $20::bigint[], $21::bigint[]) AS answer (task_id, entry, sequence)
+    FROM unnest($20::text[], $21::bigint[], $22::bigint[]) AS answer (task_id, entry, sequence)
     JOIN written ON written.id = answer.task_id
     WHERE inbox.id = answer.entry
   )
@@ -179,6 +179,7 @@ export function appendStatement(
     rows.map(({ sequence }) => sequence),
     rows.map(({ data }) => data),
     tasks.map(({ messages }) => messages),
+    tasks.map(({ bytes }) => bytes),
   ];
   const others = [labels, messages, records, answers];
   if (
@@ -226,6 +227,8 @@ interface TaskColumns {
   readonly fence: bigint;
   /** The number of messages that were added. */
   readonly messages: number;
+  /** The size in bytes of the rows that were added. */
+  readonly bytes: number;
 }
 
 function taskOf(group: AppendGroup): TaskColumns {
@@ -248,6 +251,9 @@ function taskOf(group: AppendGroup): TaskColumns {
     sequence: last.sequence,
     fence,
     messages: events.reduce(labelAfter, NO_LABEL).messageCount,
+    bytes: group.appends
+      .flatMap(({ rows }) => rows)
+      .reduce((sum, { data }) => sum + data.length, 0),
   };
 }
 

@@ -169,6 +169,17 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "DROP TABLE deleted_message; DROP INDEX message_by_task, inbox_by_task",
   },
+  {
+    // The size of each task's events, by which retention deletes. Servers of the
+    // release before count nothing.
+    up: `
+      ALTER TABLE task ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
+      UPDATE task SET bytes = stored.bytes FROM
+        (SELECT task_id, sum(octet_length(data)) AS bytes FROM event GROUP BY task_id) AS stored
+      WHERE id = stored.task_id;
+    `,
+    down: "ALTER TABLE task DROP COLUMN bytes",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

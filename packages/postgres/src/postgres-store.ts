@@ -84,6 +84,22 @@ const READ_EVENTS = `
     ) AS page
   ) AS sized WHERE bytes_before < ${PAGE_BYTES} ORDER BY sequence`;
 
+/** The number of tasks to read at a time without their events. */
+const SIZES_PAGE = 1000;
+
+/** A task with its size, as the store's seam has it. */
+type StoredTask =
+  ReturnType<ServerStore["readSizes"]> extends AsyncIterable<infer Task>
+    ? Task
+    : never;
+
+/** A row of `task`. */
+type SizeRow = Pick<ListRow, "id" | "context_id" | "state"> &
+  Pick<ListRow, "time_ms" | "sequence"> & {
+    principal: string;
+    bytes: string;
+  };
+
 /** A row of a list. A task without a label has null in its columns. */
 type ListRow = {
   data: unknown;
@@ -282,6 +298,31 @@ export class PostgresStore implements ServerStore {
           ? encodeCursor(positionOf(last))
           : undefined,
     };
+  }
+
+  async *readSizes(): AsyncIterable<StoredTask> {
+    let position = "";
+    for (;;) {
+      const { rows } = await query<SizeRow>(this.#pool, {
+        name: "read-sizes",
+        text: `SELECT id, context_id, principal, state, sequence, time_ms, bytes FROM task
+          WHERE id > $1 ORDER BY id LIMIT ${SIZES_PAGE}`,
+        values: [position],
+      });
+      for (const row of rows) {
+        position = row.id;
+        yield {
+          taskId: idOfKey(row.id),
+          contextId: idOfKey(row.context_id),
+          principal: idOfKey(row.principal),
+          state: row.state,
+          sequence: BigInt(row.sequence),
+          timeMs: Number(row.time_ms),
+          bytes: Number(row.bytes),
+        };
+      }
+      if (rows.length < SIZES_PAGE) return;
+    }
   }
 
   async findLatest(

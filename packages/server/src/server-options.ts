@@ -289,13 +289,14 @@ export interface ServerSettings {
   /**
    * When the server deletes tasks that have ended, of all principals: those
    * without a change for a time in milliseconds, and all but a number of tasks
-   * that changed last; only those in some states, unless all that have ended.
-   * Default: never.
+   * that changed last, or a size in bytes of their events; only those in some
+   * states, unless all that have ended. Default: never.
    */
   readonly retention?:
     | {
         readonly maxAgeMs?: number | undefined;
         readonly maxTasks?: number | undefined;
+        readonly maxBytes?: number | undefined;
         readonly states?: readonly TaskState[] | undefined;
       }
     | undefined;

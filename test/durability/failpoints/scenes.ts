@@ -82,6 +82,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["sse", { binding: "A2A 0.3" }],
   ["http", { beside: probe }],
   ["store.delete", { beside: deleteTask }],
+  ["store.erase", { beside: deleteLargeTask }],
   ["store.probe", { beside: probe, once: true }],
   ["subscription", { beside: subscribe }],
   ["push-config.delete", { beside: deleteConfig }],
@@ -159,11 +160,20 @@ async function subscribe({ client, world, signal }: Life): Promise<void> {
 }
 
 /** Has a file read in a task of its own, and deletes the task. */
-async function deleteTask({ client, world, signal }: Life): Promise<void> {
-  const message = textMessage(
-    crypto.randomUUID(),
-    "read append.sh\nsay 3\ntext end",
-  );
+function deleteTask(life: Life): Promise<void> {
+  return deleteAfter(life, "read append.sh\nsay 3\ntext end");
+}
+
+/** Deletes a task whose rows are erased in parts afterwards. */
+function deleteLargeTask(life: Life): Promise<void> {
+  return deleteAfter(life, "read append.sh\nsay 80 10000\ntext end");
+}
+
+async function deleteAfter(
+  { client, world, signal }: Life,
+  script: string,
+): Promise<void> {
+  const message = textMessage(crypto.randomUUID(), script);
   const { task } = await client.tasks.sendMessage({ message }, { signal });
   const taskId = task?.id ?? "";
   world.leaving.set(taskId, Number(task?.sequence ?? 0n));

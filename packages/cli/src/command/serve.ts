@@ -49,7 +49,7 @@ import type { ServerLog } from "../log/server-log.ts";
 import { type Metrics, openMetrics } from "../metrics/open-metrics.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
-import { retentionOptions, sizeNotice } from "../retention-options.ts";
+import { retentionOptions } from "../retention-options.ts";
 import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { type Profile, profileOptions } from "../tck/profile.ts";
@@ -253,8 +253,6 @@ async function start(
     workspace,
     workspaceRoots,
   };
-  const notice = await sizeNotice(data, decided);
-  if (notice !== "") log.onNotice(notice);
   const modelLine = describeModel(operator, io, options.model);
   return {
     server,

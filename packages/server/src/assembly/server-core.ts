@@ -143,12 +143,11 @@ export async function openCore(
       onNotice(OTHER_APPROVALS);
     }
     await registry.recover(onError);
-    const { clock } = surroundings;
-    retaining =
-      options.retention &&
-      new Retention(options.retention, {
-        ...{ store: opened, registry, clock, onError },
-      }).watch(closing.signal);
+    retaining = options.retention
+      ? new Retention(options.retention, {
+          ...{ store: opened, registry, clock: surroundings.clock, onError },
+        }).watch(closing.signal)
+      : reportSize(opened, surroundings, closing.signal);
     if (shared) inbox = joinFleet(parts, shared, surroundings, closing.signal);
   } catch (reason) {
     await dispose();
@@ -186,6 +185,35 @@ function joinFleet(
   });
   void takeover.watch(signal);
   return inbox;
+}
+
+/** The size in bytes of events from which an operator is told of it. */
+const LARGE_BYTES = 100e6;
+
+/** Says how large a store is that keeps all tasks, if it is large. */
+async function reportSize(
+  store: ServerStore,
+  { clock, onNotice }: Surroundings,
+  signal: AbortSignal,
+): Promise<void> {
+  let tasks = 0;
+  let bytes = 0;
+  try {
+    // The first requests come before.
+    await clock.sleep(1000, signal);
+    for await (const task of store.readSizes()) {
+      signal.throwIfAborted();
+      tasks++;
+      bytes += task.bytes;
+    }
+  } catch {
+    // The server closes, or the requests that need the store say what is wrong.
+    return;
+  }
+  if (bytes < LARGE_BYTES) return;
+  onNotice(
+    `the store has ${tasks} tasks with ${Math.round(bytes / 1e6)} MB of events, and none is deleted: see [retention] in docs/configuration.md, or devtool tasks prune`,
+  );
 }
 
 const OTHER_APPROVALS =

@@ -36,6 +36,13 @@ describe("Retention", () => {
     [{ maxTasks: 6 }, []],
     [{ maxTasks: 3, maxAgeMs: 365 * DAY_MS }, ["failed"]],
     [{ states: [TaskState.WORKING], maxAgeMs: 0 }, []],
+    // Of 1000 bytes each: whole tasks, and no more than needed.
+    [{ maxBytes: 6200 }, []],
+    [{ maxBytes: 4200 }, []],
+    [{ maxBytes: 3200 }, ["failed"]],
+    [{ maxBytes: 2500 }, ["failed", "done"]],
+    [{ maxBytes: 0 }, ["failed", "done", "recent", "new"]],
+    [{ maxBytes: 2100, states: [TaskState.FAILED] }, ["failed"]],
     [{}, []],
   ])(
     "deletes what %j says, and nothing that works or waits",
@@ -53,15 +60,26 @@ describe("Retention", () => {
         gone.toSorted(),
       );
       for (const { by } of deleted) {
-        expect(by).toMatch(/^retention\.max_(age_days|tasks)$/);
+        expect(by).toMatch(/^retention\.max_(age_days|tasks|size_mb)$/);
       }
       expect(await retention.run(signal)).toBe(0);
     },
   );
 
-  it("goes through more tasks than it lists at a time, and one that cannot be deleted costs itself", async () => {
+  it("says by which setting it deleted", async () => {
+    const limits = { maxAgeMs: 92 * DAY_MS - 1, maxTasks: 3, maxBytes: 2100 };
+    const { store, retention } = await ground(limits);
+    await retention.run(signal);
+    const { deleted } = await verifyAudit(store.readAudit(0n));
+    expect(deleted.map(({ taskId, by }) => [taskId, by])).toEqual([
+      ["failed", "retention.max_age_days"],
+      ["done", "retention.max_size_mb"],
+    ]);
+  });
+
+  it("goes through more tasks than it holds at a time, and one that cannot be deleted costs itself", async () => {
     const { store, retention } = await ground({ maxAgeMs: 90 * DAY_MS });
-    for (let at = 0; at < 200; at++) {
+    for (let at = 0; at < 4500; at++) {
       await add(store, `old-${at}`, TaskState.COMPLETED, 100 + at);
     }
     const deletion = store.delete.bind(store);
@@ -99,6 +117,7 @@ async function add(
   days: number,
 ): Promise<void> {
   const time = timestampFromMs(NOW_MS - days * DAY_MS);
-  const events: TaskEvent[] = [created(id), { ...text(id, 2n), state }];
+  const filler = text(id, 2n, "x".repeat(900));
+  const events: TaskEvent[] = [created(id), { ...filler, state }];
   await store.append({ events: events.map((event) => ({ ...event, time })) });
 }

@@ -1,21 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
+import { isTerminal, TaskState } from "@devtool/schema";
 import { Code, hasCode } from "../errors.ts";
 import type { ServerSettings } from "../server-options.ts";
-import {
-  encodeCursor,
-  type ListPosition,
-  positionOf,
-} from "../store/list-position.ts";
-import type { ServerStore } from "../store/task-store.ts";
+import { comparePositions, type ListPosition } from "../store/list-position.ts";
+import type { ServerStore, StoredTask } from "../store/task-store.ts";
 import type { OpenTasks } from "./open-tasks.ts";
 
 /** The time in milliseconds before the first look, and between looks. */
 const FIRST_LOOK_MS = 60_000;
-const LOOK_MS = 3_600_000;
+const LOOK_MS = 300_000;
 
-/** The number of tasks to list at a time. */
-const PAGE = 64;
+/** The maximum number of tasks to hold at a time. */
+const PAGE = 4096;
 
 /**
  * Stands for a conversation that no client can have: the server of several that
@@ -46,8 +42,8 @@ interface RetentionOptions {
 }
 
 /**
- * Deletes tasks that have ended once they are too old or too many, one after
- * the other, so that turns go on between them.
+ * Deletes tasks that have ended once they are too old, too many or too large,
+ * one after the other, so that turns go on between them.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -61,14 +57,14 @@ export class Retention {
     this.#options = options;
   }
 
-  /** Deletes a minute after the start and then each hour. */
+  /** Deletes a minute after the start and then every five minutes. */
   async watch(signal: AbortSignal): Promise<void> {
     const { clock, onError } = this.#options;
     let waitMs = FIRST_LOOK_MS;
     while (!signal.aborted) {
       await clock.sleep(waitMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      // Another try comes in an hour.
+      // Another try comes with the next look.
       await this.run(signal).catch(
         (reason: unknown) => signal.aborted || onError(reason),
       );
@@ -77,112 +73,107 @@ export class Retention {
   }
 
   /**
-   * Deletes what is to be deleted now, unless another server does, and returns
-   * the number of tasks. Rejects with the first error, after all other tasks.
+   * Deletes what is to be deleted now, the oldest first, unless another server
+   * does, and returns the number of tasks. Rejects with the first error, after
+   * all other tasks.
    */
   async run(signal: AbortSignal): Promise<number> {
     const { shared } = this.#options.store;
     await using turn = await shared?.sessions.begin(LOCK);
     if (shared && !turn) return 0;
-    const { maxAgeMs, maxTasks, states = ENDED } = this.#limits;
-    const limits: [setting: string, from: ListPosition | undefined][] = [
-      ["retention.max_age_days", this.#oldest(maxAgeMs)],
-      ["retention.max_tasks", await this.#beyond(maxTasks, signal)],
-    ];
-    const failed = new Map<string, unknown>();
+    const { states = ENDED } = this.#limits;
+    const failed: unknown[] = [];
     let count = 0;
-    for (const [rule, from] of limits) {
-      for (const state of from ? states.filter(isTerminal) : []) {
-        count += await this.#deleteFrom(from, { state, rule, failed, signal });
-      }
-    }
-    for (const reason of failed.values()) throw reason;
-    return count;
-  }
-
-  /** The position in the list before the tasks that are too old. */
-  #oldest(maxAgeMs: number | undefined): ListPosition | undefined {
-    if (maxAgeMs === undefined) return undefined;
-    return { timeMs: this.#options.clock.now() - maxAgeMs, taskId: "" };
-  }
-
-  /** The position in the list before the tasks that are too many. */
-  async #beyond(
-    maxTasks: number | undefined,
-    signal: AbortSignal,
-  ): Promise<ListPosition | undefined> {
-    if (maxTasks === undefined) return undefined;
-    let cursor: string | undefined;
-    let last: TaskEvent | undefined;
-    for (let left = maxTasks; left > 0; left -= PAGE) {
-      signal.throwIfAborted();
-      const limit = Math.min(left, PAGE);
-      const page = await this.#options.store.list({ limit, cursor });
-      last = page.tasks.at(-1)?.last;
-      cursor = page.cursor;
-      if (cursor === undefined) return undefined;
-      await nextTurn();
-    }
-    return last && positionOf(last);
-  }
-
-  /** Deletes the tasks in a state after a position of the list. */
-  async #deleteFrom(
-    from: ListPosition | undefined,
-    {
-      state,
-      rule,
-      failed,
-      signal,
-    }: {
-      readonly state: TaskState;
-      readonly rule: string;
-      readonly failed: Map<string, unknown>;
-      readonly signal: AbortSignal;
-    },
-  ): Promise<number> {
-    const { store } = this.#options;
-    let cursor = from && encodeCursor(from);
-    let count = 0;
-    while (cursor !== undefined) {
-      const page = await store.list({ state, limit: PAGE, cursor });
-      for (const { last } of page.tasks) {
+    let after: ListPosition | undefined;
+    do {
+      const { oldest, ...kept } = await this.#oldestAfter(after, signal);
+      after = undefined;
+      for (const task of oldest) {
         signal.throwIfAborted();
-        if (await this.#delete(last, rule, failed)) count++;
-        await nextTurn();
+        const rule = this.#ruleFor(task, kept);
+        // All later ones are younger, with fewer and smaller ones after them.
+        if (rule === undefined) break;
+        if (states.includes(task.state) && isTerminal(task.state)) {
+          if (await this.#delete(task, rule, failed)) count++;
+          await nextTurn();
+        }
+        kept.tasks--;
+        kept.bytes -= task.bytes;
+        if (task === oldest[PAGE - 1]) after = task;
       }
-      cursor = page.cursor;
-    }
+    } while (after);
+    for (const reason of failed) throw reason;
     return count;
+  }
+
+  /**
+   * Returns the tasks that changed longest ago after a position, `PAGE` of them
+   * at most, the oldest first, and the number and size of all after it.
+   */
+  async #oldestAfter(
+    after: ListPosition | undefined,
+    signal: AbortSignal,
+  ): Promise<{ oldest: StoredTask[]; tasks: number; bytes: number }> {
+    let oldest: StoredTask[] = [];
+    let tasks = 0;
+    let bytes = 0;
+    const cut = (): void => {
+      oldest = oldest.sort(byAge).slice(0, PAGE);
+    };
+    for await (const task of this.#options.store.readSizes()) {
+      signal.throwIfAborted();
+      if (after && byAge(task, after) <= 0) continue;
+      tasks++;
+      bytes += task.bytes;
+      if (oldest.push(task) >= 2 * PAGE) cut();
+    }
+    cut();
+    return { oldest, tasks, bytes };
+  }
+
+  /**
+   * Returns the setting by which a task is to be deleted; undefined for none.
+   *
+   * @param kept the number and size of the tasks that changed no earlier
+   */
+  #ruleFor(
+    { timeMs }: StoredTask,
+    kept: { readonly tasks: number; readonly bytes: number },
+  ): string | undefined {
+    const { maxAgeMs, maxTasks, maxBytes } = this.#limits;
+    const ageMs = this.#options.clock.now() - timeMs;
+    if (maxAgeMs !== undefined && ageMs > maxAgeMs) {
+      return "retention.max_age_days";
+    }
+    if (maxTasks !== undefined && kept.tasks > maxTasks) {
+      return "retention.max_tasks";
+    }
+    return maxBytes !== undefined && kept.bytes > maxBytes
+      ? "retention.max_size_mb"
+      : undefined;
   }
 
   /** Deletes a task, and returns whether it did. */
   async #delete(
-    { taskId: id, contextId, sequence, state }: TaskEvent,
+    { taskId: id, ...task }: StoredTask,
     rule: string,
-    failed: Map<string, unknown>,
+    failed: unknown[],
   ): Promise<boolean> {
-    const { store, registry } = this.#options;
     try {
-      const principal = await principalOf(store, id);
-      const task = { id, contextId, sequence, state, principal };
-      await registry.delete(task, { principal: "", rule });
+      await this.#options.registry.delete(
+        { id, ...task },
+        { principal: "", rule },
+      );
       return true;
     } catch (reason) {
       // It has changed, so it is not old.
-      if (!hasCode(reason, Code.Aborted)) failed.set(id, reason);
+      if (!hasCode(reason, Code.Aborted)) failed.push(reason);
       return false;
     }
   }
 }
 
-/** Reads whose task it is from its first event. */
-async function principalOf(
-  store: ServerStore,
-  taskId: string,
-): Promise<string> {
-  for await (const { payload } of store.readEvents(taskId, 0n)) {
-    return payload.case === "created" ? payload.value.principal : "";
-  }
-  return "";
+/** Compares tasks by the time of their last change, the oldest first. */
+function byAge(one: ListPosition, other: ListPosition): number {
+  return comparePositions(other, one);
 }

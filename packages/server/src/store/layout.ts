@@ -17,9 +17,10 @@ import type { TaskLabel } from "./task-store.ts";
  * In layout 1, a row of `event` held length-prefixed events instead of an
  * `EventRow`. In layout 2, there was no table `context`. In layout 3, there was
  * no table `label`. In layout 4, `task` had no column `messages`. In layout 5, the
- * rows of `audit` held what they show, and the chain covered it.
+ * rows of `audit` held what they show, and the chain covered it. In layout 6,
+ * `task` had no column `bytes`.
  */
-export const LAYOUT = 6;
+export const LAYOUT = 7;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;
@@ -48,6 +49,13 @@ export function migrate(database: DatabaseSync, layout: number): void {
     );
   }
   if (layout >= 1 && layout <= 5) detachTexts(database);
+  if (layout >= 1 && layout <= 6) {
+    // The length of a row is in its head: large ones are not read.
+    database.exec(
+      `ALTER TABLE task ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+       UPDATE task SET bytes = (SELECT total(length(data)) FROM event WHERE task_id = task.id)`,
+    );
+  }
   if (layout < 1 || layout > 3) return;
   // Labels all tasks, from their first events. Leaves out a task whose first
   // row is damaged.

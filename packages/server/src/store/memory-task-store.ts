@@ -3,6 +3,7 @@ import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord } from "./audit-chain.ts";
 import { deletedMessage, notAtSequence } from "./deleted-task.ts";
+import { encodeRows } from "./event-row.ts";
 import {
   comparePositions,
   decodeCursor,
@@ -14,6 +15,7 @@ import { messageIdOf } from "./message-id.ts";
 import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
 import type {
   ServerStore,
+  StoredTask,
   TaskAppend,
   TaskDeletion,
   TaskLabel,
@@ -137,6 +139,21 @@ export class MemoryTaskStore implements ServerStore {
           ? encodeCursor(positionOf(last))
           : undefined,
     };
+  }
+
+  async *readSizes(): AsyncIterable<StoredTask> {
+    for (const log of this.#logs.values()) {
+      const last = log.at(-1);
+      if (!last) continue;
+      const { taskId, contextId, state, sequence } = last;
+      const rows = encodeRows(log);
+      yield {
+        ...{ taskId, contextId, state, sequence },
+        principal: readPrincipal(log),
+        timeMs: positionOf(last).timeMs,
+        bytes: rows.reduce((sum, { data }) => sum + data.length, 0),
+      };
+    }
   }
 
   findLatest(

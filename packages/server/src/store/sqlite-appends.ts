@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
 import {
   type AuditRecord,
@@ -14,7 +15,7 @@ import { type EventRow, encodeRows } from "./event-row.ts";
 import { positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { storeError } from "./sqlite-database.ts";
-import { type DeleteRows, prepareDeletion } from "./sqlite-deletion.ts";
+import type { SqliteDeletion } from "./sqlite-deletion.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";
 import { labelRow, type TaskStatements } from "./task-statements.ts";
 import type { TaskAppend, TaskDeletion } from "./task-store.ts";
@@ -46,7 +47,15 @@ interface Grown extends Head {
   readonly last: TaskEvent;
   /** The number of messages that were added. */
   readonly messages: number;
+  /** The size in bytes of the rows that were added. */
+  readonly bytes: number;
 }
+
+/**
+ * The pause in milliseconds between two parts of a deletion, in which others
+ * run.
+ */
+const PAUSE_MS = 10;
 
 /**
  * Writes events to the database of a `SqliteTaskStore`. Appends to any tasks in
@@ -55,7 +64,7 @@ interface Grown extends Head {
 export class SqliteAppends {
   readonly #database: DatabaseSync;
   readonly #statements: TaskStatements;
-  readonly #deleteRows: DeleteRows;
+  readonly #deletion: SqliteDeletion;
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
   /**
@@ -65,11 +74,17 @@ export class SqliteAppends {
   #heads: ReadonlyMap<string, Head> = new Map();
   /** The last record of the audit chain. */
   #lastRecord: AuditRecord | undefined;
+  #erasing: Promise<void> | undefined;
+  readonly #closing = new AbortController();
 
-  constructor(database: DatabaseSync, statements: TaskStatements) {
+  constructor(
+    database: DatabaseSync,
+    statements: TaskStatements,
+    deletion: SqliteDeletion,
+  ) {
     this.#database = database;
     this.#statements = statements;
-    this.#deleteRows = prepareDeletion(database);
+    this.#deletion = deletion;
     const last = statements.lastAudit.get();
     this.#lastRecord = last && decodeAuditRow(last);
   }
@@ -99,6 +114,7 @@ export class SqliteAppends {
     this.#queue = [];
     const heads = new Map<string, Grown>();
     try {
+      for (const { events } of queue) this.#makeRoom(events);
       failpoint("devtool:store.append.before");
       this.#statements.begin.run();
       const written = queue.filter((append) =>
@@ -121,28 +137,104 @@ export class SqliteAppends {
   }
 
   /**
-   * Deletes a task after the queued appends, in a transaction of its own. Throws
-   * when the task has another last event, or the transaction fails.
+   * Deletes a task after the queued appends, in a transaction of its own. The
+   * rows of a large one are erased later. Throws when the task has another last
+   * event, or the transaction fails.
    */
   delete(deletion: TaskDeletion): void {
     this.flush();
+    const { taskId, record } = deletion;
+    let left: number | undefined;
     try {
       failpoint("devtool:store.delete.before");
       this.#statements.begin.run();
-      if (!this.#deleteRows(deletion)) throw notAtSequence(deletion);
-      const lastRecord = this.#writeAudit([deletion.record]);
+      const timeMs = this.#deletion.hide(deletion);
+      if (timeMs === undefined) throw notAtSequence(deletion);
+      if (!this.#deletion.removePart(taskId, timeMs)) left = timeMs;
+      const lastRecord = this.#writeAudit([record]);
       failpoint("devtool:store.delete-commit.before");
       this.#statements.commit.run();
       failpoint("devtool:store.delete-commit.after");
+      this.#deletion.notePart(taskId, left);
       this.#lastRecord = lastRecord;
       this.#heads = new Map();
     } catch (reason) {
       this.#rollBack();
       throw reason instanceof DevtoolError ? reason : storeError(reason);
     }
-    // The file of the log still has what was deleted.
-    this.#statements.truncateLog.get();
+    if (left === undefined) {
+      // The file of the log still has what was deleted.
+      this.#statements.truncateLog.get();
+    } else {
+      this.eraseLater();
+    }
     failpoint("devtool:store.delete.after");
+  }
+
+  /**
+   * Erases the rows of deleted tasks after a while. When it fails, for instance
+   * because the disk is full, the next deletion or the next start goes on.
+   */
+  eraseLater(): void {
+    this.erase().catch(() => undefined);
+  }
+
+  /**
+   * Erases the rows of deleted tasks, a part at a time. Resolves when none is
+   * left, or the store is closed.
+   */
+  erase(): Promise<void> {
+    this.#erasing ??= this.#eraseAll().finally(() => {
+      this.#erasing = undefined;
+    });
+    return this.#erasing;
+  }
+
+  /** Erases what is left of a deleted task whose id a new one gets. */
+  #makeRoom([first]: readonly TaskEvent[]): void {
+    if (first?.sequence !== 1n) return;
+    const { taskId } = first;
+    for (;;) {
+      const timeMs = this.#deletion.deletedMs(taskId);
+      if (timeMs === undefined) return;
+      this.#erasePart(taskId, timeMs);
+    }
+  }
+
+  async #eraseAll(): Promise<void> {
+    const { signal } = this.#closing;
+    for (;;) {
+      const taskId = this.#deletion.next;
+      if (taskId === undefined) return;
+      await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      this.#erasePart(taskId, this.#deletion.deletedMs(taskId) ?? 0);
+    }
+  }
+
+  #erasePart(taskId: string, timeMs: number): void {
+    let isLast = false;
+    try {
+      failpoint("devtool:store.erase.before");
+      this.#statements.begin.run();
+      isLast = this.#deletion.removePart(taskId, timeMs);
+      failpoint("devtool:store.erase-commit.before");
+      this.#statements.commit.run();
+      failpoint("devtool:store.erase-commit.after");
+      this.#deletion.notePart(taskId, isLast ? undefined : timeMs);
+    } catch (reason) {
+      this.#rollBack();
+      throw storeError(reason);
+    }
+    if (isLast) this.#statements.truncateLog.get();
+    failpoint("devtool:store.erase.after");
+  }
+
+  /** Writes the queued appends, and leaves deleted rows to the next start. */
+  async close(): Promise<void> {
+    this.flush();
+    this.#closing.abort();
+    await this.#erasing?.catch(() => undefined);
   }
 
   /** Appends records to the audit chain, and returns the last one. */
@@ -192,9 +284,11 @@ export class SqliteAppends {
     }
     const { taskId } = first;
     let messages = grown?.messages ?? 0;
+    let bytes = grown?.bytes ?? 0;
     failpoint("devtool:store.events.before");
     for (const { sequence, data } of rows) {
       this.#statements.putEvents.run(taskId, sequence, data);
+      bytes += data.length;
     }
     for (const event of events) {
       const messageId = messageIdOf(event);
@@ -223,7 +317,8 @@ export class SqliteAppends {
     // Moves the task to the end: of the tasks of one context, the last one here
     // is the latest.
     heads.delete(taskId);
-    heads.set(taskId, { ...head, sequence: last.sequence, last, messages });
+    const { sequence } = last;
+    heads.set(taskId, { ...head, sequence, last, messages, bytes });
     return true;
   }
 
@@ -249,11 +344,17 @@ export class SqliteAppends {
    */
   #writeHeads(heads: readonly Grown[]): ReadonlyMap<string, Head> {
     failpoint("devtool:store.head.before");
-    for (const { last, principal, state: before, messages } of heads) {
+    for (const { last, principal, state: before, messages, bytes } of heads) {
       const { taskId, contextId, state, sequence } = last;
       const { timeMs } = positionOf(last);
       if (state === before) {
-        this.#statements.advanceTask.run(timeMs, sequence, messages, taskId);
+        this.#statements.advanceTask.run(
+          timeMs,
+          sequence,
+          messages,
+          bytes,
+          taskId,
+        );
       } else {
         this.#statements.putTask.run(
           taskId,
@@ -263,6 +364,7 @@ export class SqliteAppends {
           timeMs,
           sequence,
           messages,
+          bytes,
         );
       }
     }

@@ -3,52 +3,145 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { DELETED_MESSAGE_MS } from "./deleted-task.ts";
 import type { TaskDeletion } from "./task-store.ts";
 
-/** Removes a task from the tables; false when it has another last event. */
-export type DeleteRows = (deletion: TaskDeletion) => boolean;
+/**
+ * The size in bytes of rows at which a part of a deletion ends, after at least
+ * one row, and the maximum number of rows of a table. SQLite overwrites what it
+ * removes, which takes about 50 ms for a megabyte.
+ */
+const PART_BYTES = 256 * 1024;
+const PART_ROWS = 256;
 
 /**
- * Prepares the removal of tasks from a database with the tables of
- * `TASK_SCHEMA`. It must be called in a transaction.
+ * Removes tasks from a database with the tables of `TASK_SCHEMA`: first from the
+ * sight of readers, then their rows, a part at a time. Everything that writes
+ * must be called in a transaction.
  */
-export function prepareDeletion(database: DatabaseSync): DeleteRows {
-  const prepare = (sql: string): StatementSync => database.prepare(sql);
-  const task = prepare(
-    "DELETE FROM task WHERE id = ? AND sequence = ? RETURNING principal, context_id",
-  );
-  const latest = prepare(
-    `UPDATE context SET task_id = other.id FROM
-       (SELECT id FROM task WHERE principal = :principal AND context_id = :context
-        ORDER BY time_ms DESC, id DESC LIMIT 1) AS other
-     WHERE context.principal = :principal AND context.id = :context AND task_id = :task`,
-  );
-  const context = prepare(
-    "DELETE FROM context WHERE principal = ? AND id = ? AND task_id = ?",
-  );
-  const keep = prepare(
-    `INSERT OR REPLACE INTO deleted_message (principal, message_id, task_id, time_ms)
-     SELECT principal, message_id, task_id, ? FROM message WHERE task_id = ?`,
-  );
-  const forget = prepare("DELETE FROM deleted_message WHERE time_ms < ?");
-  const others = [
-    "message",
-    "event",
-    "label",
-    "push_config",
-    "audit_shown",
-  ].map((table) => prepare(`DELETE FROM ${table} WHERE task_id = ?`));
-  return ({ taskId, sequence, record: { time } }) => {
+export class SqliteDeletion {
+  readonly #statements: Statements;
+  /**
+   * The tasks whose rows are still there, with the times of their deletions in
+   * milliseconds. Nothing else writes them: the file is locked.
+   */
+  readonly #left: Map<string, number>;
+
+  constructor(database: DatabaseSync) {
+    this.#statements = prepareStatements(database);
+    this.#left = new Map(
+      this.#statements.left
+        .all()
+        .map((row) => [String(row.task_id), Number(row.time_ms)]),
+    );
+  }
+
+  /** A task whose rows are still there. */
+  get next(): string | undefined {
+    return this.#left.keys().next().value;
+  }
+
+  /**
+   * Returns when a task was deleted whose rows are still there, in milliseconds;
+   * undefined for any other.
+   */
+  deletedMs(taskId: string): number | undefined {
+    return this.#left.get(taskId);
+  }
+
+  /** Notes that a part of a task's rows has been committed. */
+  notePart(taskId: string, timeMs: number | undefined): void {
+    if (timeMs === undefined) {
+      this.#left.delete(taskId);
+    } else {
+      this.#left.set(taskId, timeMs);
+    }
+  }
+
+  /**
+   * Removes a task from what readers find, and returns the time of that in
+   * milliseconds. Undefined when the task has another last event.
+   */
+  hide({ taskId, sequence, record }: TaskDeletion): number | undefined {
+    const { task, latest, context, small, put, forget } = this.#statements;
     const found = task.get(taskId, sequence);
-    if (!found) return false;
+    if (!found) return undefined;
     const [principal, contextId] = [found.principal, found.context_id].map(
       String,
     );
-    if (principal === undefined || contextId === undefined) return false;
+    if (principal === undefined || contextId === undefined) return undefined;
     latest.run({ principal, context: contextId, task: taskId });
     context.run(principal, contextId, taskId);
-    const timeMs = time ? timestampMs(time) : 0;
-    keep.run(timeMs, taskId);
+    for (const statement of small) statement.run(taskId);
+    const timeMs = record.time ? timestampMs(record.time) : 0;
+    put.run(taskId, timeMs);
     forget.run(timeMs - DELETED_MESSAGE_MS);
-    for (const statement of others) statement.run(taskId);
+    return timeMs;
+  }
+
+  /**
+   * Removes a part of the rows of a task that was deleted, and returns whether
+   * none is left.
+   */
+  removePart(taskId: string, timeMs: number): boolean {
+    const { messages, keep, drop, large, done } = this.#statements;
+    // Before the events, by which messages are found.
+    const sent = messages.all(taskId, PART_ROWS);
+    for (const { principal, message_id: id } of sent) {
+      keep.run(String(principal), String(id), taskId, timeMs);
+      drop.run(String(principal), String(id));
+    }
+    if (sent.length === PART_ROWS) return false;
+    let size = 0;
+    for (const { find, remove } of large) {
+      const rows = find.all(taskId, PART_ROWS);
+      for (const { row, bytes } of rows) {
+        if (size >= PART_BYTES) return false;
+        remove.run(Number(row));
+        size += Number(bytes);
+      }
+      if (rows.length === PART_ROWS) return false;
+    }
+    done.run(taskId);
     return true;
+  }
+}
+
+type Statements = ReturnType<typeof prepareStatements>;
+
+function prepareStatements(database: DatabaseSync) {
+  const prepare = (sql: string): StatementSync => database.prepare(sql);
+  return {
+    task: prepare(
+      "DELETE FROM task WHERE id = ? AND sequence = ? RETURNING principal, context_id",
+    ),
+    latest: prepare(
+      `UPDATE context SET task_id = other.id FROM
+         (SELECT id FROM task WHERE principal = :principal AND context_id = :context
+          ORDER BY time_ms DESC, id DESC LIMIT 1) AS other
+       WHERE context.principal = :principal AND context.id = :context AND task_id = :task`,
+    ),
+    context: prepare(
+      "DELETE FROM context WHERE principal = ? AND id = ? AND task_id = ?",
+    ),
+    /** Tables with few rows of a task. */
+    small: ["label", "push_config"].map((table) =>
+      prepare(`DELETE FROM ${table} WHERE task_id = ?`),
+    ),
+    put: prepare("INSERT INTO deleted_task (task_id, time_ms) VALUES (?, ?)"),
+    left: prepare("SELECT task_id, time_ms FROM deleted_task"),
+    done: prepare("DELETE FROM deleted_task WHERE task_id = ?"),
+    forget: prepare("DELETE FROM deleted_message WHERE time_ms < ?"),
+    messages: prepare(
+      "SELECT principal, message_id FROM message WHERE task_id = ? LIMIT ?",
+    ),
+    keep: prepare(
+      "INSERT OR REPLACE INTO deleted_message (principal, message_id, task_id, time_ms) VALUES (?, ?, ?, ?)",
+    ),
+    drop: prepare("DELETE FROM message WHERE principal = ? AND message_id = ?"),
+    /** Tables with many rows of a task, or large ones. */
+    large: ["audit_shown", "event"].map((table) => ({
+      find: prepare(
+        `SELECT rowid AS row, length(data) AS bytes FROM ${table} WHERE task_id = ? LIMIT ?`,
+      ),
+      remove: prepare(`DELETE FROM ${table} WHERE rowid = ?`),
+    })),
   };
 }

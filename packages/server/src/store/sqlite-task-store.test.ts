@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import { copyFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -12,7 +18,7 @@ import {
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Code } from "../errors.ts";
 import {
   created,
@@ -27,6 +33,23 @@ import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
+
+/** A task of which a part is left when its deletion is committed. */
+async function appendLarge(store: SqliteTaskStore): Promise<void> {
+  await store.append({ events: [created("t1")] });
+  for (let sequence = 2n; sequence <= LARGE.sequence; sequence++) {
+    const event = text("t1", sequence, "secret".repeat(20_000));
+    await store.append({ events: [event] });
+  }
+}
+
+const LARGE = {
+  ...{ taskId: "t1", sequence: 9n },
+  record: create(AuditRecordSchema, { taskId: "t1" }),
+};
+
+/** Takes from a file what is new in layout 7. */
+const SINCE_7 = "ALTER TABLE task DROP COLUMN bytes; DROP TABLE deleted_task";
 
 describe("SqliteTaskStore", () => {
   let directory: string;
@@ -155,7 +178,7 @@ describe("SqliteTaskStore", () => {
       "INSERT INTO event (task_id, sequence, data) VALUES ('damaged', 1, x'05ff')",
     );
     database.exec(
-      "ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 1",
+      `${SINCE_7}; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 1`,
     );
     database.close();
     await using store = await SqliteTaskStore.open(path);
@@ -175,7 +198,7 @@ describe("SqliteTaskStore", () => {
     }
     const database = new DatabaseSync(path);
     database.exec(
-      "DROP TABLE context; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 2",
+      `${SINCE_7}; DROP TABLE context; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 2`,
     );
     database.close();
     await using store = await SqliteTaskStore.open(path);
@@ -194,7 +217,7 @@ describe("SqliteTaskStore", () => {
     }
     const database = new DatabaseSync(path);
     database.exec(
-      "ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 4",
+      `${SINCE_7}; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 4`,
     );
     database.close();
     await using store = await SqliteTaskStore.open(path);
@@ -220,7 +243,7 @@ describe("SqliteTaskStore", () => {
     const database = new DatabaseSync(path);
     database.exec("UPDATE event SET data = x'ffff' WHERE task_id = 't2'");
     database.exec(
-      "DROP TABLE label; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 3",
+      `${SINCE_7}; DROP TABLE label; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 3`,
     );
     database.close();
     await using store = await SqliteTaskStore.open(path);
@@ -256,7 +279,9 @@ describe("SqliteTaskStore", () => {
       record.hash = previousHash;
       put.run(number, toBinary(AuditRecordSchema, record));
     }
-    database.exec("DROP TABLE audit_shown; PRAGMA user_version = 5");
+    database.exec(
+      `${SINCE_7}; DROP TABLE audit_shown; PRAGMA user_version = 5`,
+    );
     database.close();
     const broken = join(directory, "broken.db");
     copyFileSync(path, broken);
@@ -283,6 +308,103 @@ describe("SqliteTaskStore", () => {
       count: 270n,
       fault: "record 271 does not follow the one before",
     });
+  });
+
+  it("sums up the events of a file of layout 6, which does not store their sizes", async () => {
+    const path = join(directory, "tasks.db");
+    const long = "x".repeat(300_000);
+    {
+      await using store = await SqliteTaskStore.open(path);
+      await store.append({ events: [created("t1"), text("t1", 2n)] });
+      await store.append({ events: [text("t1", 3n, long)] });
+      await store.append({ events: [created("t2")] });
+    }
+    const database = new DatabaseSync(path);
+    const sizes = database.prepare("SELECT id, bytes FROM task").all();
+    database.exec(`${SINCE_7}; PRAGMA user_version = 6`);
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    const read = await Array.fromAsync(store.readSizes());
+    expect(read.map(({ taskId: id, bytes }) => ({ id, bytes }))).toEqual(
+      sizes.map((row) => ({ ...row })),
+    );
+    expect(read[0]?.bytes).toBeGreaterThan(long.length);
+  });
+
+  it("removes a large task from readers at once, and its rows a part at a time, also after a start", async () => {
+    const path = join(directory, "tasks.db");
+    const deletion = {
+      ...{ taskId: "t1", sequence: 500n },
+      record: create(AuditRecordSchema, { taskId: "t1" }),
+    };
+    const left = (): unknown[] => {
+      using database = new DatabaseSync(path);
+      return ["event", "message", "audit_shown", "deleted_task"].map(
+        (table) => {
+          const sql = `SELECT count(*) AS count FROM ${table} WHERE task_id = 't1'`;
+          return database.prepare(sql).get()?.count;
+        },
+      );
+    };
+    {
+      await using store = await SqliteTaskStore.open(path);
+      const shown = create(AuditRecordSchema, {
+        taskId: "t1",
+        shown: "secret",
+      });
+      await store.append({ events: [created("t1")], audit: [shown] });
+      await store.append({ events: [created("t2")] });
+      for (let sequence = 2n; sequence <= 500n; sequence++) {
+        const event =
+          sequence <= 300n
+            ? message("t1", sequence, `m${sequence}`)
+            : text("t1", sequence, "secret".repeat(1000));
+        await store.append({ events: [event] });
+      }
+      const reader = store.readEvents("t1", 0n)[Symbol.asyncIterator]();
+      await reader.next();
+      await store.delete(deletion);
+      expect(await eventsOf(store, "t1")).toEqual([]);
+      const rest = await Array.fromAsync({
+        [Symbol.asyncIterator]: () => reader,
+      });
+      expect(rest.length).toBeLessThan(500);
+      expect(await store.findMessage("me", "m300")).toMatchObject({
+        payload: { case: undefined },
+      });
+      const records = await Array.fromAsync(store.readAudit(0n));
+      expect(records.map(({ shown }) => shown)).toEqual(["", ""]);
+    }
+    // The store was closed before the rest was erased.
+    expect(left()).toEqual([500, 43, 1, 1]);
+    {
+      await using store = await SqliteTaskStore.open(path);
+      expect(await eventsOf(store, "t1")).toEqual([]);
+      const isErased = (): boolean => !readFileSync(path).includes("secret");
+      await vi.waitFor(() => expect(isErased()).toBe(true), 60_000);
+    }
+    expect(left()).toEqual([0, 0, 0, 0]);
+    await using store = await SqliteTaskStore.open(path);
+    expect(await store.findMessage("me", "m2")).toMatchObject({ taskId: "t1" });
+    expect(await eventsOf(store, "t2")).toHaveLength(1);
+  });
+
+  it("has nothing of a large task in a backup that comes right after its deletion", async () => {
+    const backup = join(directory, "backup.db");
+    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    await appendLarge(store);
+    await store.delete(LARGE);
+    await store.backUp(backup);
+    expect(readFileSync(backup).includes("secret")).toBe(false);
+  });
+
+  it("gives the id of a large task that was deleted to a new one at once", async () => {
+    const path = join(directory, "tasks.db");
+    await using store = await SqliteTaskStore.open(path);
+    await appendLarge(store);
+    await store.delete(LARGE);
+    await store.append({ events: [created("t1")] });
+    expect(await eventsOf(store, "t1")).toEqual([created("t1")]);
   });
 
   it("refuses a missing directory", async () => {

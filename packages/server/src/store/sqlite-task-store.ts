@@ -8,6 +8,7 @@ import { decodeRow, lastEventOf } from "./event-row.ts";
 import { encodeCursor, positionOf } from "./list-position.ts";
 import { SqliteAppends } from "./sqlite-appends.ts";
 import { assertWritable, openDatabase } from "./sqlite-database.ts";
+import { SqliteDeletion } from "./sqlite-deletion.ts";
 import { readList } from "./sqlite-list.ts";
 import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
@@ -18,6 +19,7 @@ import {
 import type {
   ListedTask,
   ServerStore,
+  StoredTask,
   TaskAppend,
   TaskDeletion,
   TaskPage,
@@ -29,6 +31,9 @@ import type {
  * while a reader waits.
  */
 const PAGE = 64;
+
+/** The number of tasks to read at a time without their events. */
+const SIZES_PAGE = 512;
 
 /**
  * The size in bytes at which a page ends, after at least one row. Reading a
@@ -52,6 +57,7 @@ export class SqliteTaskStore implements ServerStore {
   readonly pushConfigs: SqlitePushConfigStore;
   readonly #database: DatabaseSync;
   readonly #statements: TaskStatements;
+  readonly #deletion: SqliteDeletion;
   readonly #appends: SqliteAppends;
   #closed: Promise<void> | undefined;
 
@@ -60,7 +66,9 @@ export class SqliteTaskStore implements ServerStore {
    * that names the file when that fails.
    */
   static async open(path: string): Promise<SqliteTaskStore> {
-    return new SqliteTaskStore(await openDatabase(path, TASK_SCHEMA));
+    const store = new SqliteTaskStore(await openDatabase(path, TASK_SCHEMA));
+    store.#appends.eraseLater();
+    return store;
   }
 
   /**
@@ -71,7 +79,12 @@ export class SqliteTaskStore implements ServerStore {
     this.pushConfigs = new SqlitePushConfigStore(database);
     this.#database = database;
     this.#statements = prepareTaskStatements(database);
-    this.#appends = new SqliteAppends(database, this.#statements);
+    this.#deletion = new SqliteDeletion(database);
+    this.#appends = new SqliteAppends(
+      database,
+      this.#statements,
+      this.#deletion,
+    );
   }
 
   async append(append: TaskAppend): Promise<void> {
@@ -86,7 +99,7 @@ export class SqliteTaskStore implements ServerStore {
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     let position = after;
-    for (;;) {
+    while (this.#deletion.deletedMs(taskId) === undefined) {
       const page: unknown[] = [];
       let bytes = 0;
       let isLast = true;
@@ -138,6 +151,27 @@ export class SqliteTaskStore implements ServerStore {
     };
   }
 
+  async *readSizes(): AsyncIterable<StoredTask> {
+    let position = "";
+    for (;;) {
+      const rows = this.#statements.readSizes.all(position, SIZES_PAGE);
+      for (const row of rows) {
+        position = textOf(row.id);
+        yield {
+          taskId: position,
+          contextId: textOf(row.context_id),
+          principal: textOf(row.principal),
+          state: Number(row.state),
+          sequence: BigInt(Number(row.sequence)),
+          timeMs: Number(row.time_ms),
+          bytes: Number(row.bytes),
+        };
+      }
+      if (rows.length < SIZES_PAGE) return;
+      await nextTurn();
+    }
+  }
+
   findLatest(
     principal: string,
     contextId: string,
@@ -152,6 +186,11 @@ export class SqliteTaskStore implements ServerStore {
   ): Promise<TaskEvent | undefined> {
     const row = this.#statements.findMessage.get(principal, messageId);
     if (!row) return Promise.resolve(this.#findDeleted(principal, messageId));
+    const taskId = textOf(row.task_id);
+    const deletedMs = this.#deletion.deletedMs(taskId);
+    if (deletedMs !== undefined) {
+      return Promise.resolve(deletedMessage(taskId, deletedMs));
+    }
     const events = decodeRow(row.data);
     return Promise.resolve(
       events.find((event) => event.sequence === BigInt(Number(row.sequence))),
@@ -179,6 +218,8 @@ export class SqliteTaskStore implements ServerStore {
   }
 
   async backUp(path: string): Promise<void> {
+    // A backup has nothing of what was deleted.
+    await this.#appends.erase();
     const { backup } = process.getBuiltinModule("node:sqlite");
     await backup(this.#database, path);
   }
@@ -186,7 +227,8 @@ export class SqliteTaskStore implements ServerStore {
   /** Adds to a record what it shows, unless that is gone. */
   #withShown(record: AuditRecord): AuditRecord {
     const { taskId, shownDigest } = record;
-    if (shownDigest.length === 0) return record;
+    const isDeleted = this.#deletion.deletedMs(taskId) !== undefined;
+    if (shownDigest.length === 0 || isDeleted) return record;
     const { data } = this.#statements.readShown.get(taskId, shownDigest) ?? {};
     if (!(data instanceof Uint8Array)) return record;
     return { ...record, shown: Buffer.from(data).toString() };
@@ -204,7 +246,7 @@ export class SqliteTaskStore implements ServerStore {
   }
 
   async #close(): Promise<void> {
-    this.#appends.flush();
+    await this.#appends.close();
     this.#database.close();
   }
 }

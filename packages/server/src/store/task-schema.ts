@@ -12,13 +12,14 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * of a task is in `label`, which a task writes when it begins and when it is
  * renamed; `title_key` is the title as `foldTitle` gives it. What audit records
  * show is in `audit_shown`, under its digest, and goes with its task. The ids of
- * messages of deleted tasks are in `deleted_message` for a day.
+ * messages of deleted tasks are in `deleted_message` for a day. A large task
+ * that is deleted is in `deleted_task` until its rows have been removed.
  */
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (
     id TEXT PRIMARY KEY, context_id TEXT NOT NULL, principal TEXT NOT NULL,
     state INTEGER NOT NULL, time_ms INTEGER NOT NULL, sequence INTEGER NOT NULL,
-    messages INTEGER NOT NULL DEFAULT 1
+    messages INTEGER NOT NULL DEFAULT 1, bytes INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS task_by_time ON task (principal, time_ms DESC, id DESC);
   CREATE INDEX IF NOT EXISTS task_by_context ON task (context_id);
@@ -43,6 +44,7 @@ export const TASK_SCHEMA: string = `
     principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, time_ms INTEGER NOT NULL,
     PRIMARY KEY (principal, message_id)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS deleted_task (task_id TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS audit_shown (
     task_id TEXT NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL,

@@ -20,6 +20,7 @@ export interface TaskStatements {
   readonly putEvents: StatementSync;
   readonly putMessage: StatementSync;
   readonly read: StatementSync;
+  readonly readSizes: StatementSync;
   readonly findMessage: StatementSync;
   readonly findDeleted: StatementSync;
   /** Moves the log of the database into its file, and empties it. */
@@ -58,12 +59,12 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
        WHERE task.id = ?`,
     ),
     putTask: database.prepare(
-      `INSERT INTO task (id, context_id, principal, state, time_ms, sequence, messages) VALUES (?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO task (id, context_id, principal, state, time_ms, sequence, messages, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence,
-         messages = messages + excluded.messages`,
+         messages = messages + excluded.messages, bytes = bytes + excluded.bytes`,
     ),
     advanceTask: database.prepare(
-      "UPDATE task SET time_ms = ?, sequence = ?, messages = messages + ? WHERE id = ?",
+      "UPDATE task SET time_ms = ?, sequence = ?, messages = messages + ?, bytes = bytes + ? WHERE id = ?",
     ),
     putLabel: database.prepare(PUT_LABEL),
     renameTask: database.prepare(
@@ -87,8 +88,11 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
     read: database.prepare(
       "SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence",
     ),
+    readSizes: database.prepare(
+      "SELECT id, context_id, principal, state, sequence, time_ms, bytes FROM task WHERE id > ? ORDER BY id LIMIT ?",
+    ),
     findMessage: database.prepare(
-      `SELECT event.data, message.sequence FROM message JOIN event ON event.task_id = message.task_id
+      `SELECT event.data, message.task_id, message.sequence FROM message JOIN event ON event.task_id = message.task_id
          AND event.sequence >= message.sequence
        WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
     ),

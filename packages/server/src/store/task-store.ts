@@ -80,6 +80,24 @@ export interface TaskPage {
   readonly cursor: string | undefined;
 }
 
+/** A task as a store has it, with its size. */
+export interface StoredTask {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly principal: string;
+  readonly state: TaskState;
+
+  /** The sequence and the time of the last event, in milliseconds since 1970. */
+  readonly sequence: bigint;
+  readonly timeMs: number;
+
+  /**
+   * The size in bytes of its events as they are encoded. What a database adds to
+   * them, such as indexes, does not count.
+   */
+  readonly bytes: number;
+}
+
 /** What one transaction adds to a store. */
 export interface TaskAppend {
   /** Events of one task, in order. */
@@ -152,8 +170,9 @@ export interface TaskStore extends AsyncDisposable {
    * has of it. Adds the audit record of that, all or nothing. Another task
    * becomes the latest of its context.
    *
-   * When the promise resolves, that survives a crash of the machine. The ids of
-   * messages are kept for a day (`findMessage`).
+   * When the promise resolves, no reader finds the task, and that survives a
+   * crash of the machine. A store may overwrite the events of a large task
+   * afterwards. The ids of messages are kept for a day (`findMessage`).
    *
    * Rejects with `Code.Aborted` when the sequence is not that of the task's last
    * event, and so for an unknown task, and as `append` does when the store
@@ -172,6 +191,12 @@ export interface TaskStore extends AsyncDisposable {
    * the one that changed last first.
    */
   list(query: TaskQuery): Promise<TaskPage>;
+
+  /**
+   * Reads the sizes of all tasks, in an order of the store's choice, a few at a
+   * time. Tasks that begin or are deleted meanwhile may be missing.
+   */
+  readSizes(): AsyncIterable<StoredTask>;
 
   /**
    * Finds the last event of the principal's latest task in a context: the one

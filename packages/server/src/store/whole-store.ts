@@ -10,6 +10,7 @@ const TASKS: MethodsOf<TaskStore> = [
   "delete",
   "readEvents",
   "list",
+  "readSizes",
   "findLatest",
   "findMessage",
   "assertWritable",

@@ -4,6 +4,7 @@ import {
   AuditRecordSchema,
   type TaskEvent,
   TaskEventSchema,
+  TaskState,
   TextContentSchema,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
@@ -46,9 +47,44 @@ export function testTaskStore(
   describe("readEvents", () => testReadEvents(open));
   describe("a store that is opened again", () => testReopened(openAt, keeps));
   testTaskList(open);
+  describe("readSizes", () => testReadSizes(open));
   describe("findLatest", () => testFindLatest(open));
   describe("findMessage", () => testFindMessage(open));
   testDelete(open);
+}
+
+function testReadSizes(open: OpenTaskStore): void {
+  it("has each task once, with its owner, its end and the bytes of its events, until it is deleted", async () => {
+    await using store = await open();
+    const taskId = (at: number): string => `t${at}`;
+    for (let at = 0; at < 1100; at++) {
+      const principal = at === 3 ? "other" : "me";
+      await store.append({ events: [created(taskId(at), at, principal)] });
+    }
+    await store.append({ events: [text("t3", 2n, "x".repeat(1000))] });
+    await store.append({ events: [text("t3", 3n, "y".repeat(400_000))] });
+    const record = create(AuditRecordSchema, { taskId: "t4" });
+    await store.delete({ taskId: "t4", sequence: 1n, record });
+    const sizes = new Map(
+      (await Array.fromAsync(store.readSizes())).map((task) => [
+        task.taskId,
+        task,
+      ]),
+    );
+    expect(sizes.size).toBe(1099);
+    expect(sizes.has("t4")).toBe(false);
+    const { bytes: smallBytes = 0 } = sizes.get("t2") ?? {};
+    expect(smallBytes).toBeGreaterThan(10);
+    expect(smallBytes).toBeLessThan(300);
+    const { bytes = 0, ...large } = sizes.get("t3") ?? {};
+    expect(large).toEqual({
+      ...{ taskId: "t3", contextId: "c", principal: "other" },
+      ...{ state: TaskState.WORKING, sequence: 3n, timeMs: 2000 },
+    });
+    // Each row repeats a few fields of the task.
+    expect(bytes - smallBytes).toBeGreaterThanOrEqual(401_000);
+    expect(bytes - smallBytes).toBeLessThan(402_000);
+  });
 }
 
 function testOrder(open: OpenTaskStore): void {

@@ -902,7 +902,8 @@ export const TaskService: GenService<{
   },
   /**
    * Deletes a task that has ended: its events, and all else that the server has
-   * of it. The audit log keeps that it was deleted, and not what it showed.
+   * of it. The audit log keeps that it was deleted, and not what it showed. A
+   * task of megabytes is gone at once, and overwritten in the seconds after.
    *
    * Open streams of the task end with NOT_FOUND, and WatchTasks tells it. The
    * operator may delete the tasks of all callers.
