@@ -1,27 +1,26 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
-import {
-  type ServerProcess,
-  startServing,
-} from "../durability/crash/server-process.ts";
+import type { ServerProcess } from "../durability/crash/server-process.ts";
 import { freePort } from "../free-port.ts";
+import {
+  type LoadRun,
+  startLoadRun,
+  METRICS_TOKEN as TOKEN,
+} from "./load-run.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy", import.meta.url));
-const TOKEN = "a-token-of-the-metrics-alone-0123456789";
 const hasPrometheus = spawnSync("promtool", ["--version"]).status === 0;
 const without = hasPrometheus ? "" : ": SKIPPED, Prometheus is not installed";
 
 describe("the metrics of `devtool serve`", () => {
   const root = temporaryDirectory();
+  let run: LoadRun;
   let server: ServerProcess;
-  let taskId: string;
 
   const scrape = (headers: Readonly<Record<string, string>>, path = "") =>
     fetch(`${server.info.url}/metrics${path}`, { headers });
@@ -29,27 +28,11 @@ describe("the metrics of `devtool serve`", () => {
     (await scrape({ authorization: `Bearer ${TOKEN}` })).text();
 
   beforeAll(async () => {
-    const data = join(root, "data");
-    mkdirSync(data, { mode: 0o700 });
-    writeFileSync(join(data, "token"), TOKEN, { mode: 0o600 });
-    writeFileSync(
-      join(data, "config.toml"),
-      '[metrics]\ntoken_file = "token"\n',
-    );
-    const workspace = join(root, "workspace");
-    server = await startServing(["--data", data, "--workspace", workspace]);
-    const { url, token } = server.info;
-    const { tasks } = clientOf({ url, token });
-    await tasks.sendMessage({ message: textMessage("m", "text Done.") });
-    const script = "text My secret.\nread secret.txt\nnext\nwrite a.txt secret";
-    const { task } = await tasks.sendMessage({
-      message: textMessage("secret-id", script),
-    });
-    taskId = task?.id ?? "";
-    await expect(tasks.getTask({ taskId: "secret-task" })).rejects.toThrow();
-    await fetch(`${url}/secret`, { method: "POST" });
-  }, 60_000);
-  afterAll(() => server.kill());
+    run = await startLoadRun(root);
+    server = run.server;
+    await run.work();
+  }, 120_000);
+  afterAll(() => run[Symbol.asyncDispose]());
 
   it("are for who has their token, which opens nothing else", async () => {
     const statuses: number[] = [];
@@ -71,17 +54,37 @@ describe("the metrics of `devtool serve`", () => {
 
   it("say what happened, and hold no id and no content", async () => {
     const text = await metrics();
+    const own = `gen_ai_agent_name="own",gen_ai_request_model="m-1"`;
+    const step = `${own},gen_ai_provider_name="acme"`;
+    const usage = "gen_ai_client_inference_usage";
     for (const line of [
-      'rpc_server_call_duration_seconds_count{rpc_method="SendMessage",devtool_binding="connect",rpc_status_code="ok"} 2',
       'rpc_server_call_duration_seconds_count{rpc_method="GetTask",devtool_binding="connect",rpc_status_code="not_found"} 1',
       'gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name="read_file",devtool_outcome="failed"} 1',
-      'gen_ai_client_inference_duration_seconds_count{gen_ai_request_model="scripted",devtool_outcome="succeeded"} 3',
+      'gen_ai_execute_tool_duration_seconds_count{gen_ai_tool_name="read_file",devtool_outcome="succeeded"} 1',
+      `gen_ai_client_inference_duration_seconds_count{${step},devtool_outcome="succeeded"} 1`,
+      `gen_ai_client_inference_time_to_first_chunk_seconds_count{${step}} 1`,
+      'gen_ai_invoke_agent_duration_seconds_count{gen_ai_agent_name="own",devtool_outcome="succeeded"} 2',
+      ...[own, step].flatMap((labels) => [
+        `${usage}_input_tokens_total{${labels}} 1000`,
+        `${usage}_cache_read_input_tokens_total{${labels}} 400`,
+        `${usage}_output_tokens_total{${labels}} 100`,
+        `${usage}_reasoning_output_tokens_total{${labels}} 30`,
+        // 600 of 1, 400 of 0.1 and 100 of 10, for each million.
+        `devtool_cost_total{${labels}} 0.00164`,
+      ]),
       "devtool_approvals_pending 1",
-      "devtool_turns_active 1",
+      "devtool_turns_active 2",
       "devtool_ready 1",
+      'devtool_queue_size{devtool_queue="inbox"} 0',
+      'devtool_queue_size{devtool_queue="outbox"} 2',
+      'devtool_queue_size{devtool_queue="turns"} 1',
+      'devtool_push_posts_total{devtool_outcome="failed"} 1',
+      "devtool_streams_active 1",
     ]) {
       expect(text.split("\n")).toContain(line);
     }
+    expect(text).toMatch(/^devtool_task_evictions_total [1-9]/m);
+    expect(text).toMatch(/^devtool_tasks_open 2\d\d$/m);
     expect(text).toMatch(/^devtool_approval_oldest_seconds [\d.]*[1-9]/m);
     expect(text).toMatch(/^devtool_store_size_bytes [1-9]\d{3,}$/m);
     expect(text).toMatch(/^devtool_store_append_duration_seconds_count [1-9]/m);
@@ -89,7 +92,7 @@ describe("the metrics of `devtool serve`", () => {
       /^devtool_refused_requests_total\{rpc_status_code="unauthenticated"\} [1-9]/m,
     );
     expect(text).not.toMatch(/secret/);
-    expect(text).not.toContain(taskId);
+    expect(text).not.toContain(run.askingId);
     expect(text).not.toContain(server.info.token);
   });
 

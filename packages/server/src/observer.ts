@@ -93,6 +93,11 @@ export interface OperationFacts {
   readonly provider?: string | undefined;
   /** The tokens of a step, or the sum of a turn. */
   readonly usage?: Usage | undefined;
+  /**
+   * What these tokens cost, in the currency of the prices. Undefined for a model
+   * without a price.
+   */
+  readonly cost?: number | undefined;
   /** The time until the first piece of the answer of a step, in milliseconds. */
   readonly firstPieceMs?: number | undefined;
   /**

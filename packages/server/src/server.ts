@@ -28,6 +28,7 @@ import {
   isLocal,
   normalizedPublicUrl,
 } from "./server-access.ts";
+import type { ServerLoad } from "./server-load.ts";
 import {
   type HandlerOptions,
   limitsWithDefaults,
@@ -80,6 +81,9 @@ export interface DevtoolServer extends AsyncDisposable {
    * the server.
    */
   transport(): Promise<Transport>;
+
+  /** Returns how much there is to do, for metrics. */
+  load(): Promise<ServerLoad>;
 
   /**
    * Closes the server. It stops accepting requests, waits for running ones up
@@ -163,6 +167,7 @@ export async function createServer(
     proofKey,
     model,
     transport,
+    load: () => running.core.load(),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -216,6 +221,7 @@ export async function createHandler(
     token,
     model,
     transport,
+    load: () => running.core.load(),
     close,
     [Symbol.asyncDispose]: close,
   };

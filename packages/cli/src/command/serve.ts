@@ -99,6 +99,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const started = await start(options, { operator, data, log, metrics }, io);
   const { server, about, host, modelLine, hasConsole, isNewWorkspace } =
     started;
+  metrics?.watch(server);
   await started.keep();
   const { url, token, proofKey, model } = server;
   const publicUrl = server.publicUrl === url ? "" : server.publicUrl;

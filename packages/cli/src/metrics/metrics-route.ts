@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { Code, DevtoolError } from "@devtool/server";
 import { type Dialect, publicRoute } from "@devtool/server/dialect";
+import { metricText } from "./exposition.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
 /** The media type of the text format of Prometheus. */
@@ -24,7 +25,7 @@ export function metricsRoute(metrics: ServerMetrics, token: string): Dialect {
           { remedy: "send it in the Authorization header" },
         );
       }
-      const text = await metrics.text();
+      const text = (await metrics.read()).map(metricText).join("");
       response.setHeader("content-type", TEXT_FORMAT);
       response.setHeader("cache-control", "no-store");
       response.end(text);

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Observer } from "@devtool/server";
+import type { DevtoolServer, Observer } from "@devtool/server";
 import type { Dialect } from "@devtool/server/dialect";
 import type { OperatorConfig } from "../agents/agent-options.ts";
 import { readTokenFile } from "../listen-options.ts";
@@ -9,6 +9,8 @@ import { readTokenFile } from "../listen-options.ts";
 export interface Metrics extends Disposable {
   readonly observer: Observer;
   readonly dialect: Dialect;
+  /** Measures a server that has started. */
+  watch(server: Pick<DevtoolServer, "load">): void;
 }
 
 /**
@@ -38,6 +40,7 @@ export async function openMetrics(
   return {
     observer: metrics.observer,
     dialect: metricsRoute(metrics, token),
+    watch: (server) => metrics.watch(server),
     [Symbol.dispose]: () => metrics[Symbol.dispose](),
   };
 }

@@ -1,8 +1,10 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { type Observer, type Operation, VERSION } from "@devtool/server";
+import type { DevtoolServer, Observer, Operation } from "@devtool/server";
 import type { OperationEnd } from "@devtool/server/agent";
 import { clientProblem } from "../log/problem.ts";
-import { Counter, gaugeText, Histogram } from "./exposition.ts";
+import { type Load, readGauges } from "./gauges.ts";
+import { Counter, Histogram, type Metric } from "./instruments.ts";
+import { MODEL_LABELS, TokenMetrics } from "./token-metrics.ts";
 
 /** The bounds of the time of a request, in seconds (OpenTelemetry's for RPC). */
 const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -18,6 +20,15 @@ const STREAMS = /^(Stream|Subscribe|Watch)/;
 
 const NS_PER_SECOND = 1e9;
 
+/** What there is to do before a server has started. */
+const NO_LOAD: Load = {
+  openTasks: 0,
+  evictedTasks: 0,
+  waitingMessages: 0,
+  inboxTasks: 0,
+  busyWebhooks: 0,
+};
+
 /** Where the numbers come from that no operation says. */
 export interface MetricSources {
   /** Returns the time in milliseconds since any moment, which never goes back. */
@@ -27,73 +38,92 @@ export interface MetricSources {
 }
 
 /**
- * The metrics of a server, by the names of OpenTelemetry's conventions as
- * Prometheus writes them; those that begin with `devtool_` are our own. No label
- * holds an id, and the number of values of each is bounded.
+ * The metrics of a server, by the names of OpenTelemetry's conventions; those
+ * that begin with `devtool.` are our own. No label holds an id, and the number
+ * of values of each is bounded.
  */
 export class ServerMetrics implements Disposable {
   readonly #sources: MetricSources;
   readonly #delay = monitorEventLoopDelay({ resolution: 20 });
   readonly #calls = new Histogram(
     {
-      name: "rpc_server_call_duration_seconds",
+      name: "rpc.server.call.duration",
       help: "Requests that reached a method, until the end of their answer.",
-      labels: ["rpc_method", "devtool_binding", "rpc_status_code"],
+      unit: "s",
+      labels: ["rpc.method", "devtool.binding", "rpc.status_code"],
     },
     CALL_BOUNDS,
   );
   readonly #refused = new Counter({
-    name: "devtool_refused_requests_total",
-    help: "Requests without credentials or a right, or of another origin.",
-    labels: ["rpc_status_code"],
+    name: "devtool.refused_requests",
+    help: "Requests without credentials or a right, and those that reached no method.",
+    unit: "{request}",
+    labels: ["rpc.status_code"],
   });
   readonly #turns = new Histogram(
     {
-      name: "gen_ai_invoke_agent_duration_seconds",
+      name: "gen_ai.invoke_agent.duration",
       help: "Turns of agents.",
-      labels: ["gen_ai_agent_name", "devtool_outcome"],
+      unit: "s",
+      labels: ["gen_ai.agent.name", "devtool.outcome", "error.type"],
     },
     WORK_BOUNDS,
   );
   readonly #steps = new Histogram(
     {
-      name: "gen_ai_client_inference_duration_seconds",
+      name: "gen_ai.client.inference.duration",
       help: "Requests of agents to their models.",
-      labels: ["gen_ai_request_model", "devtool_outcome"],
+      unit: "s",
+      labels: [...MODEL_LABELS, "devtool.outcome", "error.type"],
+    },
+    WORK_BOUNDS,
+  );
+  readonly #firstPieces = new Histogram(
+    {
+      name: "gen_ai.client.inference.time_to_first_chunk",
+      help: "Until the first piece of the answer of a model.",
+      unit: "s",
+      labels: MODEL_LABELS,
     },
     WORK_BOUNDS,
   );
   readonly #tools = new Histogram(
     {
-      name: "gen_ai_execute_tool_duration_seconds",
+      name: "gen_ai.execute_tool.duration",
       help: "Tool calls, from when they run.",
-      labels: ["gen_ai_tool_name", "devtool_outcome"],
+      unit: "s",
+      labels: ["gen_ai.tool.name", "devtool.outcome"],
     },
     WORK_BOUNDS,
   );
   readonly #waits = new Histogram(
     {
-      name: "devtool_approval_wait_duration_seconds",
+      name: "devtool.approval.wait.duration",
       help: "Questions to the user, until they were answered or withdrawn.",
+      unit: "s",
     },
     WORK_BOUNDS,
   );
   readonly #appends = new Histogram(
     {
-      name: "devtool_store_append_duration_seconds",
+      name: "devtool.store.append.duration",
       help: "Appends to the logs of tasks, until they were durable.",
+      unit: "s",
     },
     APPEND_BOUNDS,
   );
   readonly #posts = new Counter({
-    name: "devtool_push_posts_total",
+    name: "devtool.push.posts",
     help: "Attempts to post an event to a webhook.",
-    labels: ["devtool_outcome"],
+    unit: "{post}",
+    labels: ["devtool.outcome"],
   });
   readonly #takeovers = new Counter({
-    name: "devtool_takeovers_total",
+    name: "devtool.takeovers",
     help: "Tasks that were taken over from another server.",
+    unit: "{task}",
   });
+  readonly #tokens = new TokenMetrics();
   /** When the open operations began, by their kind. */
   readonly #open = {
     turn: new Map<string, number>(),
@@ -101,10 +131,16 @@ export class ServerMetrics implements Disposable {
     stream: new Map<string, number>(),
     outage: new Map<string, number>(),
   };
+  #load = (): Promise<Load> => Promise.resolve(NO_LOAD);
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
     this.#delay.enable();
+  }
+
+  /** Measures also what there is to do in a server that has started. */
+  watch({ load }: Pick<DevtoolServer, "load">): void {
+    this.#load = load;
   }
 
   readonly observer: Observer = (operation) => {
@@ -118,63 +154,28 @@ export class ServerMetrics implements Disposable {
     };
   };
 
-  /** Returns all metrics in the text format of Prometheus. */
-  async text(): Promise<string> {
-    const storeBytes = await this.#sources.storeBytes();
+  /** Returns all metrics as they are now. */
+  async read(): Promise<readonly Metric[]> {
+    const { elapsedMs, storeBytes } = this.#sources;
     const { turn, question, stream, outage } = this.#open;
-    const oldest = Math.min(...question.values());
-    const waitedMs = this.#sources.elapsedMs() - oldest;
-    const gauges = [
-      ["devtool_turns_active", "Turns of agents that run.", turn.size],
-      ["devtool_streams_active", "Streams that are open.", stream.size],
-      [
-        "devtool_approvals_pending",
-        "Questions that wait for a user.",
-        question.size,
-      ],
-      [
-        "devtool_approval_oldest_seconds",
-        "How long the oldest question has waited; 0 for none.",
-        question.size === 0 ? 0 : waitedMs / 1000,
-      ],
-      [
-        "devtool_ready",
-        "Whether the server accepted work when it was last probed.",
-        outage.size === 0 ? 1 : 0,
-      ],
-      [
-        "nodejs_eventloop_delay_p99_seconds",
-        "The delay of the event loop since the last scrape.",
-        this.#delay.percentile(99) / NS_PER_SECOND,
-      ],
-      [
-        "process_memory_usage_bytes",
-        "The memory of the process.",
-        process.memoryUsage.rss(),
-      ],
-      [
-        "process_uptime_seconds",
-        "How long the process has run.",
-        process.uptime(),
-      ],
-    ] as const;
+    const [load, bytes] = await Promise.all([this.#load(), storeBytes()]);
+    const oldestMs = elapsedMs() - Math.min(...question.values());
+    const delayNs = this.#delay.percentile(99);
     this.#delay.reset();
-    const read = gauges.map(([name, help, value]) =>
-      gaugeText({ name, help }, value),
-    );
-    if (storeBytes !== undefined) {
-      const name = "devtool_store_size_bytes";
-      read.push(
-        gaugeText({ name, help: "The files of the store." }, storeBytes),
-      );
-    }
-    const build = `devtool_build_info{version="${VERSION}"} 1\n`;
     return [
-      "# HELP devtool_build_info The version of the server.\n",
-      `# TYPE devtool_build_info gauge\n${build}`,
-      ...read,
-      ...this.#recorded().map((each) => each.text()),
-    ].join("");
+      ...readGauges({
+        load,
+        turns: turn.size,
+        streams: stream.size,
+        approvals: question.size,
+        oldestApproval: question.size === 0 ? 0 : oldestMs / 1000,
+        isReady: outage.size === 0,
+        eventLoopDelay: delayNs / NS_PER_SECOND,
+        storeBytes: bytes,
+      }),
+      ...this.#recorded().map((each) => each.read()),
+      ...this.#tokens.read(),
+    ];
   }
 
   [Symbol.dispose](): void {
@@ -187,6 +188,7 @@ export class ServerMetrics implements Disposable {
       this.#refused,
       this.#turns,
       this.#steps,
+      this.#firstPieces,
       this.#tools,
       this.#waits,
       this.#appends,
@@ -208,25 +210,28 @@ export class ServerMetrics implements Disposable {
     }
   }
 
-  #record(
-    operation: Operation,
-    { outcome, error }: OperationEnd,
-    seconds: number,
-  ): void {
-    const { kind, name } = operation;
+  #record(operation: Operation, end: OperationEnd, seconds: number): void {
+    const { kind, name, agent, facts } = operation;
+    const { outcome, error } = end;
+    const code = outcome === "failed" ? clientProblem(error).code : "";
     switch (kind) {
-      case "request": {
-        const { code } =
-          outcome === "failed" ? clientProblem(error) : { code: "ok" };
-        this.#recordRequest(operation, code, seconds);
+      case "request":
+        this.#recordRequest(operation, code || "ok", seconds);
+        break;
+      case "turn":
+        this.#turns.record(seconds, name, outcome, code);
+        this.#tokens.note(operation, end);
+        break;
+      case "step": {
+        const model = [agent, name, facts?.provider ?? ""];
+        const { firstPieceMs } = end.facts ?? {};
+        this.#steps.record(seconds, ...model, outcome, code);
+        if (firstPieceMs !== undefined) {
+          this.#firstPieces.record(firstPieceMs / 1000, ...model);
+        }
+        this.#tokens.note(operation, end);
         break;
       }
-      case "turn":
-        this.#turns.record(seconds, name, outcome);
-        break;
-      case "step":
-        this.#steps.record(seconds, name, outcome);
-        break;
       case "call":
         this.#tools.record(seconds, name, outcome);
         break;
@@ -237,10 +242,10 @@ export class ServerMetrics implements Disposable {
         this.#appends.record(seconds);
         break;
       case "post":
-        this.#posts.add(outcome);
+        this.#posts.add(1, outcome);
         break;
       case "takeover":
-        if (outcome === "succeeded") this.#takeovers.add();
+        if (outcome === "succeeded") this.#takeovers.add(1);
         break;
       case "outage":
         break;
@@ -254,10 +259,17 @@ export class ServerMetrics implements Disposable {
     code: string,
     seconds: number,
   ): void {
-    if (code === "unauthenticated" || code === "permission_denied") {
-      this.#refused.add(code);
+    if (isRefused(binding, code)) {
+      this.#refused.add(1, code);
     }
     // The path of one that reached no method is whatever a stranger writes.
     if (binding !== "http") this.#calls.record(seconds, name, binding, code);
   }
+}
+
+/** Whether a request was refused: by its caller, or because it is no call. */
+function isRefused(binding: string, code: string): boolean {
+  const isCaller = code === "unauthenticated" || code === "permission_denied";
+  // A probe is answered with `unavailable`.
+  return isCaller || (binding === "http" && !/^(ok|unavailable)$/.test(code));
 }

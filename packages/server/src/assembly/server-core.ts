@@ -33,6 +33,7 @@ import { keyFile } from "../keys/key-file.ts";
 import { SigningKeys } from "../keys/signing-keys.ts";
 import { Operations } from "../operations.ts";
 import type { Clock } from "../push/clock.ts";
+import type { ServerLoad } from "../server-load.ts";
 import {
   limitsWithDefaults,
   type ServerLimits,
@@ -101,6 +102,9 @@ export interface ServerCore extends ServerParts, AsyncDisposable {
    * tasks at once. The registry must be stopped.
    */
   handOver(): Promise<void>;
+
+  /** Returns how much there is to do. */
+  load(): Promise<ServerLoad>;
 }
 
 /**
@@ -160,7 +164,13 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await shared.leases.giveUp();
   };
-  return { ...parts, handOver, [Symbol.asyncDispose]: dispose };
+  const load = async (): Promise<ServerLoad> => ({
+    ...(await registry.load()),
+    // While the database is away, nobody knows.
+    inboxTasks: (await shared?.inbox.waiting().catch(() => []))?.length ?? 0,
+    busyWebhooks: notifications.notifier.busyWebhooks,
+  });
+  return { ...parts, handOver, load, [Symbol.asyncDispose]: dispose };
 }
 
 /**

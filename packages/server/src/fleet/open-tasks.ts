@@ -1,5 +1,6 @@
 import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
 import { Code, DevtoolError, hasCode, quoted } from "../errors.ts";
+import type { ServerLoad } from "../server-load.ts";
 import type { GoneTask, TaskChanges } from "../store/task-changes.ts";
 import type { OpenTask } from "../task/open-task.ts";
 import { listTaskIds, readTask } from "../task/read-task.ts";
@@ -68,6 +69,8 @@ export class OpenTasks implements AsyncDisposable {
   readonly #deleted: Disposable | undefined;
   #companion: TaskCompanion | undefined;
   #isStopping = false;
+  /** The number of tasks that were closed because too many were open. */
+  #evicted = 0;
 
   constructor(options: OpenTasksOptions) {
     this.#options = options;
@@ -191,6 +194,21 @@ export class OpenTasks implements AsyncDisposable {
     await this.#eachTask((openTask) => openTask.stop());
   }
 
+  /** Counts the open tasks, and the messages that wait for their turns. */
+  async load(): Promise<
+    Pick<ServerLoad, "openTasks" | "evictedTasks" | "waitingMessages">
+  > {
+    let waitingMessages = 0;
+    await this.#eachTask(async ({ task }) => {
+      waitingMessages += task.queuedMessages.length;
+    });
+    return {
+      openTasks: this.#tasks.size,
+      evictedTasks: this.#evicted,
+      waitingMessages,
+    };
+  }
+
   /**
    * Deletes a task that has ended, as it is known here, with all that the store
    * has of it, and ends its readers.
@@ -308,6 +326,7 @@ export class OpenTasks implements AsyncDisposable {
         continue;
       }
       this.#forget(taskId, openTask.task);
+      this.#evicted++;
       await openTask.close();
     }
   }

@@ -223,7 +223,10 @@ export class TaskOpener {
     const { store, now, messages, shared, faults } = this.#options;
     const { modelNameOf, onError, budgets } = this.#options;
     const operations =
-      this.#options.operations && new TaskOperations(this.#options.operations);
+      this.#options.operations &&
+      new TaskOperations(this.#options.operations, (usage, model) =>
+        budgets?.costOf(usage, model),
+      );
     const log = new EventLog({
       store,
       task,

@@ -130,6 +130,11 @@ export class Delivery {
     return !this.#running && (this.isEnded || !isWorking);
   }
 
+  /** Whether an event is posted, or waits to be. */
+  get isPosting(): boolean {
+    return this.#running !== undefined;
+  }
+
   /** Whether the config was given up. */
   get isEnded(): boolean {
     return this.#progress.endedReason !== "";

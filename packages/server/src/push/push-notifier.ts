@@ -101,6 +101,15 @@ export class PushNotifier implements AsyncDisposable {
     return this.#changes.has(taskId) || this.#deliveries.has(taskId);
   }
 
+  /** The number of webhooks for which something is posted, or waits to be. */
+  get busyWebhooks(): number {
+    let busy = 0;
+    for (const deliveries of this.#deliveries.values()) {
+      for (const { isPosting } of deliveries.values()) if (isPosting) busy++;
+    }
+    return busy;
+  }
+
   /**
    * Ends the deliveries of a task at once, because this server does not have it
    * any more.

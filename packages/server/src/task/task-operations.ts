@@ -23,6 +23,9 @@ import {
   SUCCEEDED,
 } from "../operations.ts";
 
+/** Returns what tokens of a model cost; undefined for one without a price. */
+type CostOf = (usage: Usage, model: string) => number | undefined;
+
 /**
  * What an observer hears of one open task: its turn, and the calls and questions
  * in it, as the agent has them recorded.
@@ -34,9 +37,14 @@ export class TaskOperations {
   readonly #questions = new Map<string, OpenOperation>();
   /** The tokens of the turn so far. */
   #usage: Usage | undefined;
+  /** What they cost; undefined when no model of the turn has a price. */
+  #cost: number | undefined;
+  readonly #costOf: CostOf;
 
-  constructor(operations: Operations) {
+  /** @param costOf Default: no model has a price. */
+  constructor(operations: Operations, costOf: CostOf = () => undefined) {
     this.#operations = operations;
+    this.#costOf = costOf;
   }
 
   /**
@@ -51,6 +59,7 @@ export class TaskOperations {
     const isLate = this.#requestOf(task) === "";
     const linked = prompt !== last || isLate ? prompt?.traceContext : undefined;
     this.#usage = undefined;
+    this.#cost = undefined;
     this.#turn = this.#begin(task, "turn", this.#agentOf(task), {
       subjectId: history.at(-1)?.messageId ?? "",
       links: linked ? [linked] : [],
@@ -66,9 +75,9 @@ export class TaskOperations {
     for (const open of [this.#questions, this.#calls]) {
       for (const id of open.keys()) end(open, id, CANCELED_OPERATION);
     }
-    const [turn, usage] = [this.#turn, this.#usage];
+    const [turn, usage, cost] = [this.#turn, this.#usage, this.#cost];
     return (task) => {
-      turn?.finish({ ...how, facts: { task, usage } });
+      turn?.finish({ ...how, facts: { task, usage, cost } });
       // The next turn may have begun.
       if (this.#turn === turn) this.#turn = undefined;
     };
@@ -81,15 +90,31 @@ export class TaskOperations {
     return operation?.traceContext;
   }
 
-  /** Begins a request of the agent to its model. */
-  beginStep(task: Task, model: string, provider: string): OpenOperation {
-    return this.#begin(task, "step", model, {
+  /**
+   * Begins a request of the agent to its model. Returns what is called when it
+   * ends.
+   */
+  beginStep(
+    task: Task,
+    model: string,
+    provider: string,
+  ): (end: OperationEnd) => void {
+    const step = this.#begin(task, "step", model, {
       facts: provider === "" ? {} : { provider },
     });
+    return (end) => {
+      const { usage } = end.facts ?? {};
+      const cost = usage && this.#costOf(usage, model);
+      step.finish(
+        cost === undefined ? end : { ...end, facts: { ...end.facts, cost } },
+      );
+    };
   }
 
-  /** Adds tokens to those of the turn. */
-  noteUsage(usage: Usage): void {
+  /** Adds tokens of a model to those of the turn. */
+  noteUsage(usage: Usage, model: string): void {
+    const cost = this.#costOf(usage, model);
+    if (cost !== undefined) this.#cost = (this.#cost ?? 0) + cost;
     const sum = this.#usage ?? create(UsageSchema);
     this.#usage = {
       ...usage,

@@ -71,6 +71,12 @@ export class Budgets {
     );
   }
 
+  /** Returns what tokens of a model cost; undefined for one without a price. */
+  costOf(usage: Usage, model: string): number | undefined {
+    const price = this.priceOf(model);
+    return price && spentOn(usage, price).cost;
+  }
+
   /**
    * Counts what a turn may use; undefined where nothing limits it. A turn that
    * goes on after a restart has what it used before.

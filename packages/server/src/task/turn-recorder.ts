@@ -126,7 +126,9 @@ export class TurnRecorder {
       this.#log.conversation.agentSessionId = event.value;
       return this.append([{ payload: { case: undefined } }]);
     }
-    if (event.case === "usage") this.#operations?.noteUsage(event.value);
+    if (event.case === "usage") {
+      this.#operations?.noteUsage(event.value, this.model);
+    }
     if (event.case === "text" || event.case === "thought") {
       const pieces = this.#joiner.add(event);
       if (pieces.length === 0) return undefined;

@@ -256,8 +256,8 @@ export class TurnRunner implements AsyncDisposable {
       },
       sessionFence: agentSession?.fence ?? 0n,
       observeStep(model, provider = "") {
-        const step = operations?.beginStep(log.task, model, provider);
-        return (end) => step?.finish(end);
+        const end = operations?.beginStep(log.task, model, provider);
+        return end ?? (() => undefined);
       },
       traceContext: (callId) => operations?.traceContext(callId),
     };
