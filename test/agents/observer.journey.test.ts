@@ -176,6 +176,60 @@ describe("an observer", () => {
     expect(errors).toEqual([expect.objectContaining({ message: "broken" })]);
   });
 
+  it.for([
+    "Connect",
+    "A2A 1.0 over JSON-RPC",
+    "A2A 1.0 over gRPC",
+    "A2A 0.3 over JSON-RPC",
+    "A2A 0.3 over HTTP+JSON",
+  ] as const)("hears how streams end over %s", async (binding) => {
+    const heard = new Heard();
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: temporaryDirectory(),
+      observer: heard.observer,
+    });
+    const client = CLIENTS[binding](server);
+    const ends = (): OperationEnd[] =>
+      heard.of("request").flatMap(({ id, name }) => {
+        return name.startsWith("Stream") || name === "SendStreamingMessage"
+          ? (heard.ended.get(id) ?? [])
+          : [];
+      });
+    const said = { message: textMessage("say", "say") };
+    let taskId = "";
+    for await (const event of streamMessage(client, said, limit())) {
+      taskId = event.taskId;
+    }
+    const leaving = new AbortController();
+    const waited = { message: textMessage("wait", "wait") };
+    await expect(async () => {
+      for await (const _ of streamMessage(client, waited, leaving.signal)) {
+        leaving.abort();
+      }
+    }).rejects.toThrow();
+    await expect.poll(ends).toEqual([
+      {
+        outcome: "succeeded",
+        facts: expect.objectContaining({ taskId, state: TaskState.COMPLETED }),
+      },
+      { outcome: "canceled", facts: expect.anything() },
+    ]);
+  });
+
+  it("is told of the kinds of operations alone that it names", async () => {
+    const heard = new Heard();
+    const kinds = new Set(["request", "call"] as const);
+    await using server = await createServer({
+      agents: { own: agent },
+      workspace: temporaryDirectory(),
+      observer: Object.assign(heard.observer, { kinds }),
+    });
+    const { tasks } = createDevtoolClient(await server.transport());
+    await tasks.sendMessage({ message: textMessage("say", "say") });
+    expect(heard.begun.map(({ kind }) => kind)).toEqual(["request"]);
+  });
+
   it("hears over which binding a request came", async () => {
     const heard = new Heard();
     await using server = await createServer({

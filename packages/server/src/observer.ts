@@ -156,4 +156,11 @@ export interface EndListener {
  * It is called within the work that it observes, so it must return at once.
  * Its errors go to `ServerSettings.onError` and disturb nothing.
  */
-export type Observer = (operation: Operation) => EndListener | undefined;
+export interface Observer {
+  (operation: Operation): EndListener | undefined;
+  /**
+   * The kinds of operations that it hears of. To hear of appends costs each
+   * piece of an answer time. Default: all.
+   */
+  readonly kinds?: ReadonlySet<OperationKind> | undefined;
+}

@@ -4,6 +4,7 @@ import type {
   Operation,
   OperationEnd,
   OperationFacts,
+  OperationKind,
 } from "./observer.ts";
 
 /** An operation that has begun. */
@@ -11,6 +12,11 @@ export interface OpenOperation {
   readonly id: string;
   /** Its place in a trace; undefined when nobody traces it. */
   readonly traceContext: TraceContext | undefined;
+  /**
+   * Notes that the operation brings a message, below which the turn is that it
+   * starts, until the end.
+   */
+  bring(message: MessageKey): void;
   /** Keeps what became known for the observer, until the end. */
   note(facts: OperationFacts): void;
   /** Tells the observer of the end. Only the first call counts. */
@@ -58,42 +64,39 @@ export class Operations {
     return this.#isTraced;
   }
 
+  /** Whether the observer hears operations of a kind. */
+  hears(kind: OperationKind): boolean {
+    return this.#observer.kinds?.has(kind) ?? true;
+  }
+
   /** Begins an operation. Fields that are left out are empty. */
   begin(
     begun: Pick<Operation, "kind"> & Partial<Omit<Operation, "id">>,
   ): OpenOperation {
     const id = String(++this.#count);
-    let ended = this.#guarded(() =>
-      this.#observer({ id, ...NAMELESS, ...begun }),
-    );
+    let ended = this.hears(begun.kind)
+      ? this.#guarded(() => this.#observer({ id, ...NAMELESS, ...begun }))
+      : undefined;
     this.#isTraced ||= ended?.traceContext !== undefined;
     let noted: OperationFacts | undefined;
+    let brought = "";
     return {
       id,
       traceContext: ended?.traceContext,
+      bring: (message) => {
+        brought = keyOf(message);
+        this.#requests.set(brought, id);
+      },
       note: (facts) => {
         noted = { ...noted, ...facts };
       },
       finish: (end) => {
+        if (this.#requests.get(brought) === id) this.#requests.delete(brought);
         const tell = ended;
         ended = undefined;
         if (!tell) return;
         const facts = noted && { ...noted, ...end.facts };
         this.#guarded(() => tell(facts ? { ...end, facts } : end));
-      },
-    };
-  }
-
-  /**
-   * Notes that a request brings a message, below which the turn that it starts
-   * is, until the result is disposed of.
-   */
-  bring(requestId: string, message: MessageKey): Disposable {
-    const key = keyOf(message);
-    if (message.subjectId !== "") this.#requests.set(key, requestId);
-    return {
-      [Symbol.dispose]: () => {
-        if (this.#requests.get(key) === requestId) this.#requests.delete(key);
       },
     };
   }

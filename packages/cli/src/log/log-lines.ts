@@ -39,21 +39,20 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "permission_denied",
 ]);
 
-/** The least level of a kind that has a line at its begin or its end. */
-export const LEAST_LEVEL: Readonly<
-  Record<Operation["kind"], Level | undefined>
-> = {
-  request: "debug",
-  turn: "info",
-  step: "debug",
-  call: "debug",
-  question: "debug",
-  // One for each event of a stream. That the store fails is a notice.
-  append: undefined,
-  post: "debug",
-  takeover: "debug",
-  outage: "info",
-};
+/** Whose lines may be of any level: a warning where one fails. */
+const KINDS = ["request", "turn", "post", "takeover", "outage"] as const;
+
+/** Whose lines are for who looks for a fault. */
+const DEBUG_KINDS = ["step", "call", "question"] as const;
+
+/**
+ * Returns the kinds of operations that may have lines at a level. Appends have
+ * none: there is one for each event of a stream, and that the store fails is a
+ * notice.
+ */
+export function kindsAt(level: Level): ReadonlySet<Operation["kind"]> {
+  return new Set(level === "debug" ? [...KINDS, ...DEBUG_KINDS] : KINDS);
+}
 
 /** Returns the line of an operation that begins, if it has one. */
 export function beginLine(operation: Operation): Line | undefined {

@@ -256,6 +256,17 @@ describe("the log of a server", () => {
     expect(quiet.observer({ ...NO_OPERATION })).toBeDefined();
   });
 
+  it("has a turn that fails and an outage also at the level of warnings", () => {
+    const log = new TestLog("warn");
+    log.play({ kind: "turn", name: "own" });
+    log.play({ kind: "turn", name: "own" }, failed("broken"));
+    log.play({ kind: "outage", name: "the disk is full" });
+    expect(log.lines()).toEqual([
+      expect.objectContaining({ level: "warn", event: "turn ends" }),
+      expect.objectContaining({ level: "error", event: "not ready" }),
+    ]);
+  });
+
   it("counts refusals and faults that are repeated", () => {
     const log = new TestLog("info");
     const away = () => coded(Code.Unavailable, "the store is away");

@@ -7,7 +7,7 @@ import {
   beginLine,
   type Entry,
   endEntry,
-  LEAST_LEVEL,
+  kindsAt,
   type Level,
   type Line,
 } from "./log-lines.ts";
@@ -56,27 +56,20 @@ export class ServerLog
   readonly #requests = new Map<string, { taskId: string }>();
   #dropped = 0;
 
+  readonly observer: Observer;
+
   constructor(options: ServerLogOptions) {
     this.#options = options;
+    const kinds = kindsAt(options.level);
+    this.observer = Object.assign(
+      (operation: Operation) =>
+        kinds.has(operation.kind) ? this.#begin(operation) : undefined,
+      { kinds },
+    );
     this.#repeats = new Repeats(options.timers, (line, repeated) =>
       this.write({ ...line, repeated }),
     );
   }
-
-  readonly observer: Observer = (operation) => {
-    const least = LEAST_LEVEL[operation.kind];
-    if (least === undefined || !this.#writes(least, operation.kind)) {
-      return undefined;
-    }
-    const begunMs = this.#options.elapsedMs();
-    const begin = beginLine(operation);
-    if (begin) this.write(begin);
-    const made = this.#follow(operation);
-    return (end) => {
-      this.#requests.delete(operation.id);
-      this.#end({ ...operation, ...made }, end, begunMs);
-    };
-  };
 
   readonly onNotice = (problem: string): void => {
     this.#enter({
@@ -129,10 +122,19 @@ export class ServerLog
     clearTimeout(late);
   }
 
-  #writes(level: Level, kind?: Operation["kind"]): boolean {
-    // A request, a post or a takeover may have a line of any level.
-    const isAny = kind === "request" || kind === "post" || kind === "takeover";
-    return isAny || RANKS[level] >= RANKS[this.#options.level];
+  #writes(level: Level): boolean {
+    return RANKS[level] >= RANKS[this.#options.level];
+  }
+
+  #begin(operation: Operation): ReturnType<Observer> {
+    const begunMs = this.#options.elapsedMs();
+    const begin = beginLine(operation);
+    if (begin) this.write(begin);
+    const made = this.#follow(operation);
+    return (end) => {
+      this.#requests.delete(operation.id);
+      this.#end({ ...operation, ...made }, end, begunMs);
+    };
   }
 
   /**

@@ -11,7 +11,9 @@ export function bothObservers(
   tracing: Observer | undefined,
 ): Observer {
   if (!tracing) return other;
-  return (operation) => {
+  const kinds =
+    other.kinds && tracing.kinds && other.kinds.union(tracing.kinds);
+  const observer: Observer = (operation) => {
     const traced = tracing(operation);
     if (!traced) return other(operation);
     const { traceContext } = traced;
@@ -27,4 +29,5 @@ export function bothObservers(
       { traceContext },
     );
   };
+  return Object.assign(observer, { kinds });
 }

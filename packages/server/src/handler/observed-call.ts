@@ -17,6 +17,7 @@ import { readTraceContext } from "@devtool/internal/trace-parent";
 import {
   SendMessageRequestSchema,
   StreamMessageRequestSchema,
+  type TaskEvent,
   type TraceContext,
   TraceContextSchema,
 } from "@devtool/schema";
@@ -43,14 +44,14 @@ const traceKey: ContextKey<TraceContext | undefined> = createContextKey(
   { description: "trace context" },
 );
 
-/** Whether the observer hears of a call of the context. */
-const heardKey: ContextKey<boolean> = createContextKey(false, {
-  description: "observed",
-});
+/** The operation that the calls of a context are, or are parts of. */
+const operationKey: ContextKey<OpenOperation | undefined> = createContextKey<
+  OpenOperation | undefined
+>(undefined, { description: "operation" });
 
 /** Whether a request has reached a method, so that the observer hears of it. */
 export function hasReachedMethod(values: ContextValues): boolean {
-  return values.get(heardKey);
+  return values.get(operationKey) !== undefined;
 }
 
 /**
@@ -113,24 +114,15 @@ class DialectRequest implements ObservedRequest {
     this.begin({}).finish(failureOf(reason, this.#context));
   }
 
-  async *through<T>(items: AsyncIterable<T>): AsyncIterable<T> {
-    try {
-      yield* items;
-      this.succeed();
-    } catch (reason) {
-      this.fail(reason);
-      throw reason;
-    } finally {
-      // The client has left the stream.
-      this.begin({}).finish(CANCELED_OPERATION);
-    }
+  leave(): void {
+    this.begin({}).finish(CANCELED_OPERATION);
   }
 }
 
 const UNOBSERVED: ObservedRequest = {
   succeed: () => undefined,
   fail: () => undefined,
-  through: (items) => items,
+  leave: () => undefined,
 };
 
 /** Tells the observer of the calls of a method, if there is one. */
@@ -144,10 +136,10 @@ export function observedUnary<I extends DescMessage, O extends DescMessage>(
     const call = new ObservedCall(operations, method.name, request, context);
     try {
       const response = await answer(request, context);
-      call.finish({ ...SUCCEEDED, facts: answerFacts(response) });
+      call.succeed(answerFacts(response));
       return response;
     } catch (reason) {
-      call.finish(failureOf(reason, context));
+      call.fail(reason);
       throw reason;
     }
   };
@@ -160,23 +152,23 @@ export function observedStream<I extends DescMessage, O extends DescMessage>(
   operations: Operations | undefined,
 ): Stream<I, O> {
   if (!operations) return answer;
-  return async function* observed(request, context) {
+  return (request, context) => {
     const call = new ObservedCall(operations, method.name, request, context);
-    let last: Message | undefined;
-    try {
-      for await (const response of answer(request, context)) {
-        last = response;
-        yield response;
-      }
-      call.finish({ ...SUCCEEDED, facts: lastFacts(last) });
-    } catch (reason) {
-      call.finish({ ...failureOf(reason, context), facts: lastFacts(last) });
-      throw reason;
-    } finally {
-      // The client has left the stream.
-      call.finish({ ...CANCELED_OPERATION, facts: lastFacts(last) });
-    }
+    // Each layer around a stream costs all of its events.
+    if (call.isPart) return answer(request, context);
+    return call.through(() => answer(request, context));
   };
+}
+
+/**
+ * Notes the event that a stream of a call had last, for the observer; undefined
+ * for none.
+ */
+export function noteLast(
+  { values }: HandlerContext,
+  event: TaskEvent | undefined,
+): void {
+  if (event) values.get(operationKey)?.note(taskFacts(event.taskId, event));
 }
 
 /**
@@ -184,9 +176,9 @@ export function observedStream<I extends DescMessage, O extends DescMessage>(
  * its own.
  */
 class ObservedCall {
+  readonly isPart: boolean;
   readonly #operation: OpenOperation;
-  readonly #isPart: boolean;
-  readonly #brought: Disposable;
+  readonly #context: HandlerContext;
 
   constructor(
     operations: Operations,
@@ -203,23 +195,38 @@ class ObservedCall {
     const taskId = taskIdOf(sent);
     const outer = context.values.get(requestKey);
     const asked = { taskId, subjectId };
-    this.#isPart = outer !== undefined;
+    this.isPart = outer !== undefined;
+    this.#context = context;
     this.#operation =
       outer?.begin(asked) ?? begin(operations, name, context, asked);
+    if (subjectId === "") return;
+    this.#operation.bring({ principal: principalIn(context), subjectId });
     // A request reads its task before it sends to it.
-    if (outer && subjectId !== "") {
-      this.#operation.note({ messageId: subjectId });
-    }
-    this.#brought = operations.bring(this.#operation.id, {
-      principal: principalIn(context),
-      subjectId,
-    });
+    if (outer) this.#operation.note({ messageId: subjectId });
   }
 
-  finish(end: OperationEnd): void {
-    this.#brought[Symbol.dispose]();
-    if (!this.#isPart) this.#operation.finish(end);
-    else if (end.facts) this.#operation.note(end.facts);
+  succeed(facts: OperationFacts): void {
+    this.#operation.note(facts);
+    if (!this.isPart) this.#operation.finish(SUCCEEDED);
+  }
+
+  fail(reason: unknown): void {
+    if (this.isPart) return;
+    this.#operation.finish(failureOf(reason, this.#context));
+  }
+
+  /** Yields the items of a stream, and tells of its end. */
+  async *through<T>(open: () => AsyncIterable<T>): AsyncIterable<T> {
+    try {
+      yield* open();
+      this.#operation.finish(SUCCEEDED);
+    } catch (reason) {
+      this.fail(reason);
+      throw reason;
+    } finally {
+      // The client has left the stream.
+      this.#operation.finish(CANCELED_OPERATION);
+    }
   }
 }
 
@@ -245,7 +252,7 @@ function begin(
     ...(isKnown ? { traceContext: sent } : { links: sent ? [sent] : [] }),
   });
   context.values.set(traceKey, operation.traceContext);
-  context.values.set(heardKey, true);
+  context.values.set(operationKey, operation);
   return operation;
 }
 
@@ -291,12 +298,6 @@ function taskFacts(
 function answerFacts(response: object): OperationFacts {
   if (!("task" in response) || !isObject(response.task)) return {};
   return taskFacts(response.task.id, response.task);
-}
-
-/** Returns what the last message of a stream says about its task. */
-function lastFacts(last: object = {}): OperationFacts {
-  if (!("event" in last) || !isObject(last.event)) return {};
-  return taskFacts(last.event.taskId, last.event);
 }
 
 function failureOf(error: unknown, { signal }: HandlerContext): OperationEnd {

@@ -132,14 +132,14 @@ export interface RequestHandler {
   ) => ObservedRequest;
 }
 
-/** A request that the server's observer hears of. */
+/** A request that the server's observer hears of. Only the first end counts. */
 export interface ObservedRequest {
   /** Tells that the request has its answer. */
   succeed(): void;
   /** Tells that the request is answered with an error. */
   fail(reason: unknown): void;
-  /** Returns the stream that answers the request, and tells of its end. */
-  through<T>(items: AsyncIterable<T>): AsyncIterable<T>;
+  /** Tells that the client has left the stream that answers the request. */
+  leave(): void;
 }
 
 /**

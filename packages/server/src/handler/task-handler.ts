@@ -11,6 +11,7 @@ import {
   SendMessageRequestSchema,
   type SubscribeTaskRequest,
   type Task,
+  type TaskEvent,
   type TaskService,
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "../errors.ts";
@@ -22,7 +23,7 @@ import { isOperator, principalOf, sendingCaller } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
-import { traceContextOf } from "./observed-call.ts";
+import { noteLast, traceContextOf } from "./observed-call.ts";
 import { pushNotSupported } from "./push-handler.ts";
 import { type Methods, newTaskIdKey } from "./request-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
@@ -53,7 +54,7 @@ export function createTaskHandler(
       return followExchange(
         () => beginExchange(exchanges, registrar, request, context),
         streams.enter(context),
-        context.signal,
+        context,
       );
     },
     async getTask({ taskId }, context) {
@@ -194,23 +195,29 @@ async function finishExchange(
 async function* followExchange(
   begin: () => Promise<Exchange>,
   stream: Disposable,
-  signal: AbortSignal,
+  context: HandlerContext,
 ): AsyncIterable<MessageShape<typeof TaskService.method.streamMessage.output>> {
   using _stream = stream;
   const { held: begun, after, replay } = await begin();
   using held = begun;
-  for await (const events of held.handle.read(after, signal)) {
-    for (const event of events) {
-      const shown = hideSecretsInEvent(event);
-      failpoint("devtool:exchange.show.before");
-      // Not by `create`, whose time each event of each reader would cost.
-      const $typeName = "devtool.v1alpha.StreamMessageResponse";
-      yield replay && event.sequence === after + 1n
-        ? { $typeName, event: shown, replay }
-        : { $typeName, event: shown };
-      failpoint("devtool:exchange.show.after");
-      if (endsExchange(event)) return;
+  let last: TaskEvent | undefined;
+  try {
+    for await (const events of held.handle.read(after, context.signal)) {
+      for (const event of events) {
+        last = event;
+        const shown = hideSecretsInEvent(event);
+        failpoint("devtool:exchange.show.before");
+        // Not by `create`, whose time each event of each reader would cost.
+        const $typeName = "devtool.v1alpha.StreamMessageResponse";
+        yield replay && event.sequence === after + 1n
+          ? { $typeName, event: shown, replay }
+          : { $typeName, event: shown };
+        failpoint("devtool:exchange.show.after");
+        if (endsExchange(event)) return;
+      }
     }
+  } finally {
+    noteLast(context, last);
   }
 }
 
@@ -222,6 +229,7 @@ async function* follow(
   context: HandlerContext,
 ): AsyncIterable<MessageShape<typeof TaskService.method.subscribeTask.output>> {
   let held: HeldTask | undefined;
+  let last: TaskEvent | undefined;
   // Not `using`: as it is compiled, it costs an idle stream 400 bytes.
   try {
     held = await exchanges.find(taskId, principalOf(context));
@@ -235,6 +243,7 @@ async function* follow(
     if (afterSequence === head && isTerminal(state)) return;
     for await (const events of handle.read(afterSequence, context.signal)) {
       for (const event of events) {
+        last = event;
         failpoint("devtool:subscription.show.before");
         const $typeName = "devtool.v1alpha.SubscribeTaskResponse";
         yield { $typeName, event: hideSecretsInEvent(event) };
@@ -244,6 +253,7 @@ async function* follow(
       }
     }
   } finally {
+    noteLast(context, last);
     held?.[Symbol.dispose]();
     stream[Symbol.dispose]();
   }

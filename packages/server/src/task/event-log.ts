@@ -121,6 +121,7 @@ export class EventLog {
   readonly #feed: TaskFeed | undefined;
   readonly #fence: bigint | undefined;
   readonly #faults: StoreFaults | undefined;
+  /** Undefined where nobody hears of appends. */
   readonly #operations: TaskOperations | undefined;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
@@ -152,7 +153,7 @@ export class EventLog {
   }: EventLogOptions) {
     this.#store = store;
     this.#faults = faults;
-    this.#operations = operations;
+    this.#operations = operations?.hears("append") ? operations : undefined;
     this.#fence = lease?.fence;
     this.conversation = conversation;
     this.#now = now;

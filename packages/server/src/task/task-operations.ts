@@ -125,6 +125,11 @@ export class TaskOperations {
     };
   }
 
+  /** Whether the observer hears operations of a kind. */
+  hears(kind: OperationKind): boolean {
+    return this.#operations.hears(kind);
+  }
+
   /**
    * Begins an append to the log of the task.
    *

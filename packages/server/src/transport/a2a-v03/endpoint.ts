@@ -55,9 +55,7 @@ export async function callMethod(
     const answer = form
       ? await form.answer(name, call, operation.run)
       : await operation.run(call);
-    if (answer.case === "stream") {
-      return { ...answer, value: observed.through(answer.value) };
-    }
+    if (answer.case === "stream") return { ...answer, observed };
     observed.succeed();
     return answer;
   } catch (reason) {

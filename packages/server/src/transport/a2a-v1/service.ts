@@ -215,7 +215,7 @@ function wrappers(options: A2aServiceOptions) {
       try {
         const asked = withMessageId(request, nextMessageId);
         const call = await open(method, asked, context);
-        const responses = observed.through(run(asked, call));
+        const responses = run(asked, call);
         // JSON bindings write the sequence as the id of a server-sent event.
         // gRPC has no such place, so it is in the metadata.
         if (context.protocolName === JSON_PROTOCOL) {
@@ -223,9 +223,12 @@ function wrappers(options: A2aServiceOptions) {
         } else {
           for await (const response of responses) yield withSequence(response);
         }
+        observed.succeed();
       } catch (reason) {
         observed.fail(reason);
         throw translate(reason, method);
+      } finally {
+        observed.leave();
       }
     };
   return { unary, streaming };

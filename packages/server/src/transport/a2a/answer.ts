@@ -6,7 +6,12 @@ import type { RoutedCall } from "../http/routed-call.ts";
 /** The answer of a method: a single result, or a stream of frames. */
 export type Answer =
   | { readonly case: "result"; readonly value: JsonValue }
-  | { readonly case: "stream"; readonly value: AsyncIterable<Frame> };
+  | {
+      readonly case: "stream";
+      readonly value: AsyncIterable<Frame>;
+      /** Hears how the stream ends. Default: nobody. */
+      readonly observed?: AnswerForm["observed"];
+    };
 
 /** How a binding writes answers, streams and the errors that end them. */
 export type AnswerForm = Parameters<typeof streamFrames>[3] & {
@@ -33,7 +38,8 @@ export function writeAnswer(
   form: AnswerForm,
 ): Promise<void> | undefined {
   if (answer.case === "stream") {
-    return streamFrames(response, answer.value, takeHeaders, form);
+    const { value, observed } = answer;
+    return streamFrames(response, value, takeHeaders, { ...form, observed });
   }
   const body =
     form.body?.(answer.value) ?? form.wrap(JSON.stringify(answer.value));

@@ -1,3 +1,4 @@
+import type { ObservedRequest } from "../../handler/request-handler.ts";
 import type { Heartbeats } from "./heartbeats.ts";
 import type { HttpResponse, ResponseHeaders } from "./route.ts";
 import { SseStream } from "./sse.ts";
@@ -42,6 +43,9 @@ export interface StreamForm {
    * other event.
    */
   readonly errorEvent?: string;
+
+  /** Hears how the stream ends. Default: nobody. */
+  readonly observed?: ObservedRequest | undefined;
 }
 
 /**
@@ -56,9 +60,16 @@ export async function streamFrames(
   headers: () => ResponseHeaders,
   form: StreamForm,
 ): Promise<void> {
+  const { endpoint, observed } = form;
   const iterator = frames[Symbol.asyncIterator]();
-  let next: IteratorResult<Frame> | undefined = await iterator.next();
-  const sse = new SseStream(response, headers(), form.endpoint.heartbeats);
+  let next: IteratorResult<Frame> | undefined;
+  try {
+    next = await iterator.next();
+  } catch (reason) {
+    observed?.fail(reason);
+    throw reason;
+  }
+  const sse = new SseStream(response, headers(), endpoint.heartbeats);
   try {
     while (!next.done && !response.destroyed) {
       const full = sendFrame(sse, next.value, form);
@@ -68,16 +79,19 @@ export async function streamFrames(
       next = undefined;
       next = await iterator.next();
     }
+    if (next.done) observed?.succeed();
   } catch (reason) {
+    observed?.fail(reason);
     // A stream that is cut off makes its client resume. A regular end would
     // tell the client that nothing is missing.
-    if (form.endpoint.shutdown.aborted) return void response.destroy();
+    if (endpoint.shutdown.aborted) return void response.destroy();
     if (!response.destroyed) {
       await sse.sendError(form.error(reason), form.errorEvent);
     }
   } finally {
     sse[Symbol.dispose]();
     await iterator.return?.();
+    observed?.leave();
   }
   await sse.end();
 }
