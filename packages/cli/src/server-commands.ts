@@ -290,6 +290,15 @@ function addKeys(program: Command, io: Io, done: Done): void {
     .action(async (options) =>
       done(await (await import("./command/keys.ts")).keysRotate(options, io)),
     );
+  withStore(keys.command("revoke <id>"))
+    .description(
+      "Remove a key that was stolen: servers that share it stop using and publishing it within a minute",
+    )
+    .action(async (id, options) =>
+      done(
+        await (await import("./command/keys.ts")).keysRevoke(id, options, io),
+      ),
+    );
 }
 
 /** Adds the options that name the store of a server. */

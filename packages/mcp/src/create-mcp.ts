@@ -1,7 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Mcp } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
-import { assertTarget, checkedFetch, VERSION } from "@devtool/server/agent";
+import {
+  assertTarget,
+  checkedFetch,
+  quoted,
+  VERSION,
+} from "@devtool/server/agent";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpPool } from "./mcp-pool.ts";
 import type { McpAuthorization } from "./mcp-transport.ts";
@@ -66,6 +71,12 @@ export function createMcp({
         (server) => runnerNotice(server) ?? [],
       )) {
         services.onNotice(notice);
+      }
+      for (const { name, roles } of services.hasRoles ? [] : operators) {
+        if (roles.length === 0) continue;
+        services.onNotice(
+          `MCP server ${quoted(name)} is for role ${quoted(roles[0] ?? "")}, which no caller has: set roles_claim or certificate_roles_attribute`,
+        );
       }
       const clientFetch = (server: McpServer, principal: string): FetchLike => {
         // Programs that clients bring can reach any address anyway.

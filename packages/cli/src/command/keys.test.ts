@@ -65,6 +65,58 @@ describe("devtool keys", () => {
     expect(first).not.toContain("PRIVATE");
   });
 
+  it("revokes a key at once, and another or a new one signs, whatever a server that runs knew", async () => {
+    let now = Date.now() - 40 * 24 * HOUR_MS;
+    const server = new SigningKeys({
+      storage: keyFile(join(data, "signing-keys.json")),
+      now: () => now,
+    });
+    const signer = async () => decodeProtectedHeader(await server.sign({})).kid;
+    const published = async () =>
+      (await server.publicKeys()).keys.map(({ kid }) => kid);
+    const stolen = (await signer()) ?? "";
+    // The server has not read the file again when the next key is due.
+    now += 30 * 24 * HOUR_MS - 1000;
+    expect(await published()).toContain(stolen);
+    const { code, out, err } = await keys("revoke", stolen);
+    expect([code, err, out.includes(stolen)]).toEqual([0, "", false]);
+    now += 61_000;
+    expect(await published()).not.toContain(stolen);
+    const next = (await signer()) ?? "";
+    expect(next).not.toBe(stolen);
+    // The last one makes room for a new one, and a stale server cannot bring it
+    // back when it rotates.
+    await keys("revoke", next);
+    for (const { keyId } of await new SigningKeys({
+      storage: keyFile(join(data, "signing-keys.json")),
+      now: () => now,
+    }).list()) {
+      expect([stolen, next]).not.toContain(keyId);
+    }
+    now += 31 * 24 * HOUR_MS;
+    expect(await published()).not.toContain(next);
+    expect(await keys("revoke", next)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`key "${next}" is not published`),
+    });
+  });
+
+  it("keeps a key revoked when a server rotates what it read before", async () => {
+    const storage = keyFile(join(data, "signing-keys.json"));
+    let now = Date.now() - 29 * 24 * HOUR_MS - 1000;
+    const server = new SigningKeys({ storage, now: () => now });
+    const first = await server.publicKeys();
+    const [{ kid: stolen = "" } = {}] = first.keys;
+    const stale = await storage.read();
+    await keys("revoke", stolen);
+    expect(await storage.replace(stale.keys, stale.version)).toBe(false);
+    // Within the minute in which it does not read the file, the next key is due.
+    now += 30_000;
+    now += 29 * 24 * HOUR_MS;
+    const after = (await server.publicKeys()).keys.map(({ kid }) => kid);
+    expect(after).not.toContain(stolen);
+  });
+
   it("shows nothing secret, and refuses a damaged file", async () => {
     await keys("rotate");
     const { privateKey } = JSON.parse(
@@ -78,6 +130,6 @@ describe("devtool keys", () => {
     });
   });
 
-  const keys = (command: string) =>
-    runCommand(["keys", command, "--data", data]);
+  const keys = (command: string, ...args: string[]) =>
+    runCommand(["keys", command, ...args, "--data", data]);
 });

@@ -35,6 +35,21 @@ export async function keysRotate(
   });
 }
 
+/**
+ * `devtool keys revoke`: removes a signing key that was stolen. Servers that
+ * run notice within a minute.
+ */
+export async function keysRevoke(
+  keyId: string,
+  options: KeysOptions,
+  io: Io,
+): Promise<number> {
+  return withKeys(options, io, async (keys) => {
+    await keys.revokeKey(keyId);
+    writeKeys(await keys.list(), io);
+  });
+}
+
 function writeKeys(keys: readonly KeyState[], io: Io): void {
   if (keys.length === 0) {
     writeLine(io.stderr, "there are no keys: a server makes one when it signs");

@@ -23,11 +23,12 @@ import {
   stricterMode,
   type Task,
 } from "@devtool/schema";
-import type {
-  AgentServices,
-  ApprovalBasis,
-  CommandPlace,
-  OutboundPolicy,
+import {
+  type AgentServices,
+  type ApprovalBasis,
+  type CommandPlace,
+  type OutboundPolicy,
+  quoted,
 } from "@devtool/server/agent";
 import { HistoryCache } from "../agent/incremental-history.ts";
 import { loadMemory, type Memory } from "../agent/memory.ts";
@@ -124,6 +125,15 @@ export class AgentHost implements AsyncDisposable {
       ...tools,
     ])) {
       onNotice(notice);
+    }
+    if (!dependencies.services.hasRoles) {
+      for (const { rule, label } of rules.rules) {
+        const [role] = rule.role;
+        if (role === undefined) continue;
+        onNotice(
+          `${label} is for role ${quoted(role)}, which no caller has: set roles_claim or certificate_roles_attribute`,
+        );
+      }
     }
     // Servers share approvals, or keep their own in the data directory. Without
     // either, none are kept.

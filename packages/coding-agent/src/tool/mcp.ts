@@ -15,7 +15,12 @@ export interface Mcp {
 export interface McpServices
   extends Pick<
     AgentServices,
-    "clientMcpServers" | "isLocal" | "onNotice" | "operator" | "ownPorts"
+    | "clientMcpServers"
+    | "hasRoles"
+    | "isLocal"
+    | "onNotice"
+    | "operator"
+    | "ownPorts"
   > {
   /**
    * The environment variables of commands. They hold no secret, and no

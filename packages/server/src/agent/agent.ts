@@ -330,6 +330,9 @@ export interface AgentServices {
    */
   readonly isLocal: boolean;
 
+  /** Whether the credentials of some callers name roles. */
+  readonly hasRoles: boolean;
+
   /** Returns the current time, on the clock that the server's tasks have. */
   readonly now: () => Date;
 

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { realPathOrMissing } from "@devtool/internal/real-path";
 import { BudgetConfigSchema } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
-import { Code, hasCode } from "../errors.ts";
+import { Code, hasCode, quoted } from "../errors.ts";
 import {
   forgetWorkspacesIn,
   WorkspaceRoots,
@@ -47,6 +47,7 @@ import type {
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { StoreFaults } from "../task/store-faults.ts";
 import { Budgets } from "../task/turn-budget.ts";
+import { hasRoles } from "../transport/auth/role-authenticator.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import type { ServedAgents } from "./served-agents.ts";
@@ -136,6 +137,13 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
+  const limited = options.budget?.callers.find(({ roles }) => roles[0]);
+  if (limited && !hasRoles(options.authentication)) {
+    const [role] = limited.roles;
+    onNotice(
+      `budget.callers is for role ${quoted(role ?? "")}, which no caller has: set roles_claim or certificate_roles_attribute`,
+    );
+  }
   try {
     await agents.open(
       agentServices(options, surroundings, {
@@ -399,6 +407,7 @@ function agentServices(
     workspaceRoots = [],
     dataDirectory,
     clientMcpServers = "http",
+    authentication,
   }: ServerSettings,
   { clock, nextId, ownPorts, isLocal, onNotice }: Surroundings,
   kept: Pick<AgentServices, "conversations" | "approvals">,
@@ -412,6 +421,7 @@ function agentServices(
     ...kept,
     ownPorts,
     isLocal,
+    hasRoles: hasRoles(authentication),
     now: () => new Date(clock.now()),
     nextId,
     onNotice,

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
@@ -6,42 +7,44 @@ import { SigningKeyFileSchema } from "@devtool/schema";
 import { Code, DevtoolError, type ErrorOptions } from "../errors.ts";
 import type { KeyStorage } from "../store/key-storage.ts";
 
-/** Keeps keys in a file with mode 0600, which one server uses at a time. */
+/**
+ * Keeps keys in a file with mode 0600, which one server uses at a time, and its
+ * operator beside it.
+ */
 export function keyFile(path: string): KeyStorage {
-  return {
-    // Throws for a file that is damaged, or that other users can access.
-    // Without a file there are no keys.
-    async read() {
-      try {
-        const { mode } = await stat(path);
-        if ((mode & 0o077) !== 0) {
-          throw unusable(path, "other users can access it", {
-            remedy: "remove it, and the server creates a new one",
-          });
-        }
-        return {
-          keys: fromJsonString(
-            SigningKeyFileSchema,
-            await readFile(path, "utf8"),
-          ),
-          version: 0n,
-        };
-      } catch (reason) {
-        if (reason instanceof DevtoolError) throw reason;
-        if (
-          reason instanceof Error &&
-          "code" in reason &&
-          reason.code === "ENOENT"
-        ) {
-          return { keys: create(SigningKeyFileSchema), version: 0n };
-        }
-        throw unusable(path, "it cannot be read", {
-          remedy: "repair or remove it",
-          cause: reason,
+  // Throws for a file that is damaged, or that other users can access. Without
+  // a file there are no keys.
+  const read: KeyStorage["read"] = async () => {
+    try {
+      const { mode } = await stat(path);
+      if ((mode & 0o077) !== 0) {
+        throw unusable(path, "other users can access it", {
+          remedy: "remove it, and the server creates a new one",
         });
       }
-    },
-    async replace(keys) {
+      const text = await readFile(path, "utf8");
+      const keys = fromJsonString(SigningKeyFileSchema, text);
+      return { keys, version: versionOf(text) };
+    } catch (reason) {
+      if (reason instanceof DevtoolError) throw reason;
+      if (
+        reason instanceof Error &&
+        "code" in reason &&
+        reason.code === "ENOENT"
+      ) {
+        return { keys: create(SigningKeyFileSchema), version: 0n };
+      }
+      throw unusable(path, "it cannot be read", {
+        remedy: "repair or remove it",
+        cause: reason,
+      });
+    }
+  };
+  return {
+    read,
+    async replace(keys, version) {
+      // The operator may have revoked a key that the server still knows.
+      if ((await read()).version !== version) return false;
       const json = toJsonString(SigningKeyFileSchema, keys, {
         prettySpaces: 2,
       });
@@ -51,6 +54,10 @@ export function keyFile(path: string): KeyStorage {
       return true;
     },
   };
+}
+
+function versionOf(text: string): bigint {
+  return BigInt(`0x${hash("sha256", text).slice(0, 16)}`);
 }
 
 function unusable(

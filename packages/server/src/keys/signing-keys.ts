@@ -13,7 +13,7 @@ import {
   SigningKeySchema,
 } from "@devtool/schema";
 import type { JSONWebKeySet, JWTPayload } from "jose";
-import { Code, DevtoolError } from "../errors.ts";
+import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { KeyStorage } from "../store/key-storage.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -174,6 +174,32 @@ export class SigningKeys {
     this.#keys = undefined;
   }
 
+  /**
+   * Removes a key at once, such as one that was stolen: nothing signs with it
+   * any more, and it is no longer published. Without another key, a new one
+   * signs at once.
+   *
+   * Throws `Code.NotFound` for a key that is not published.
+   */
+  async revokeKey(keyId: string): Promise<void> {
+    const { storage, now } = this.#options;
+    for (;;) {
+      const { keys, version } = await this.#load();
+      const kept = keys.filter(({ id }) => id !== keyId);
+      if (kept.length === keys.length) {
+        throw new DevtoolError(
+          `key ${quoted(keyId)} is not published`,
+          Code.NotFound,
+          { remedy: "see devtool keys list" },
+        );
+      }
+      if (kept.length === 0) kept.push(await createKey(now()));
+      const file = create(SigningKeyFileSchema, { keys: kept });
+      if (!storage || (await storage.replace(file, version))) break;
+    }
+    this.#keys = undefined;
+  }
+
   /** Returns the public keys, as `/.well-known/jwks.json` lists them. */
   async publicKeys(): Promise<JSONWebKeySet> {
     const { keys } = await this.#rotated();
@@ -266,8 +292,11 @@ async function createKey(now: number): Promise<SigningKey> {
   const { privateKey } = await promisify(generateKeyPair)("ec", {
     namedCurve: "P-256",
   });
+  const id = await calculateJwkThumbprint(publicJwk(privateKey));
+  // Commands would take it for an option.
+  if (id.startsWith("-")) return createKey(now);
   return create(SigningKeySchema, {
-    id: await calculateJwkThumbprint(publicJwk(privateKey)),
+    id,
     privateKey: privateKey.export({ format: "der", type: "pkcs8" }),
     createTime: timestampFromMs(now),
   });

@@ -1,3 +1,4 @@
+import { defined } from "@devtool/internal/json";
 import { invalid } from "../../errors.ts";
 import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
 import { type Authenticator, sourceOf } from "./authenticator.ts";
@@ -67,6 +68,16 @@ interface RightsSettings {
     | undefined;
 }
 
+/** Whether the credentials of some callers name roles. */
+export function hasRoles({
+  jwt,
+  certificateRolesAttribute,
+}: RightsSettings = {}): boolean {
+  return (
+    jwt?.rolesClaim !== undefined || certificateRolesAttribute !== undefined
+  );
+}
+
 /**
  * Throws `Code.InvalidArgument` for roles that say something twice, or that
  * nobody can have.
@@ -93,8 +104,7 @@ export function assertUsableRoles(
       "cannot be used beside approve_scope, audit_scope and certificate_rights";
     throw invalid(field, "", problem, "give these rights to roles");
   }
-  const hasRoles =
-    jwt?.rolesClaim !== undefined || certificateRolesAttribute !== undefined;
+  const isNamed = hasRoles(defined({ jwt, certificateRolesAttribute }));
   for (const [at, { role, rights, agents = [] }] of roles.entries()) {
     if (role === "") throw invalid(field, role, "has an entry without a role");
     if (roles.findIndex((each) => each.role === role) !== at) {
@@ -104,7 +114,7 @@ export function assertUsableRoles(
       const remedy = "give one, or leave the role out";
       throw invalid(field, role, "has no rights", remedy);
     }
-    if (role !== "*" && !hasRoles) {
+    if (role !== "*" && !isNamed) {
       const remedy = "set roles_claim or certificate_roles_attribute";
       throw invalid(field, role, "can be nobody's role", remedy);
     }
