@@ -2,7 +2,10 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+} from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   createDevtoolClient,
@@ -49,8 +52,8 @@ import {
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
 import { freePort } from "../free-port.ts";
 
-const CUTS = roundsOf("DEVTOOL_VIEW_CUTS", { quick: 3, ci: 40, deep: 2000 });
-const QUICK = { baseDelayMs: 1 };
+const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 60, deep: 5000 });
+const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 
 describe("a view of a task", () => {
   let base: string;
@@ -351,7 +354,7 @@ describe("a view of a task", () => {
   });
 });
 
-describe("a view whose connections are cut at any byte", () => {
+describe("a view whose connections are cut at any byte (R4)", () => {
   let base: string;
   let server: DevtoolServer;
   let proxy: CuttingProxy;
@@ -385,25 +388,23 @@ describe("a view whose connections are cut at any byte", () => {
         connection: "close",
       },
     });
+  const a2a = (protocolVersion: string, protocolBinding: string) => () =>
+    createDevtoolClient(
+      createA2aTransport({
+        url: proxy.url,
+        token: server.token,
+        fetch: named,
+        grpc: (baseUrl) => createGrpcTransport({ baseUrl }),
+        protocolVersion,
+        protocolBinding,
+      }),
+    );
   const clients: Record<string, () => DevtoolClient> = {
     Connect: () => connect(proxy.url, server.token),
-    "A2A 1.0": () =>
-      createDevtoolClient(
-        createA2aTransport({
-          url: proxy.url,
-          token: server.token,
-          fetch: named,
-          protocolVersion: "1.0",
-        }),
-      ),
-    "A2A 0.3": () =>
-      createDevtoolClient(
-        createA2aTransport({
-          url: proxy.url,
-          token: server.token,
-          fetch: named,
-        }),
-      ),
+    "A2A 1.0 over JSON-RPC": a2a("1.0", "JSONRPC"),
+    "A2A 1.0 over gRPC": a2a("1.0", "GRPC"),
+    "A2A 0.3 over JSON-RPC": a2a("0.3", "JSONRPC"),
+    "A2A 0.3 over HTTP+JSON": a2a("0.3", "HTTP+JSON"),
   };
 
   /** How a view may start over a protocol. */
