@@ -1,7 +1,17 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { Editor } from "../acp/port/editor.ts";
+import { bareRun, postRun } from "../ag-ui/post-run.ts";
 import { type Address, CLIENTS } from "../client-of.ts";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
+
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
 
 /** A message to send, and where to post its events. */
 export interface Sending {
@@ -19,7 +29,17 @@ export type Sender = (
 
 /** Who sends a message over each binding, with the method of A2A 1.0 that it is. */
 export const SENDERS: Readonly<
-  Record<string, { readonly method: string; readonly send: Sender }>
+  Record<
+    string,
+    {
+      readonly method: string;
+      readonly send: Sender;
+      /** The state that its request ends with. Default: completed. */
+      readonly state?: string;
+      /** Whether the protocol has no webhooks. */
+      readonly hasNoHook?: boolean;
+    }
+  >
 > = {
   Connect: { method: "SendStreamingMessage", send: ours("Connect") },
   gRPC: { method: "SendStreamingMessage", send: ours("gRPC") },
@@ -36,6 +56,28 @@ export const SENDERS: Readonly<
         method: "message/send",
         params: paramsOf(sending),
       }),
+  },
+  "Gemini CLI's dialect": {
+    method: "SendStreamingMessage",
+    send: (server, sending, headers) =>
+      post(server, headers, "/", geminiCliCall(sending)),
+  },
+  "AG-UI": {
+    method: "SendMessage",
+    send: async (server, { messageId, text }, headers) => {
+      const content = { id: messageId, role: "user", content: text };
+      const run = { ...bareRun(crypto.randomUUID()), messages: [content] };
+      const { status, body } = await postRun(server, run, headers);
+      if (status !== 200) throw new Error(body);
+    },
+    // The run is read from the log, once the message is sent.
+    state: "TASK_STATE_WORKING",
+    hasNoHook: true,
+  },
+  ACP: {
+    method: "SendStreamingMessage",
+    send: sendOverAcp,
+    hasNoHook: true,
   },
   "A2A 0.3 over HTTP+JSON": {
     method: "SendStreamingMessage",
@@ -69,6 +111,46 @@ function a2a10(name: string): Sender {
     });
     if (sent?.failure) throw new Error(JSON.stringify(sent.failure));
   };
+}
+
+/** What Gemini CLI's own client sends. */
+function geminiCliCall(sending: Sending): JsonObject {
+  const { message, configuration } = paramsOf(sending);
+  const coderAgent = { kind: "agent-settings", workspacePath: "" };
+  return {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "message/stream",
+    params: {
+      message: { ...objectOrEmpty(message), metadata: { coderAgent } },
+      ...(configuration && { configuration }),
+    },
+  };
+}
+
+/** Sends a prompt as an editor does, through `devtool acp`. */
+async function sendOverAcp(
+  { url, token }: Address,
+  { text }: Sending,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const child = spawn(
+    process.execPath,
+    [MAIN, "acp", "--url", url, "--token", token, "--protocol", "connect"],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
+  try {
+    await using editor = new Editor(child.stdin, child.stdout);
+    const sessionId = await editor.open(process.cwd());
+    await editor.agent.request("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text }],
+      _meta: { ...headers },
+    });
+  } finally {
+    child.kill();
+    await once(child, "exit");
+  }
 }
 
 function paramsOf({ messageId, text, hook }: Sending): JsonObject {

@@ -1,7 +1,14 @@
+import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { createGeminiModel } from "@devtool/gemini";
+import { startFakeGemini } from "@devtool/gemini/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { createMcp } from "@devtool/mcp";
+import { ApprovalMode } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
+import { nodeServer } from "../mcp/servers.ts";
 import { receive } from "../push/receiver.ts";
 import type { Seen } from "./collector.ts";
 import { SENDERS } from "./senders.ts";
@@ -10,90 +17,145 @@ import { startTelemetry } from "./telemetry.ts";
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const CALLER = "b7ad6b7169203331";
 const TRACEPARENT = `00-${TRACE}-${CALLER}-01`;
+const MCP = fileURLToPath(new URL("traced-mcp-server.ts", import.meta.url));
+const SCRIPT =
+  'call mcp__traced__where\nnext\ncall read_mcp_resource {"server":"traced","uri":"trace:place"}\nnext\nrun echo $TRACEPARENT\nnext\ntext Done.';
 
 describe("the spans of a turn", () => {
-  it.for(variantsOf("bindings", Object.keys(SENDERS), 4))(
-    "are one trace from the client to the webhook over %s",
+  it.for(variantsOf("bindings", Object.keys(SENDERS), 6))(
+    "are one trace from the client over the model and MCP to the webhook over %s",
     async (binding) => {
+      const {
+        method = "",
+        send,
+        state = "TASK_STATE_COMPLETED",
+        hasNoHook = false,
+      } = SENDERS[binding] ?? {};
       await using told = await startTelemetry({ openInference: true });
       await using hook = await receive();
+      await using fake = await startFakeGemini();
       await using server = await serveCodingAgent({
         workspace: temporaryDirectory(),
+        model: createGeminiModel({
+          apiKey: "k",
+          baseUrl: fake.url,
+          model: "gemini-test",
+        }),
+        mcp: createMcp({ servers: [nodeServer("traced", [MCP])] }),
+        approvalMode: ApprovalMode.YOLO,
         pushTargets: [hook.target],
         observer: told.observer,
       });
-      const { method, send } = SENDERS[binding] ?? {};
       await send?.(
         server,
-        {
-          messageId: "first",
-          text: "read missing.txt\nnext\ntext Done.",
-          hook: hook.url,
-        },
-        { traceparent: TRACEPARENT },
+        { messageId: "first", text: SCRIPT, hook: hook.url },
+        { traceparent: TRACEPARENT, tracestate: "vendor=1" },
       );
-      await hook.reached(1);
+      if (!hasNoHook) await hook.reached(1);
+      const task = await onlyTask(server);
       await server.close();
       await told.flush();
 
-      const request = await told.find(method ?? "");
-      const { "gen_ai.conversation.id": contextId } = request.attributes;
+      const request = await told.find(method);
       expect(request).toMatchObject({
         kind: 2,
         traceId: TRACE,
         parentSpanId: CALLER,
         attributes: {
           "a2a.method.name": method,
-          "a2a.message.id": "first",
-          "a2a.task.id": expect.stringMatching(/./),
-          "a2a.task.state": "TASK_STATE_COMPLETED",
-          "gen_ai.conversation.id": expect.stringMatching(/./),
+          "a2a.message.id": expect.stringMatching(/./),
+          "a2a.task.id": task.id,
+          "a2a.task.state": state,
+          "gen_ai.conversation.id": task.contextId,
         },
       });
-      const turn = await told.find("invoke_agent devtool");
-      const chat = await told.find("chat scripted");
-      const call = await told.find("execute_tool read_file");
-      const post = await told.find("devtool.push.post");
-      expect(treeOf(told.spans, request)).toMatchObject({
+      const spans = told.spans.filter(({ traceId }) => traceId === TRACE);
+      expect(treeOf(spans, request)).toMatchObject({
         "invoke_agent devtool": {
-          "chat scripted": {},
-          "execute_tool read_file": {},
+          "chat gemini-test": {},
+          "execute_tool mcp__traced__where": {},
+          "execute_tool read_mcp_resource": {},
+          "execute_tool run_shell_command": {},
         },
-        "devtool.push.post": {},
-        "devtool.task.append": {},
+        ...(!hasNoHook && { "devtool.push.post": {} }),
       });
-      for (const span of [turn, chat, call]) {
-        expect(span.attributes).toMatchObject({
-          "gen_ai.conversation.id": contextId,
-          "session.id": contextId,
+      const ofTurn = below(spans, await told.find("invoke_agent devtool"));
+      expect(ofTurn.length).toBeGreaterThan(8);
+      for (const { attributes } of ofTurn) {
+        expect(attributes).toMatchObject({
+          "gen_ai.conversation.id": task.contextId,
+          "session.id": task.contextId,
           "gen_ai.agent.name": "devtool",
         });
       }
-      expect([turn, chat, call, post].map(({ kind }) => kind)).toEqual([
-        1, 3, 1, 3,
-      ]);
       expect(
-        told.spans.map(
-          ({ attributes }) => attributes["openinference.span.kind"],
-        ),
+        spans.map(({ attributes }) => attributes["openinference.span.kind"]),
       ).not.toContain(undefined);
-      expect(new Set(told.spans.map(({ traceId }) => traceId))).toEqual(
-        new Set([TRACE]),
+
+      // What the MCP server and the command were told is in the task.
+      const place = async (tool: string): Promise<string> => {
+        const { spanId } = await told.find(`execute_tool ${tool}`);
+        return `00-${TRACE}-${spanId}-01`;
+      };
+      for (const tool of ["mcp__traced__where", "read_mcp_resource"]) {
+        expect(task.outputs.get(tool)).toContain(
+          `"traceparent":"${await place(tool)}","tracestate":"vendor=1"`,
+        );
+      }
+      expect(task.outputs.get("run_shell_command")).toContain(
+        await place("run_shell_command"),
       );
-      const heads = hook.received.map(({ headers }) => headers.traceparent);
-      expect(heads).toContain(`00-${TRACE}-${post.spanId}-01`);
+      if (hasNoHook) return;
+      const post = await told.find("devtool.push.post");
+      expect(hook.received.map(({ headers }) => headers.traceparent)).toContain(
+        `00-${TRACE}-${post.spanId}-01`,
+      );
     },
   );
 });
+
+/** The task of a server that has one, with the output of each tool. */
+async function onlyTask(server: {
+  readonly url: string;
+  readonly token: string;
+}) {
+  const { tasks } = await clientOf(server).tasks.listTasks({});
+  expect(tasks).toHaveLength(1);
+  const { task } = await clientOf(server).tasks.getTask({
+    taskId: tasks[0]?.id ?? "",
+  });
+  const calls = (task?.history ?? []).flatMap(({ parts }) =>
+    parts.flatMap(({ content }) =>
+      content.case === "toolCall" ? [content.value] : [],
+    ),
+  );
+  return {
+    id: task?.id ?? "",
+    contextId: task?.contextId ?? "",
+    outputs: new Map(
+      calls.map(({ toolName, result }) => [toolName, outputOf(result.value)]),
+    ),
+  };
+}
+
+function outputOf(value: unknown): string {
+  return JSON.stringify(value).replaceAll("\\\\", "").replaceAll('\\"', '"');
+}
 
 type Tree = { [name: string]: Tree };
 
 /** Returns the names of the spans below one, as a tree. */
 function treeOf(spans: readonly Seen[], root: Seen): Tree {
-  const below = spans.filter(
-    ({ parentSpanId }) => parentSpanId === root.spanId,
-  );
   return Object.fromEntries(
-    below.map((span) => [span.name, treeOf(spans, span)]),
+    children(spans, root).map((span) => [span.name, treeOf(spans, span)]),
   );
+}
+
+/** Returns a span and all below it. */
+function below(spans: readonly Seen[], root: Seen): Seen[] {
+  return [root, ...children(spans, root).flatMap((span) => below(spans, span))];
+}
+
+function children(spans: readonly Seen[], root: Seen): readonly Seen[] {
+  return spans.filter(({ parentSpanId }) => parentSpanId === root.spanId);
 }

@@ -23,6 +23,11 @@ import {
  */
 export interface ExchangeOptions extends ResumeOptions {
   /**
+   * Headers of the request that sends the message, such as `traceparent` of
+   * W3C Trace Context, in whose trace the turn goes on. Default: none.
+   */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
    * Called when the server replays an earlier exchange because a message with
    * this id and content was sent before. This also happens when the client
    * itself sends it again after a lost connection.
@@ -58,12 +63,12 @@ export function streamMessage(
   client: DevtoolClient,
   request: MessageInitShape<typeof SendMessageRequestSchema>,
   signal: AbortSignal,
-  { onReplay, ...options }: ExchangeOptions = {},
+  options: ExchangeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const exchange = exchangeLog(
     client,
     create(SendMessageRequestSchema, request),
-    onReplay,
+    options,
   );
   return readWithResume(exchange, options, signal);
 }
@@ -75,14 +80,14 @@ export function streamMessage(
 export function exchangeLog(
   client: DevtoolClient,
   request: SendMessageRequest,
-  onReplay?: (replay: Replay) => void,
+  { onReplay, headers = {} }: ExchangeOptions = {},
 ): ResumableLog {
   return {
     open: (last, limit) => {
       if (last) return readLog(client, last.taskId, last.sequence, limit);
       assertEncodable(request);
       return unwrapEvents(
-        client.tasks.streamMessage({ request }, { signal: limit }),
+        client.tasks.streamMessage({ request }, { signal: limit, headers }),
         onReplay,
       );
     },

@@ -27,6 +27,18 @@ export function readTraceContext(
 }
 
 /**
+ * Returns a place in a trace as the headers of HTTP, and `_meta` of MCP and
+ * ACP, have it: without `tracestate` when it is empty. Nothing for no place.
+ */
+export function traceFields(
+  place: TraceHeaders | undefined,
+): Partial<TraceHeaders> {
+  if (!place) return {};
+  const { traceparent, tracestate } = place;
+  return tracestate === "" ? { traceparent } : { traceparent, tracestate };
+}
+
+/**
  * Whether a text is a `traceparent`. Later versions than 00 may have further
  * fields.
  */

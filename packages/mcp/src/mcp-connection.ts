@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Sample } from "@devtool/coding-agent/tool";
 import { abortable } from "@devtool/internal/abortable";
-import type { McpServer } from "@devtool/schema";
+import { traceFields } from "@devtool/internal/trace-parent";
+import type { McpServer, TraceContext } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type {
   CallToolResult,
@@ -68,7 +69,14 @@ export interface OpenedConnection {
 export interface ToolRequest {
   readonly name: string;
   readonly args: JsonObject;
+  /** The place of the call in a trace; undefined when nobody records traces. */
+  readonly trace: TraceContext | undefined;
   readonly hooks: CallHooks;
+}
+
+/** A request for a resource. */
+export interface ResourceRequest extends Pick<ToolRequest, "trace"> {
+  readonly uri: string;
 }
 
 /** Sends one request to the server. */
@@ -171,7 +179,7 @@ export class McpConnection implements AsyncDisposable {
    * cancelled at the server.
    */
   async callTool(
-    { name, args, hooks }: ToolRequest,
+    { name, args, trace, hooks }: ToolRequest,
     signal: AbortSignal,
   ): Promise<CallToolResult> {
     const callOptions: RequestOptions = {
@@ -185,7 +193,7 @@ export class McpConnection implements AsyncDisposable {
         this.#ask(
           (client, options) =>
             client.callTool(
-              { name, arguments: args },
+              { name, arguments: args, ...traceMeta(trace) },
               { ...options, ...callOptions },
             ),
           signal,
@@ -236,11 +244,12 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async readResource(
-    uri: string,
+    { uri, trace }: ResourceRequest,
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
     return this.#ask(
-      (client, options) => client.readResource({ uri }, options),
+      (client, options) =>
+        client.readResource({ uri, ...traceMeta(trace) }, options),
       signal,
     );
   }
@@ -351,4 +360,11 @@ export class McpConnection implements AsyncDisposable {
 /** Whether an error is an answer with HTTP 404. */
 function isNotFound(reason: unknown): boolean {
   return reason instanceof Error && "status" in reason && reason.status === 404;
+}
+
+/** Returns the place of a request in a trace, as MCP has it (SEP-414). */
+function traceMeta(trace: TraceContext | undefined): {
+  readonly _meta?: Readonly<Record<string, string>>;
+} {
+  return trace ? { _meta: traceFields(trace) } : {};
 }

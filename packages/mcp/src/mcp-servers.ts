@@ -12,7 +12,7 @@ import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
 import type { ListKind } from "./list-items.ts";
-import type { McpConnection } from "./mcp-connection.ts";
+import type { McpConnection, ResourceRequest } from "./mcp-connection.ts";
 import { createMcpPrompt } from "./mcp-prompts.ts";
 import { McpSupervisor, type SupervisorOptions } from "./mcp-supervisor.ts";
 import { createMcpTool } from "./mcp-tool.ts";
@@ -304,7 +304,7 @@ export class McpServers implements AsyncDisposable {
 
   async #readResource(
     server: string,
-    uri: string,
+    { uri, trace }: ResourceRequest,
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
     const supervisor = this.#supervisors.find(
@@ -312,7 +312,7 @@ export class McpServers implements AsyncDisposable {
     );
     if (!supervisor) throw invalid("server", server, "is not an MCP server");
     return supervisor.ask(
-      (connection) => connection.readResource(uri, signal),
+      (connection) => connection.readResource({ uri, trace }, signal),
       signal,
     );
   }

@@ -13,7 +13,7 @@ import { CallDeadline } from "./call-deadline.ts";
 import { CallEvents, type CallHooks } from "./call-events.ts";
 import { cut, readCallResult } from "./call-result.ts";
 import { describeError, shortMessage } from "./describe-error.ts";
-import type { McpConnection } from "./mcp-connection.ts";
+import type { McpConnection, ToolRequest } from "./mcp-connection.ts";
 import type { McpSupervisor } from "./mcp-supervisor.ts";
 import { withoutNullsBelow } from "./message-problem.ts";
 import { serverHash } from "./server-hash.ts";
@@ -80,7 +80,7 @@ export function createMcpTool(options: McpToolOptions): Tool {
             toolName: name,
           }),
         },
-        execute: (signal) => runCall(args, options, signal),
+        execute: (signal, trace) => runCall({ args, trace }, options, signal),
       };
     },
   };
@@ -114,12 +114,15 @@ function checkArguments(
   );
 }
 
+/** A call that runs. */
+type Call = Pick<ToolRequest, "args" | "trace">;
+
 /**
  * Runs a call: yields its progress, the questions of the server, and its
  * result.
  */
 async function* runCall(
-  args: JsonObject,
+  call: Call,
   options: McpToolOptions,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
@@ -128,7 +131,7 @@ async function* runCall(
   const callSignal = AbortSignal.any([signal, deadline.signal, over.signal]);
   const events = new CallEvents(deadline, options.now, callSignal);
   const finished = callTool(
-    args,
+    call,
     options,
     events,
     callSignal,
@@ -150,7 +153,7 @@ async function* runCall(
  * never rejects.
  */
 async function callTool(
-  args: JsonObject,
+  call: Call,
   options: McpToolOptions,
   hooks: CallHooks,
   signal: AbortSignal,
@@ -168,7 +171,7 @@ async function callTool(
     const result = await supervisor.ask(async (current) => {
       connection = current;
       await assertUnchanged(definition, qualifiedName, current, signal);
-      const request = { name: definition.name, args, hooks };
+      const request = { ...call, name: definition.name, hooks };
       return current.callTool(request, signal);
     }, signal);
     return readCallResult(result, maxOutputLength);

@@ -11,6 +11,7 @@ import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { contentText, cut } from "./call-result.ts";
+import type { ResourceRequest } from "./mcp-connection.ts";
 
 const PARAMETERS = toolArgs({
   server: z.string().describe("The MCP server that has the resource."),
@@ -41,7 +42,7 @@ export interface McpResource {
 /** Reads a resource of a server, by the name of the server. */
 export type ReadMcpResource = (
   server: string,
-  uri: string,
+  request: ResourceRequest,
   signal: AbortSignal,
 ) => Promise<ReadResourceResult>;
 
@@ -97,8 +98,8 @@ export function readMcpResourceTool(
             toolName: NAME,
           }),
         },
-        execute: async function* (signal): AsyncIterable<ToolEvent> {
-          const { contents } = await read(server, uri, signal);
+        execute: async function* (signal, trace): AsyncIterable<ToolEvent> {
+          const { contents } = await read(server, { uri, trace }, signal);
           const blocks = contents.map((resource) => ({
             type: "resource" as const,
             resource,

@@ -7,7 +7,9 @@ import { abortable } from "@devtool/internal/abortable";
 import type { Arrivals } from "@devtool/internal/arrivals";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import type { Semaphore } from "@devtool/internal/semaphore";
+import { traceFields } from "@devtool/internal/trace-parent";
 import { oneLine } from "@devtool/internal/visible-text";
+import type { TraceContext } from "@devtool/schema";
 import {
   assertWorkspaceInPlace,
   Code,
@@ -215,8 +217,13 @@ export class AcpSession implements AsyncDisposable {
   /**
    * Sends a prompt. The items of the turn come from the queue, `stopped` or
    * `failed` last.
+   *
+   * @param trace the place of the turn in a trace, for the agent
    */
-  prompt(blocks: ContentBlock[]): Arrivals<SessionItem> {
+  prompt(
+    blocks: ContentBlock[],
+    trace: TraceContext | undefined,
+  ): Arrivals<SessionItem> {
     const queue = this.#inbox.open();
     // It ends with the agent's answer or with the agent, also when the turn is
     // canceled.
@@ -227,6 +234,7 @@ export class AcpSession implements AsyncDisposable {
         agent.request("session/prompt", {
           sessionId: this.#id,
           prompt: blocks,
+          ...(trace && { _meta: traceFields(trace) }),
         }),
     );
     const done = asked.then(

@@ -127,8 +127,8 @@ export class AcpTurn {
     blocks: ContentBlock[],
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, PromptEnd> {
-    const { session } = this.#options;
-    const queue = session.prompt(blocks);
+    const { session, turn } = this.#options;
+    const queue = session.prompt(blocks, turn.traceContext());
     for (;;) {
       if (this.#held !== undefined) {
         yield* this.#release(this.#held, queue, signal);

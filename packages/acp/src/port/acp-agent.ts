@@ -192,10 +192,10 @@ export class AcpAgent {
   }
 
   async prompt(
-    { sessionId, prompt }: JsonObject,
+    { sessionId, prompt, _meta }: JsonObject,
     signal: AbortSignal,
   ): Promise<PromptResponse> {
-    return asRpc(this.#find(sessionId).prompt(prompt, signal));
+    return asRpc(this.#find(sessionId).prompt(prompt, _meta, signal));
   }
 
   async cancel({ sessionId }: CancelNotification): Promise<void> {

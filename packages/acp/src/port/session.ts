@@ -7,6 +7,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { readTraceContext, traceFields } from "@devtool/internal/trace-parent";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
   CommandExecutionStatus,
@@ -69,6 +70,8 @@ export class EditorSession {
   #turn: Turn | undefined;
   /** Cancels the prompt that is being answered. */
   #prompting: AbortController | undefined;
+  /** The headers of a prompt's messages. */
+  #headers: Readonly<Record<string, string>> = {};
 
   constructor(id: string, host: SessionHost, choices: SessionChoices) {
     this.id = id;
@@ -226,15 +229,21 @@ export class EditorSession {
 
   /**
    * Sends a prompt, or runs the slash command that it is, and returns how the
-   * turn ended.
+   * turn ended. It goes on in the trace that the client's `_meta` has.
    */
-  async prompt(blocks: unknown, signal: AbortSignal): Promise<PromptResponse> {
+  async prompt(
+    blocks: unknown,
+    meta: unknown,
+    signal: AbortSignal,
+  ): Promise<PromptResponse> {
     if (this.#prompting) {
       const problem = `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`;
       throw new RequestError(RPC_CODE.INVALID_REQUEST, problem);
     }
     const canceled = new AbortController();
     this.#prompting = canceled;
+    const { traceparent, tracestate } = objectOrEmpty(meta);
+    this.#headers = traceFields(readTraceContext(traceparent, tracestate));
     try {
       return await this.#answer(
         blocks,
@@ -325,6 +334,7 @@ export class EditorSession {
     const host = {
       sessionId: this.id,
       client: port.client,
+      headers: this.#headers,
       acp,
       updates: this.#updates,
       nextId,
@@ -394,6 +404,7 @@ export class EditorSession {
     const request = { command, contextId, ...this.#settings() };
     const { result } = await port.client.commands.runSlashCommand(request, {
       signal,
+      headers: this.#headers,
     });
     if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
       throw invalidParams(

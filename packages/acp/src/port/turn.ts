@@ -27,6 +27,8 @@ import { foldTurn } from "./turn-task.ts";
 
 /** Dependencies of a turn. */
 export interface TurnHost extends QuestionHost {
+  /** The headers of messages: the trace that the prompt is in, if it is. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal;
 }
@@ -78,18 +80,16 @@ export class Turn {
    */
   async send(request: SendMessageRequest): Promise<void> {
     this.#own.add(request.message?.messageId ?? "");
-    const { client } = this.#host;
+    const { client, headers } = this.#host;
     await this.#attempt(async () => {
       if (this.#task.id !== "" && !isAtRest(this.#task.state)) {
         // The message waits in the queue of a task whose earlier events are
         // still to be shown.
         await this.#deliver(request);
       } else {
-        for await (const event of streamMessage(
-          client,
-          request,
-          this.#signal,
-        )) {
+        for await (const event of streamMessage(client, request, this.#signal, {
+          headers,
+        })) {
           await this.#apply(event);
         }
       }
@@ -191,7 +191,8 @@ export class Turn {
   async #deliver(
     request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<void> {
-    const events = streamMessage(this.#host.client, request, this.#signal);
+    const { client, headers } = this.#host;
+    const events = streamMessage(client, request, this.#signal, { headers });
     for await (const _received of events) break;
   }
 

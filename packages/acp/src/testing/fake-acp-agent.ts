@@ -222,6 +222,7 @@ app.onRequest(AGENT.session.prompt, async ({ params, client }) => {
         signal: turn.signal,
         rest,
         words,
+        meta: params._meta,
         capabilities,
       }),
     );

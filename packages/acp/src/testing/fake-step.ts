@@ -8,6 +8,8 @@ export interface FakeStep {
   readonly signal: AbortSignal;
   readonly rest: string;
   readonly words: readonly string[];
+  /** The `_meta` of the prompt. */
+  readonly meta: unknown;
   /** The capabilities that the client announced. */
   readonly capabilities: acp.ClientCapabilities | undefined;
 }

@@ -100,6 +100,12 @@ export const WORDS: Readonly<Record<string, Word>> = {
       content: text(JSON.stringify(facts)),
     });
   },
+  /** Says in which trace the prompt is. */
+  meta: (step) =>
+    send(step, {
+      sessionUpdate: "agent_message_chunk",
+      content: text(JSON.stringify(step.meta)),
+    }),
   /**
    * Says which process this is, and what it has been told to `remember` in the
    * session.

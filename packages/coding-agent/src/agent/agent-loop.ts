@@ -111,6 +111,7 @@ async function* runTurn(
     onNotice,
     settle: (edit) => toolSet.settle(edit),
     confirmations: turn.confirmations,
+    traceContext: (callId) => turn.traceContext(callId),
     get task() {
       return turn.task;
     },

@@ -18,6 +18,7 @@ import {
   type Confirmations,
   changedDetail,
   DevtoolError,
+  type Turn,
   toolFailure,
 } from "@devtool/server/agent";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
@@ -32,6 +33,8 @@ export interface RunContext {
   readonly onNotice: (text: string) => void;
   /** Creates a unique id for a question, which is a call of its own. */
   readonly nextId: () => string;
+  /** `Turn.traceContext`. Default: the server records no traces. */
+  readonly traceContext?: Turn["traceContext"];
 }
 
 /**
@@ -68,7 +71,8 @@ export async function* runCall(
       );
     }
     failpoint("devtool:call.run.before");
-    for await (const event of permitted.execute(signal)) {
+    const trace = context.traceContext?.(call.toolCallId);
+    for await (const event of permitted.execute(signal, trace)) {
       if (event.case === "question") {
         yield* ask(update.call, event, context, signal);
       } else {

@@ -6,6 +6,7 @@ import type {
   EditRecord,
   ToolCall,
   ToolCallProgress,
+  TraceContext,
 } from "@devtool/schema";
 
 /**
@@ -136,8 +137,11 @@ export interface ToolInvocation {
    * Yields live output while it runs, and exactly one result, last. Throws a
    * `DevtoolError` when it fails without a result. After `signal` aborts, it
    * ends soon, together with all processes that it started.
+   *
+   * `trace` is the place of the call in a trace, for what it calls. Default:
+   * the server records no traces.
    */
-  execute(signal: AbortSignal): AsyncIterable<ToolEvent>;
+  execute(signal: AbortSignal, trace?: TraceContext): AsyncIterable<ToolEvent>;
 }
 
 /** An event of a running call. */

@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { defined } from "@devtool/internal/json";
+import { traceFields } from "@devtool/internal/trace-parent";
 import type { PushAuthentication } from "@devtool/schema";
 import type { JWTPayload } from "jose";
 import { eventIdOf, type Notification } from "./notification.ts";
@@ -61,8 +62,7 @@ export function headersOf(
     "user-agent": "devtool",
     "devtool-event-id": eventIdOf(notification),
     "devtool-signature": signed.token,
-    traceparent: traceContext?.traceparent,
-    tracestate: traceContext?.tracestate || undefined,
+    ...traceFields(traceContext),
     "x-a2a-notification-token": token || undefined,
     ...(authentication &&
       authenticationHeaders(authentication, notification, signed)),

@@ -10,7 +10,7 @@ import {
   type SandboxAccess,
   SandboxGrants,
 } from "@devtool/sandbox";
-import { ExecuteDetailsSchema } from "@devtool/schema";
+import { ExecuteDetailsSchema, type TraceContext } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import { z } from "zod";
 import type { Tool, ToolEvent, ToolInvocation } from "../tool.ts";
@@ -146,19 +146,22 @@ export function runShellCommandTool(
         confines ? "" : " (without a sandbox)",
         access.length > 0 ? ` (with ${access.join(" and ")})` : "",
       ].join("");
-      const run = (permission: Permission) => (signal: AbortSignal) => {
-        shell.assertUnmoved();
-        const runOptions = {
-          ...options,
-          workspace: workspace.root,
-          permission,
-          confines,
-          foreseen,
+      const run =
+        (permission: Permission) =>
+        (signal: AbortSignal, trace?: TraceContext) => {
+          shell.assertUnmoved();
+          const runOptions = {
+            ...options,
+            environment: tracedEnvironment(options.environment, trace),
+            workspace: workspace.root,
+            permission,
+            confines,
+            foreseen,
+          };
+          return background
+            ? startInBackground(shell, background, runOptions, signal)
+            : runInForeground(shell, runOptions, signal);
         };
-        return background
-          ? startInBackground(shell, background, runOptions, signal)
-          : runInForeground(shell, runOptions, signal);
-      };
       const details = create(ExecuteDetailsSchema, {
         command,
         workingDirectory,
@@ -178,6 +181,19 @@ export function runShellCommandTool(
       };
     },
   };
+}
+
+/**
+ * Returns the environment of a command that goes on in a trace. What other
+ * programs of the trace say of it (`tracestate`) is not for commands.
+ */
+function tracedEnvironment(
+  environment: Readonly<Record<string, string>>,
+  trace: TraceContext | undefined,
+): Readonly<Record<string, string>> {
+  return trace
+    ? { ...environment, TRACEPARENT: trace.traceparent }
+    : environment;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { defined } from "@devtool/internal/json";
+import type { TraceContext } from "@devtool/schema";
 import type { Tool, ToolInvocation } from "../tool.ts";
 import type { CheckpointPlace, Checkpoints } from "./checkpoints.ts";
 
@@ -23,9 +24,9 @@ export function withCheckpoints(
         withContent &&
         ((content: string) => addCheckpoint(withContent(content))),
       withAccess: withAccess && (() => addCheckpoint(withAccess())),
-      execute: async function* (signal: AbortSignal) {
+      execute: async function* (signal: AbortSignal, trace?: TraceContext) {
         await checkpoints.snapshot(place, invocation.description, signal);
-        yield* invocation.execute(signal);
+        yield* invocation.execute(signal, trace);
       },
     });
   };

@@ -1,0 +1,19 @@
+import { McpServer, serveStdio } from "../mcp/sdk.ts";
+
+/** An MCP server whose tool and resource say in which trace they are asked. */
+serveStdio(() => {
+  const server = new McpServer({ name: "traced", version: "1" });
+  server.registerTool(
+    "where",
+    { description: "Says where it is.", annotations: { readOnlyHint: true } },
+    ({ mcpReq }) => ({
+      content: [{ type: "text", text: JSON.stringify(mcpReq._meta ?? {}) }],
+    }),
+  );
+  server.registerResource("place", "trace:place", {}, (_uri, { mcpReq }) => ({
+    contents: [
+      { uri: "trace:place", text: JSON.stringify(mcpReq._meta ?? {}) },
+    ],
+  }));
+  return server;
+});
