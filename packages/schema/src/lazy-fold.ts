@@ -2,6 +2,7 @@ import { ApprovalMode } from "./gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import type { Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
 import { reduceTask } from "./reduce-task.ts";
+import { withoutContent } from "./without-content.ts";
 
 /**
  * Folds events into a task when the task is read.
@@ -64,6 +65,15 @@ export class LazyFold {
       this.#unfolded = [];
     }
     return this.#task;
+  }
+
+  /**
+   * Removes the content of the messages of the history from one index to before
+   * another, and of all artifacts, from memory. The task keeps what its state
+   * and its next events depend on: see `withoutContent`.
+   */
+  dropContent(from: number, to: number): void {
+    this.#task = withoutContent(this.task, from, to);
   }
 }
 

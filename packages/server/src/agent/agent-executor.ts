@@ -124,6 +124,10 @@ export interface Turn {
   /**
    * The current state of the task. Each read includes everything recorded until
    * then.
+   *
+   * Once the history has megabytes, messages before its last summary have no
+   * content; for an executor that keeps the conversation itself
+   * (`AgentExecutor.keepsSession`), all but the newest.
    */
   readonly task: Task;
 

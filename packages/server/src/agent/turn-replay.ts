@@ -6,6 +6,7 @@ import {
   findToolCall,
   GenericDetailsSchema,
   isAwaitingApproval,
+  isEnded,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   Role,
@@ -54,9 +55,9 @@ export class TurnReplay {
   /** The number of new calls that this run has made. */
   #count = 0;
 
-  constructor(options: TurnReplayOptions) {
+  /** @param begun the task as the turn begins or goes on */
+  constructor({ history }: Task, options: TurnReplayOptions) {
     this.#options = options;
-    const { history } = options.task();
     const start = history.findLastIndex(isPrompt) + 1;
     const earlier = history
       .slice(start)
@@ -98,11 +99,12 @@ export class TurnReplay {
         toolName === call.toolName && canonicalJson(inputParameters) === wanted,
     );
     const [known] = index < 0 ? [] : this.#calls.splice(index, 1);
-    // A known call may have been answered since the turn began: the task has
+    // An open call may have been answered since the turn began: the task has
     // its present form. The id of a new call is not that of any other: the
     // task's sequence increases, also over restarts.
+    const isOver = known !== undefined && isEnded(known);
     const made = known
-      ? (findToolCall(task(), known.toolCallId) ?? known)
+      ? ((isOver ? known : findToolCall(task(), known.toolCallId)) ?? known)
       : newCall(call, `call-${task().sequence}-${++this.#count}`);
     if (isAwaitingApproval(made)) confirmations.open(made.toolCallId);
     if (!known) yield { case: "toolCalls", value: [{ call: made }] };

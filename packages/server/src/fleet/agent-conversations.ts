@@ -23,8 +23,7 @@ export function createAgentConversations(
       });
       for (const { last } of tasks) {
         using held = await registry.get(last.taskId);
-        const task = held?.handle.task;
-        if (task && !task.command) return task;
+        if (held && !held.handle.task.command) return await held.handle.whole();
       }
       return undefined;
     },

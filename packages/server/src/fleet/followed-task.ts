@@ -5,7 +5,6 @@ import {
   type InboxRequest,
   InboxRequestSchema,
   RenameTaskRequestSchema,
-  reduceTask,
   SendMessageRequestSchema,
   type Summary,
   type Task,
@@ -15,12 +14,14 @@ import {
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
+import { readTask } from "../task/read-task.ts";
 import { taskDeleted } from "../task/task-deleted.ts";
 import {
   assertNotEnded,
   type Incoming,
   type TaskHandle,
 } from "../task/task-handle.ts";
+import type { TaskHead } from "../task/task-head.ts";
 import { askOwner } from "./ask-owner.ts";
 import { LogNews } from "./log-news.ts";
 
@@ -28,7 +29,7 @@ interface FollowedTaskOptions {
   readonly store: TaskStore;
   readonly shared: SharedTasks;
   /** The task as the store has it. */
-  readonly task: Task;
+  readonly head: TaskHead;
   /**
    * Why this server cannot run the task when no other does; undefined when it
    * can.
@@ -44,21 +45,29 @@ export class FollowedTask implements TaskHandle {
   readonly #store: TaskStore;
   readonly #shared: SharedTasks;
   readonly #unreachable: DevtoolError | undefined;
-  #task: Task;
+  readonly #head: TaskHead;
 
-  constructor({ store, shared, task, unreachable }: FollowedTaskOptions) {
+  constructor({ store, shared, head, unreachable }: FollowedTaskOptions) {
     this.#store = store;
     this.#shared = shared;
     this.#unreachable = unreachable;
-    this.#task = task;
+    this.#head = head;
   }
 
   get task(): Task {
-    return this.#task;
+    return this.#head.task;
+  }
+
+  async whole(messages?: number): Promise<Task> {
+    if (this.#head.hasContent(messages)) return this.task;
+    const { id } = this.task;
+    const whole = await readTask(this.#store, id);
+    if (!whole) throw taskDeleted(id);
+    return whole;
   }
 
   get extensionActive(): boolean {
-    return this.#task.extensionActive;
+    return this.task.extensionActive;
   }
 
   async *read(
@@ -67,7 +76,7 @@ export class FollowedTask implements TaskHandle {
   ): AsyncIterable<readonly TaskEvent[]> {
     const bell = new Bell(signal);
     const news = new LogNews();
-    using _watch = this.#shared.changes.watch(this.#task.id, (events) => {
+    using _watch = this.#shared.changes.watch(this.task.id, (events) => {
       news.put(events);
       bell.ring();
     });
@@ -77,7 +86,7 @@ export class FollowedTask implements TaskHandle {
       signal.throwIfAborted();
       bell.reset();
       const events =
-        news.take(position) ?? this.#store.readEvents(this.#task.id, position);
+        news.take(position) ?? this.#store.readEvents(this.task.id, position);
       const before = position;
       for await (const event of events) {
         signal.throwIfAborted();
@@ -124,7 +133,7 @@ export class FollowedTask implements TaskHandle {
 
   async cancel(): Promise<void> {
     await this.#readUntil();
-    assertNotEnded(this.#task);
+    assertNotEnded(this.task);
     await this.#ask({ case: "cancel", value: create(CancelTaskRequestSchema) });
   }
 
@@ -140,7 +149,7 @@ export class FollowedTask implements TaskHandle {
   }
 
   summarize(): Promise<Summary | undefined> {
-    const problem = `task ${quoted(this.#task.id)} is run by another server`;
+    const problem = `task ${quoted(this.task.id)} is run by another server`;
     const remedy =
       "send the request to that server, or again when it has stopped";
     return Promise.reject(
@@ -155,7 +164,7 @@ export class FollowedTask implements TaskHandle {
   async #ask(request: InboxRequest["request"]): Promise<bigint> {
     const sequence = await askOwner(
       this.#shared,
-      this.#task.id,
+      this.task.id,
       create(InboxRequestSchema, { request }),
       this.#unreachable,
     );
@@ -168,10 +177,10 @@ export class FollowedTask implements TaskHandle {
    * that the log has.
    */
   async #readUntil(sequence?: bigint): Promise<void> {
-    if (sequence !== undefined && sequence <= this.#task.sequence) return;
+    if (sequence !== undefined && sequence <= this.#head.sequence) return;
     for await (const event of this.#store.readEvents(
-      this.#task.id,
-      this.#task.sequence,
+      this.task.id,
+      this.#head.sequence,
     )) {
       this.#add(event);
       if (event.sequence === sequence) return;
@@ -181,14 +190,12 @@ export class FollowedTask implements TaskHandle {
   /** Rejects if the event at a sequence is gone, and so is the task. */
   async #assertThere(sequence: bigint): Promise<void> {
     if (sequence === 0n) return;
-    const { id } = this.#task;
+    const { id } = this.task;
     for await (const _last of this.#store.readEvents(id, sequence - 1n)) return;
     throw taskDeleted(id);
   }
 
   #add(event: TaskEvent): void {
-    if (event.sequence === this.#task.sequence + 1n) {
-      this.#task = reduceTask(this.#task, event);
-    }
+    if (event.sequence === this.#head.sequence + 1n) this.#head.add(event);
   }
 }

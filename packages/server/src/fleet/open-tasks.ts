@@ -3,7 +3,7 @@ import { Code, DevtoolError, hasCode, quoted } from "../errors.ts";
 import type { ServerLoad } from "../server-load.ts";
 import type { GoneTask, TaskChanges } from "../store/task-changes.ts";
 import type { OpenTask } from "../task/open-task.ts";
-import { listTaskIds, readTask } from "../task/read-task.ts";
+import { listTaskIds, readHead } from "../task/read-task.ts";
 import { TaskFeed } from "../task/task-feed.ts";
 import { HeldTask } from "../task/task-handle.ts";
 import { stopping } from "../task/turn-entries.ts";
@@ -122,13 +122,13 @@ export class OpenTasks implements AsyncDisposable {
     const own = await this.own(taskId);
     if (own) return own;
     const { store, shared } = this.#options;
-    const task = shared && (await readTask(store, taskId));
-    if (!task) return undefined;
+    const head = shared && (await readHead(store, taskId, "none"));
+    if (!head) return undefined;
     const unreachable = this.reach.problemOf(
-      task.settings?.workspacePath ?? "",
+      head.task.settings?.workspacePath ?? "",
     );
     return new HeldTask(
-      new FollowedTask({ store, shared, task, unreachable }),
+      new FollowedTask({ store, shared, head, unreachable }),
       { holders: 0 },
     );
   }

@@ -15,11 +15,12 @@ import { type Conversation, OpenConversations } from "../task/conversation.ts";
 import { EventLog } from "../task/event-log.ts";
 import { keptLimit } from "../task/kept-limit.ts";
 import { OpenTask } from "../task/open-task.ts";
-import { readTask } from "../task/read-task.ts";
+import { readHead } from "../task/read-task.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import { SharedTick } from "../task/shared-tick.ts";
 import type { StoreFaults } from "../task/store-faults.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
+import type { HistoryNeed, TaskHead } from "../task/task-head.ts";
 import { TaskOperations } from "../task/task-operations.ts";
 import type { TurnRunnerOptions } from "../task/turn-runner.ts";
 import type { WorkspaceReach } from "./workspace-reach.ts";
@@ -124,7 +125,7 @@ export class TaskOpener {
       if (extensionActive) conversation.activateExtension();
       conversation.agentSessionId ||= agentSessionId;
       const lease = await this.#options.shared?.leases.create(taskId);
-      const opened = this.#open(blank, executor, conversation, lease);
+      const opened = this.#open({ task: blank }, executor, conversation, lease);
       try {
         await opened.create({ ...created, replyOnly }, approvalMode);
       } catch (reason) {
@@ -152,16 +153,19 @@ export class TaskOpener {
     if (shared && !lease) return undefined;
     try {
       // Read after the lease was acquired: no other server appends any more.
-      const recorded = await readTask(store, taskId);
+      const recorded = await readHead(store, taskId, "none");
       if (!recorded) return undefined;
-      const { approvalLimit, sessionSettings } = recorded;
+      const { approvalLimit, sessionSettings } = recorded.task;
       const mode =
         this.#options.operatorMode?.(sessionSettings?.agent ?? "") ??
         ApprovalMode.UNSPECIFIED;
-      const task = {
-        ...recorded,
-        approvalLimit: keptLimit(approvalLimit, mode),
-      };
+      const limit = { approvalLimit: keptLimit(approvalLimit, mode) };
+      const executor = this.#options.createExecutor({
+        ...recorded.task,
+        ...limit,
+      });
+      const head = await this.#withNeeded(recorded, executor);
+      const task = { ...head.task, ...limit };
       return await this.#openInConversation(task, async (conversation) => {
         // Another task of the conversation may have activated the extension, or
         // have a newer session of the agent.
@@ -172,8 +176,8 @@ export class TaskOpener {
         conversation.agentSessionId ||=
           latest?.agentSessionId ?? task.agentSessionId;
         const openTask = this.#open(
-          task,
-          this.#options.createExecutor(task),
+          { task, head },
+          executor,
           conversation,
           lease,
         );
@@ -214,8 +218,21 @@ export class TaskOpener {
     }
   }
 
+  /**
+   * Returns a task that was read, with what its executor needs of the history:
+   * a long one is read again for an executor that needs more than is kept.
+   */
+  async #withNeeded(
+    head: TaskHead,
+    executor: AgentExecutor,
+  ): Promise<TaskHead> {
+    const need = neededBy(executor);
+    if (head.hasNeeded(need)) return head;
+    return (await readHead(this.#options.store, head.task.id, need)) ?? head;
+  }
+
   #open(
-    task: Task,
+    known: { readonly task: Task; readonly head?: TaskHead },
     executor: AgentExecutor,
     conversation: Conversation,
     lease: TaskLease | undefined,
@@ -228,8 +245,9 @@ export class TaskOpener {
         budgets?.costOf(usage, model),
       );
     const log = new EventLog({
+      ...known,
+      need: neededBy(executor),
       store,
-      task,
       conversation,
       now,
       lease,
@@ -251,4 +269,9 @@ export class TaskOpener {
       earlier: (current) => conversation.earlier.of(store, current),
     });
   }
+}
+
+/** What an executor reads of its task's history. */
+function neededBy({ keepsSession }: AgentExecutor): HistoryNeed {
+  return keepsSession === true ? "none" : "for-model";
 }

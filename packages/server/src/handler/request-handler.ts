@@ -145,12 +145,17 @@ export interface ObservedRequest {
 /**
  * Returns a task of the caller. Throws `Code.NotFound` when the caller has none
  * with this id.
+ *
+ * @param messages how many of the last messages must have their content.
+ * Default: all
  */
 export async function findTask(
   { tasks }: RequestHandler,
   { context }: { readonly context: HandlerContext },
   taskId: string,
+  messages: MessagesNeeded = allMessages,
 ): Promise<Task> {
+  context.values.set(messagesKey, messages);
   const { task } = await tasks.getTask({ taskId }, context);
   return task ?? emptyTask();
 }
@@ -191,3 +196,17 @@ export const principalKey: ContextKey<string> = createContextKey("", {
 export const newTaskIdKey: ContextKey<string> = createContextKey("", {
   description: "id of a new task",
 });
+
+/**
+ * Returns how many of the last messages of a task a request needs with their
+ * content, from the task without the rest of it.
+ */
+export type MessagesNeeded = (task: Task) => number;
+
+const allMessages: MessagesNeeded = ({ history }) => history.length;
+
+/** What `getTask` reads for another part of this server. */
+export const messagesKey: ContextKey<MessagesNeeded> = createContextKey(
+  allMessages,
+  { description: "messages of a task that are needed with their content" },
+);

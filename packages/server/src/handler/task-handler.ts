@@ -25,7 +25,7 @@ import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { assertLabel, readTitle } from "./name-limit.ts";
 import { noteLast, traceContextOf } from "./observed-call.ts";
 import { pushNotSupported } from "./push-handler.ts";
-import { type Methods, newTaskIdKey } from "./request-handler.ts";
+import { type Methods, messagesKey, newTaskIdKey } from "./request-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
 import { listTasks, watchTasks } from "./task-list.ts";
 
@@ -59,14 +59,15 @@ export function createTaskHandler(
     },
     async getTask({ taskId }, context) {
       using held = await find(taskId, context);
-      return { task: taskForClients(held.handle) };
+      const messages = context.values.get(messagesKey)(held.handle.task);
+      return { task: await taskForClients(held.handle, messages) };
     },
     listTasks: (request, context) =>
       listTasks(store, request, principalOf(context)),
     async cancelTask({ taskId }, context) {
       using held = await find(taskId, context);
       await held.handle.cancel();
-      return { task: taskForClients(held.handle) };
+      return { task: await taskForClients(held.handle) };
     },
     async withdrawMessage({ taskId, messageId }, context) {
       if (messageId === "") {
@@ -79,14 +80,14 @@ export function createTaskHandler(
       }
       using held = await find(taskId, context);
       await held.handle.withdraw(messageId);
-      return { task: taskForClients(held.handle) };
+      return { task: await taskForClients(held.handle) };
     },
     async renameTask({ taskId, title, clientLabel }, context) {
       using held = await find(taskId, context);
       const line = readTitle("title", title);
       assertLabel("client_label", clientLabel);
       await held.handle.setTitle(line, clientLabel);
-      return { task: taskForClients(held.handle) };
+      return { task: await taskForClients(held.handle) };
     },
     async deleteTask({ taskId, clientLabel }, context) {
       assertLabel("client_label", clientLabel);
@@ -183,8 +184,10 @@ async function finishExchange(
       if (events.some(endsExchange)) break;
     }
   }
-  const task = taskForClients(handle);
-  const history = exchangeHistory(task, message?.messageId ?? "");
+  const messageId = message?.messageId ?? "";
+  const { length } = exchangeHistory(handle.task, messageId);
+  const task = await taskForClients(handle, length);
+  const history = exchangeHistory(task, messageId);
   return defined({ task: { ...task, history }, replay });
 }
 
@@ -262,7 +265,13 @@ async function* follow(
 /**
  * Returns the task of a session for clients. `extensionActive` is that of the
  * conversation, which may be newer than the last event of the task.
+ *
+ * @param messages how many of the last messages the client gets. Default: all
  */
-function taskForClients({ task, extensionActive }: TaskHandle): Task {
-  return { ...hideSecretsInTask(task), extensionActive };
+async function taskForClients(
+  handle: TaskHandle,
+  messages?: number,
+): Promise<Task> {
+  const task = hideSecretsInTask(await handle.whole(messages));
+  return { ...task, extensionActive: handle.extensionActive };
 }

@@ -4,7 +4,7 @@ import { failpoint } from "@devtool/internal/failpoint";
 import { isObject } from "@devtool/internal/json";
 import {
   type ApprovalMode,
-  LazyFold,
+  emptyTask,
   reduceTask,
   type Task,
   type TaskEvent,
@@ -28,6 +28,7 @@ import { EventTail } from "./event-tail.ts";
 import { isRefusal, type StoreFaults } from "./store-faults.ts";
 import { taskDeleted } from "./task-deleted.ts";
 import type { TaskFeed } from "./task-feed.ts";
+import { type HistoryNeed, TaskHead } from "./task-head.ts";
 import type { TaskOperations } from "./task-operations.ts";
 
 /**
@@ -81,6 +82,10 @@ interface EventLogOptions {
   readonly store: TaskStore;
   /** The task as the store has it. A new task has its ids only. */
   readonly task: Task;
+  /** What the agent needs of the history. Default: what goes to a model. */
+  readonly need?: HistoryNeed | undefined;
+  /** The head as which the task was read. Default: the task has all content. */
+  readonly head?: TaskHead | undefined;
   /**
    * The conversation of the task. Each event records whether the extension is
    * active in it.
@@ -124,9 +129,15 @@ export class EventLog {
   /** Undefined where nobody hears of appends. */
   readonly #operations: TaskOperations | undefined;
   readonly #tail: EventTail;
-  readonly #fold: LazyFold;
+  readonly #head: TaskHead;
   /** The sequence of the last durable event. */
   #committed: bigint;
+  /** The events that the store has not confirmed yet. */
+  readonly #pending: TaskEvent[] = [];
+  /** A read of the whole task, which everybody who asks meanwhile gets. */
+  #reading:
+    | { readonly sequence: bigint; readonly task: Promise<Task> }
+    | undefined;
   /** Wakes the readers that wait for the next event. */
   readonly #waiting = new Set<() => void>();
   /**
@@ -144,6 +155,8 @@ export class EventLog {
   constructor({
     store,
     task,
+    need = "for-model",
+    head,
     conversation,
     now,
     feed,
@@ -158,17 +171,29 @@ export class EventLog {
     this.conversation = conversation;
     this.#now = now;
     this.#feed = feed;
-    this.#fold = new LazyFold(task);
+    this.#head = new TaskHead(task, need, head);
     this.#committed = task.sequence;
     this.#tail = new EventTail(task.sequence);
   }
 
   /**
    * The task with all appended events, including those that are not durable
-   * yet.
+   * yet. Old messages of a long one have no content.
    */
   get task(): Task {
-    return this.#fold.task;
+    return this.#head.task;
+  }
+
+  /** Returns the same with the content, as `TaskHandle.whole` does. */
+  async whole(messages?: number): Promise<Task> {
+    if (this.#head.hasContent(messages)) return this.task;
+    const { sequence } = this.#head;
+    if (this.#reading?.sequence === sequence) return this.#reading.task;
+    const reading = { sequence, task: this.#readWhole() };
+    this.#reading = reading;
+    return reading.task.finally(() => {
+      if (this.#reading === reading) this.#reading = undefined;
+    });
   }
 
   /**
@@ -184,7 +209,7 @@ export class EventLog {
    * be closed.
    */
   get idle(): boolean {
-    return this.#readers === 0 && this.#committed === this.#fold.sequence;
+    return this.#readers === 0 && this.#committed === this.#head.sequence;
   }
 
   /**
@@ -201,31 +226,32 @@ export class EventLog {
     this.failed.throwIfAborted();
     const time = timestampFromDate(this.#now());
     const before = entries.some(({ payload }) => payload.case === "toolCall")
-      ? this.#fold.task
+      ? this.#head.task
       : undefined;
     const events = entries.map((entry) => this.#record(entry, time));
     const changes = events.filter(
       (_event, index) => entries[index]?.approvalMode !== undefined,
     );
     const changeRecords = changes.map((event) =>
-      approvalModeRecord(this.#fold.task.principal, event),
+      approvalModeRecord(this.#head.task.principal, event),
     );
     const audit = [
       ...changeRecords,
-      ...agentOptionsRecords(() => this.#fold.task.principal, events),
+      ...agentOptionsRecords(() => this.#head.task.principal, events),
       ...(before ? auditRecords(before, events) : []),
     ];
-    this.conversation.earlier.noteChange(this.#fold.taskId);
+    this.conversation.earlier.noteChange(this.#head.taskId);
     const operation = this.#operations?.beginAppend(
-      this.#fold.task,
+      this.#head.task,
       events,
       before,
     );
+    this.#pending.push(...events);
     try {
       await this.#store.append({ events, audit, fence: this.#fence, answer });
       operation?.finish(SUCCEEDED);
       this.#faults?.noteSuccess();
-      this.#feed?.wake(this.#fold.taskId);
+      this.#feed?.wake(this.#head.taskId);
     } catch (reason) {
       operation?.finish({ outcome: "failed", error: reason });
       if (this.#fence !== undefined && hasCode(reason, Code.Aborted)) {
@@ -238,14 +264,15 @@ export class EventLog {
       throw this.failure ?? reason;
     }
     failpoint("devtool:log.publish.before");
+    this.#pending.splice(0, events.length);
     this.#tail.push(events);
     const last = events.at(-1);
     this.#committed = last?.sequence ?? this.#committed;
-    this.conversation.earlier.noteChange(this.#fold.taskId);
+    this.conversation.earlier.noteChange(this.#head.taskId);
     this.#label &&= events.reduce(labelAfter, this.#label);
     if (last && this.#feed?.isWatched) {
-      this.#principal ||= this.#fold.task.principal;
-      this.#label ??= labelOf(this.#fold.task);
+      this.#principal ||= this.#head.task.principal;
+      this.#label ??= labelOf(this.#head.task);
       this.#feed.note(this.#principal, { last, ...this.#label });
     }
     this.#wakeReaders();
@@ -270,7 +297,7 @@ export class EventLog {
         }
         if (!recent) {
           for await (const event of this.#store.readEvents(
-            this.#fold.taskId,
+            this.#head.taskId,
             position,
           )) {
             yield [event];
@@ -293,7 +320,7 @@ export class EventLog {
   lose(): void {
     this.#fail(
       new DevtoolError(
-        `task ${quoted(this.#fold.taskId)} has moved to another server`,
+        `task ${quoted(this.#head.taskId)} has moved to another server`,
         Code.Unavailable,
         {
           remedy: "connect again",
@@ -304,27 +331,45 @@ export class EventLog {
 
   /** Ends the log because its task was deleted. Readers end with an error. */
   noteDeleted(): void {
-    this.conversation.earlier.noteChange(this.#fold.taskId);
-    this.#fail(taskDeleted(this.#fold.taskId));
+    this.conversation.earlier.noteChange(this.#head.taskId);
+    this.#fail(taskDeleted(this.#head.taskId));
+  }
+
+  /** Reads the task from the store, and adds what is not there yet. */
+  async #readWhole(): Promise<Task> {
+    const { taskId } = this.#head;
+    const read = new TaskHead(emptyTask(), "all");
+    while (read.sequence < this.#committed) {
+      const before = read.sequence;
+      for await (const event of this.#store.readEvents(taskId, before)) {
+        read.add(event);
+      }
+      if (read.sequence === before) throw this.failure ?? taskDeleted(taskId);
+    }
+    for (const event of this.#pending) {
+      if (event.sequence > read.sequence) read.add(event);
+    }
+    const { history, artifacts } = read.task;
+    return { ...this.task, history, artifacts };
   }
 
   /** Makes an event of an entry and folds it into the task. */
   #record(entry: LogEntry, time: Timestamp): TaskEvent {
-    const { payload, detail, state = this.#fold.state, model = "" } = entry;
+    const { payload, detail, state = this.#head.state, model = "" } = entry;
     const created =
       payload.case === "created"
         ? payload.value.sessionSettings?.approvalMode
         : undefined;
     const fields = {
-      sequence: this.#fold.sequence + 1n,
-      taskId: this.#fold.taskId,
-      contextId: this.#fold.contextId,
+      sequence: this.#head.sequence + 1n,
+      taskId: this.#head.taskId,
+      contextId: this.#head.contextId,
       time,
       state,
       model,
       extensionActive: this.conversation.extensionActive,
       agentSessionId: this.conversation.agentSessionId,
-      approvalMode: entry.approvalMode ?? created ?? this.#fold.approvalMode,
+      approvalMode: entry.approvalMode ?? created ?? this.#head.approvalMode,
       userTier: this.#userTierAfter(payload),
       payload,
     };
@@ -334,7 +379,7 @@ export class EventLog {
         detail ? { ...fields, toolCallDetail: detail } : fields,
       ),
     );
-    this.#fold.add(event);
+    this.#head.add(event);
     return event;
   }
 
@@ -344,7 +389,7 @@ export class EventLog {
       case "created":
       case "message":
       case "messageTaken": {
-        const { task } = this.#fold;
+        const { task } = this.#head;
         const { sender } = reduceTask(
           task,
           create(TaskEventSchema, { payload, sequence: task.sequence + 1n }),
@@ -352,7 +397,7 @@ export class EventLog {
         return sender?.userTier ?? "";
       }
       default:
-        return this.#fold.userTier;
+        return this.#head.userTier;
     }
   }
 

@@ -8,7 +8,7 @@ const MEGABYTE = "x".repeat(1_000_000);
 describe("the tail of a log", () => {
   it("keeps thousands of short events", () => {
     const tail = tailOf(10_000, textEvent("a word"));
-    expect(tail.after(8_000n)).toHaveLength(2_000);
+    expect(lengths(tail, 8_000n)).toEqual([512, 512, 512, 464]);
     expect(tail.after(0n)).toBeUndefined();
   });
 
@@ -20,10 +20,22 @@ describe("the tail of a log", () => {
     "keeps a few megabytes, however large the events are: %s",
     (_what, event) => {
       const tail = tailOf(64, event);
-      expect(tail.after(61n)).toHaveLength(3);
+      expect(lengths(tail, 61n)).toEqual([1, 1, 1]);
       expect(tail.after(55n)).toBeUndefined();
     },
   );
+
+  it("gives pages by size, each event once and in order", () => {
+    // In units of 2,048 characters: an event weighs one more.
+    const sizes = [0, 255, 255, 510, 0, 511, 0, 600, 0, 509, 1];
+    const tail = new EventTail(0n);
+    for (const [index, size] of sizes.entries()) {
+      const payload = textEvent("x".repeat(size * 2048));
+      const sequence = BigInt(index) + 1n;
+      tail.push([{ ...create(TaskEventSchema), sequence, payload }]);
+    }
+    expect(lengths(tail, 0n)).toEqual([2, 1, 2, 1, 1, 1, 2, 1]);
+  });
 
   it("sends readers to the store for an event that is larger than itself", () => {
     const tail = tailOf(1, textEvent("x".repeat(9_000_000)));
@@ -31,6 +43,18 @@ describe("the tail of a log", () => {
     expect(tail.after(1n)).toEqual([]);
   });
 });
+
+/** Reads all pages after a sequence and returns how many events each has. */
+function lengths(tail: EventTail, sequence: bigint): number[] {
+  const found: number[] = [];
+  let position = sequence;
+  for (;;) {
+    const page = tail.after(position) ?? expect.fail("the tail is too short");
+    if (page.length === 0) return found;
+    for (const event of page) expect(event.sequence).toBe(++position);
+    found.push(page.length);
+  }
+}
 
 type Payload = TaskEvent["payload"];
 

@@ -1,4 +1,5 @@
 import type { TaskEvent } from "@devtool/schema";
+import { charactersInEvent } from "./characters-in.ts";
 
 /**
  * The maximum weight of a tail: that of 4,096 short events, or of 8 MB of text.
@@ -11,11 +12,19 @@ const MAX_WEIGHT = 4096;
 const CHARACTERS_OF_WEIGHT = 2048;
 
 /**
+ * The weight of a page, which a reader holds while it is slow: that of 512 short
+ * events, or of 1 MB of text.
+ */
+const PAGE_WEIGHT = 512;
+
+/**
  * The newest durable events of a log, kept in memory so that readers who keep
  * up do not read from the store.
  */
 export class EventTail {
   #events: TaskEvent[] = [];
+  /** The weight of each event. */
+  #weights: number[] = [];
   #weight = 0;
   /** The sequence of the newest event. */
   #end: bigint;
@@ -31,55 +40,43 @@ export class EventTail {
    */
   push(events: readonly TaskEvent[]): void {
     for (const event of events) {
+      const weight = weightOf(event);
       this.#events.push(event);
-      this.#weight += weightOf(event);
+      this.#weights.push(weight);
+      this.#weight += weight;
     }
     this.#end = events.at(-1)?.sequence ?? this.#end;
     if (this.#weight <= MAX_WEIGHT) return;
     // Drops the oldest half by weight, so that trimming costs little per event.
     let drop = 0;
-    for (const event of this.#events) {
+    for (const weight of this.#weights) {
       if (this.#weight <= MAX_WEIGHT / 2) break;
-      this.#weight -= weightOf(event);
+      this.#weight -= weight;
       drop++;
     }
     this.#events = this.#events.slice(drop);
+    this.#weights = this.#weights.slice(drop);
   }
 
   /**
-   * Returns the events after a sequence, in order. Undefined when the tail does
-   * not reach back that far.
+   * Returns a page of the events after a sequence, in order, at least one if
+   * there are any. Undefined when the tail does not reach back that far.
    */
   after(sequence: bigint): readonly TaskEvent[] | undefined {
     if (sequence >= this.#end) return [];
     const missing = Number(this.#end - sequence);
-    return missing <= this.#events.length
-      ? this.#events.slice(-missing)
-      : undefined;
+    const first = this.#events.length - missing;
+    if (first < 0) return undefined;
+    let end = first;
+    for (let weight = 0; end < this.#events.length; end++) {
+      weight += this.#weights[end] ?? 0;
+      if (weight > PAGE_WEIGHT && end > first) break;
+    }
+    return this.#events.slice(first, end);
   }
 }
 
 /** Returns the weight of an event, which grows with its size in memory. */
 function weightOf(event: TaskEvent): number {
-  return 1 + Math.floor(charactersIn(event) / CHARACTERS_OF_WEIGHT);
-}
-
-/**
- * Returns the number of characters and bytes in an event: its size in memory,
- * where that is large. Arguments may be nested to any depth.
- */
-function charactersIn({ payload, toolCallDetail }: TaskEvent): number {
-  // By far the most frequent one.
-  if (payload.case === "text") return payload.value.text.length;
-  let sum = 0;
-  const parts: unknown[] = [payload, toolCallDetail];
-  while (parts.length > 0) {
-    const part = parts.pop();
-    if (typeof part === "string" || part instanceof Uint8Array) {
-      sum += part.length;
-    } else if (typeof part === "object" && part !== null) {
-      for (const inner of Object.values(part)) parts.push(inner);
-    }
-  }
-  return sum;
+  return 1 + Math.floor(charactersInEvent(event) / CHARACTERS_OF_WEIGHT);
 }

@@ -106,6 +106,10 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     return this.log.task;
   }
 
+  whole(messages?: number): Promise<Task> {
+    return this.log.whole(messages);
+  }
+
   get extensionActive(): boolean {
     return this.log.conversation.extensionActive;
   }

@@ -1,5 +1,6 @@
-import { emptyTask, reduceTask, type Task } from "@devtool/schema";
+import { emptyTask, type Task } from "@devtool/schema";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import { type HistoryNeed, TaskHead } from "./task-head.ts";
 
 /**
  * Reads a task from its log. Undefined when the store has no task with this id.
@@ -8,11 +9,21 @@ export async function readTask(
   store: TaskStore,
   taskId: string,
 ): Promise<Task | undefined> {
-  let task = emptyTask();
-  for await (const event of store.readEvents(taskId, 0n)) {
-    task = reduceTask(task, event);
-  }
-  return task.sequence === 0n ? undefined : task;
+  return (await readHead(store, taskId, "all"))?.task;
+}
+
+/**
+ * Reads a task as far as it is kept in memory. Undefined when the store has no
+ * task with this id.
+ */
+export async function readHead(
+  store: TaskStore,
+  taskId: string,
+  need: HistoryNeed,
+): Promise<TaskHead | undefined> {
+  const head = new TaskHead(emptyTask(), need);
+  for await (const event of store.readEvents(taskId, 0n)) head.add(event);
+  return head.sequence === 0n ? undefined : head;
 }
 
 /**

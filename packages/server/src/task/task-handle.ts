@@ -37,8 +37,20 @@ export interface Incoming {
  * does.
  */
 export interface TaskHandle {
-  /** The task as it is known here now. */
+  /**
+   * The task as it is known here now. Once its history has megabytes, old
+   * messages there have no content (see `LazyFold.dropContent`).
+   */
   readonly task: Task;
+
+  /**
+   * Returns the task with its content, which is read from the store when it is
+   * not in memory. Rejects when the store cannot be read.
+   *
+   * @param messages how many of the last messages must have their content.
+   * Default: all
+   */
+  whole(messages?: number): Promise<Task>;
 
   /**
    * Whether the conversation has activated the development-tool extension. The

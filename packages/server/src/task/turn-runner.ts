@@ -221,7 +221,11 @@ export class TurnRunner implements AsyncDisposable {
     const { before: messagesBefore, missing } = await earlier(log.task);
     this.#noteMissing(missing);
     const confirmations = this.#confirmations;
-    const atStart = log.task;
+    // A turn that goes on finds what it has said and done.
+    const { history } = log.task;
+    const atStart = await log.whole(
+      history.length - history.findLastIndex(isPrompt),
+    );
     const prompt = atStart.history.findLast(isPrompt);
     const news = turnNews(atStart);
     const budget = await this.#options.budgets?.begin(atStart, recorder.model, {
@@ -232,7 +236,10 @@ export class TurnRunner implements AsyncDisposable {
       this.#run?.controller.abort(reason);
     budget?.assertWithin(cut);
     using _clock = budget?.watch(() => log.task.state, cut);
-    const replay = new TurnReplay({ task: () => log.task, confirmations });
+    const replay = new TurnReplay(atStart, {
+      task: () => log.task,
+      confirmations,
+    });
     const turn: Turn = {
       get task() {
         return log.task;

@@ -272,6 +272,32 @@ function testReadEvents(open: OpenTaskStore): void {
     }
   });
 
+  it("yields each event once, wherever a page of bytes ends in the log", async () => {
+    await using store = await open();
+    // Around the size at which rows and pages end, and far above it.
+    const edge = 256 * 1024;
+    const sizes = [
+      edge - 90,
+      1,
+      edge,
+      edge + 1,
+      0,
+      edge / 2,
+      edge / 2,
+      5 * edge,
+    ];
+    const log = [
+      created("t1"),
+      ...sizes.map((size, at) => text("t1", BigInt(at + 2), "x".repeat(size))),
+    ];
+    await store.append({ events: log.slice(0, 4) });
+    for (const event of log.slice(4)) await store.append({ events: [event] });
+    for (let after = 0n; after <= log.length; after++) {
+      const read = await Array.fromAsync(store.readEvents("t1", after));
+      expect(read).toEqual(log.slice(Number(after)));
+    }
+  });
+
   it("supports a slow reader during appends", async () => {
     await using store = await open();
     await store.append({ events: [created("t1")] });

@@ -96,7 +96,9 @@ export async function resubscribe(
   taskId: string,
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
-  const task = await findTask(handler, call, taskId);
+  const isResumed = call.lastEventId !== undefined;
+  const messages = isResumed ? () => 0 : undefined;
+  const task = await findTask(handler, call, taskId, messages);
   // The view of the conversation holds for all events, also for those from
   // before the extension was activated.
   const isExtended = call.view === "inherited" && task.extensionActive;
@@ -146,7 +148,7 @@ async function sendRequestFor(
   if (call.view === "extension" || request.taskId === "" || !request.message) {
     return request;
   }
-  const task = await findTask(handler, call, request.taskId);
+  const task = await findTask(handler, call, request.taskId, () => 0);
   const view = viewOf(call.view, task);
   return { ...request, message: withPlainAnswer(request.message, task, view) };
 }

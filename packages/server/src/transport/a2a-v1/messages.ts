@@ -127,7 +127,9 @@ export async function* subscribe(
   taskId: string,
   call: A2aV1Call,
 ): AsyncIterable<StreamResponse> {
-  const task = await findTask(handler, call, taskId);
+  const isResumed = call.lastEventId !== undefined;
+  const messages = isResumed ? () => 0 : undefined;
+  let task = await findTask(handler, call, taskId, messages);
   const lastEventId = call.lastEventId ?? firstEventOf(task);
   if (lastEventId === undefined && isTerminal(task.state)) {
     throw endedError(task, "get it instead of subscribing");
@@ -135,6 +137,8 @@ export async function* subscribe(
   const from = { taskId, afterSequence: lastEventId ?? task.sequence };
   const events = handler.tasks.subscribeTask(from, call.context);
   if (lastEventId === undefined) yield snapshot(call, task);
+  // An idle stream does not keep the history.
+  task = { ...task, history: [], artifacts: [] };
   for await (const { event } of events) {
     if (!event) continue;
     const extensionActive = task.extensionActive || event.extensionActive;

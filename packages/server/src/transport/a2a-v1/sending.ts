@@ -4,6 +4,7 @@ import {
   confirmationsOf,
   emptyTask,
   isTerminal,
+  lastStepIndex,
   type SendMessageRequest,
   type Task,
 } from "@devtool/schema";
@@ -82,7 +83,12 @@ export async function readSending(
   if (request.taskId === "") {
     return { request, before: emptyTask(), historyLength };
   }
-  const before = await findTask(options.handler, call, request.taskId);
+  const before = await findTask(
+    options.handler,
+    call,
+    request.taskId,
+    historyLength === undefined ? sinceLastStep : undefined,
+  );
   if (request.message && call.view !== "extension") {
     const view = viewOf(call.view, before);
     request.message = withPlainAnswer(request.message, before, view);
@@ -176,4 +182,9 @@ function continueEnded(
 export function endedError({ id }: Task, remedy: string): A2aFailure {
   const message = `task ${JSON.stringify(id)} has ended: ${remedy}`;
   return new A2aFailure(message, "UNSUPPORTED_OPERATION", { taskId: id });
+}
+
+/** The messages that may belong to the exchange of the next message. */
+function sinceLastStep(task: Task): number {
+  return task.history.length - Math.max(0, lastStepIndex(task));
 }

@@ -50,28 +50,56 @@ export function firstEventOf({ command, state }: Task): bigint | undefined {
 }
 
 /**
- * Yields the frames of a task until the task rests: it has ended, or waits for
+ * Returns the frames of a task until the task rests: it has ended, or waits for
  * somebody.
- *
- * A single generator on purpose: each generator in a chain would cost an idle
- * stream most of a kilobyte.
  */
-export async function* subscriptionFrames(
-  { tasks }: RequestHandler,
-  { context }: MethodCall,
+export function subscriptionFrames(
+  handler: RequestHandler,
+  call: MethodCall,
   { task, after }: SubscriptionStart,
   encoder: TaskEncoder,
 ): AsyncIterable<Frame> {
-  if (after === undefined && isAtRest(task.state)) {
-    yield snapshotFrame(task, encoder);
-    return yield* restFrames(task, encoder);
+  const { id: taskId, sequence, state } = task;
+  const first = after === undefined ? [snapshotFrame(task, encoder)] : [];
+  const rest = isAtRest(state) ? restEvent(task) : undefined;
+  const from = { taskId, sequence, state, after, first, rest };
+  return framesFrom(handler, call, from, encoder);
+}
+
+/** A subscription without the history of its task. */
+interface Beginning extends Pick<Task, "sequence" | "state"> {
+  readonly taskId: string;
+  readonly after: bigint | undefined;
+  /** The frame with which it begins. It is removed when it is sent. */
+  readonly first: Frame[];
+  /** The state of a task that rests. */
+  readonly rest: TaskEvent | undefined;
+}
+
+/**
+ * Yields the frames of a subscription.
+ *
+ * A single generator on purpose: each generator in a chain would cost an idle
+ * stream most of a kilobyte. A local variable would keep the first frame, which
+ * may be large, as long as the stream lasts.
+ */
+async function* framesFrom(
+  { tasks }: RequestHandler,
+  { context }: MethodCall,
+  from: Beginning,
+  encoder: TaskEncoder,
+): AsyncIterable<Frame> {
+  const { taskId, after, rest } = from;
+  if (after === undefined && rest) {
+    yield* from.first.splice(0);
+    return yield* restFrames(rest, encoder);
   }
-  const from = { taskId: task.id, afterSequence: after ?? task.sequence };
-  const events = tasks.subscribeTask(from, context);
-  if (after === undefined) yield snapshotFrame(task, encoder);
+  const afterSequence = after ?? from.sequence;
+  const events = tasks.subscribeTask({ taskId, afterSequence }, context);
+  yield* from.first.splice(0);
   for await (const { event } of events) {
     if (!event) continue;
-    const standing = standingOf(event, task);
+    const standing = standingOf(event, from);
     if (encoder.end && (standing === "past" || standing === "end")) {
       for (const frame of await encoder.end(event)) {
         yield frameAt(standing, frame);
@@ -80,23 +108,18 @@ export async function* subscriptionFrames(
       const frame = encoder.event(event);
       if (frame) yield frameAt(standing, frame);
     }
-    if (standing === "rest") yield* restFrames(task, encoder);
+    if (standing === "rest" && rest) yield* restFrames(rest, encoder);
     if (standing === "rest" || standing === "end") return;
   }
 }
 
-/**
- * Returns the frame of a whole task.
- *
- * Call it within `yield`: a local variable would keep the frame as long as the
- * stream lasts.
- */
+/** Returns the frame of a whole task. */
 function snapshotFrame(task: Task, encoder: TaskEncoder): Frame {
   const result = JSON.stringify(encoder.task(task));
   return isAtRest(task.state) ? { result } : { result, id: task.sequence };
 }
 
-function restFrames(task: Task, encoder: TaskEncoder): Frame[] {
-  const frame = encoder.event(restEvent(task));
+function restFrames(rest: TaskEvent, encoder: TaskEncoder): Frame[] {
+  const frame = encoder.event(rest);
   return frame ? [frame] : [];
 }

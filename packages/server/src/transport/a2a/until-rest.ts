@@ -32,7 +32,10 @@ export type Standing = "past" | "end" | "rest" | "live";
  * @param head - The task when the subscription began: a subscription replays
  *   everything up to there, ends of exchanges included.
  */
-export function standingOf(event: TaskEvent, head: Task): Standing {
+export function standingOf(
+  event: TaskEvent,
+  head: Pick<Task, "sequence" | "state">,
+): Standing {
   if (endsExchange(event)) {
     return event.sequence < head.sequence ? "past" : "end";
   }

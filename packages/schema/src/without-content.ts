@@ -1,0 +1,132 @@
+import { create } from "@bufbuild/protobuf";
+import { defined } from "@devtool/internal/json";
+import {
+  ErrorDetailsSchema,
+  type ToolCall,
+  ToolCallSchema,
+} from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type Message,
+  type Part,
+  PartSchema,
+  Role,
+  type Task,
+  type ToolCallDetail,
+  ToolCallDetailSchema,
+} from "./gen/devtool/v1alpha/task_pb.ts";
+import { noteCalls } from "./known-calls.ts";
+import { confirmationsOf, isEnded, lastStepIndex } from "./tool-call.ts";
+
+/**
+ * Returns a task without the content of the messages of its history from one
+ * index to before another, and of its artifacts.
+ *
+ * Texts, files, data and thoughts go, and so do arguments and outputs of calls
+ * that have ended. What the state of the task and its next events depend on
+ * stays: who sent which message with which settings, calls, their answers and
+ * the places of summaries, and as a whole open calls and the messages of the
+ * user that the agent works on. Changed messages are new objects.
+ */
+export function withoutContent(task: Task, from: number, to: number): Task {
+  const present = firstPresent(task);
+  const history = task.history.map((message, index) =>
+    index < from ||
+    index >= to ||
+    (message.role === Role.USER && index >= present)
+      ? message
+      : emptyMessage(message),
+  );
+  noteCalls(task.history, history, []);
+  const artifacts = task.artifacts.map((each) => ({ ...each, parts: [] }));
+  return { ...task, history, artifacts };
+}
+
+/**
+ * Returns the index from which messages of the user may be those that the agent
+ * works on: its prompt, and answers to open calls.
+ */
+function firstPresent(task: Task): number {
+  const prompt = task.history.findLastIndex(
+    (message) =>
+      message.role === Role.USER && confirmationsOf(message).length === 0,
+  );
+  const step = lastStepIndex(task);
+  return Math.max(0, Math.min(prompt, step));
+}
+
+/**
+ * Removes the content of a message. An empty text stands for all parts that
+ * have nothing else: at the end of a message that ends with one of them, where
+ * the next piece of a text continues it.
+ */
+function emptyMessage({ metadata: _metadata, ...message }: Message): Message {
+  const kept = message.parts.flatMap((part) => emptyPart(part) ?? []);
+  const last = message.parts.at(-1);
+  if (!last || kept.length === message.parts.length) {
+    return { ...message, parts: kept };
+  }
+  const text = create(PartSchema, { content: { case: "text", value: "" } });
+  const endsWithText = emptyPart(last) === undefined;
+  return {
+    ...message,
+    parts: endsWithText ? [...kept, text] : [text, ...kept],
+  };
+}
+
+/** Removes the content of a part; undefined for a part that has nothing else. */
+function emptyPart(part: Part): Part | undefined {
+  const { content, toolCallDetail } = part;
+  switch (content.case) {
+    case "toolCall":
+      return isEnded(content.value)
+        ? create(PartSchema, {
+            content: { case: "toolCall", value: emptyCall(content.value) },
+            toolCallDetail: toolCallDetail && emptyDetail(toolCallDetail),
+          })
+        : part;
+    case "confirmation": {
+      const { modifiedDetails: _details, ...answer } = content.value;
+      const value = { ...answer, modifiedDetails: { case: undefined } };
+      return create(PartSchema, { content: { case: content.case, value } });
+    }
+    case "summary": {
+      const value = { ...content.value, text: "" };
+      return create(PartSchema, { content: { case: content.case, value } });
+    }
+    case "text":
+    case "thought":
+    case "file":
+    case "data":
+    case "dataValue":
+    case "citation":
+    case undefined:
+      return undefined;
+    default:
+      return content satisfies never;
+  }
+}
+
+/** Leaves of a failure its kind. */
+function emptyCall({
+  toolCallId,
+  status,
+  toolName,
+  result,
+}: ToolCall): ToolCall {
+  const call = create(ToolCallSchema, { toolCallId, status, toolName });
+  if (result.case !== "error") return call;
+  const value = create(
+    ErrorDetailsSchema,
+    defined({ type: result.value.type }),
+  );
+  return { ...call, result: { case: "error", value } };
+}
+
+function emptyDetail(detail: ToolCallDetail): ToolCallDetail {
+  const { stage, parentToolCallId, selectedOptionId } = detail;
+  return create(ToolCallDetailSchema, {
+    stage,
+    parentToolCallId,
+    selectedOptionId,
+  });
+}
