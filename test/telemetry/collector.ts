@@ -17,10 +17,36 @@ export interface Seen {
   readonly status: number;
 }
 
+/** A metric as a collector gets it. */
+export interface SeenMetric {
+  readonly name: string;
+  readonly unit: string;
+  readonly sum?: SeenPoints & { readonly isMonotonic: boolean };
+  readonly gauge?: SeenPoints;
+  readonly histogram?: SeenPoints;
+}
+
+interface SeenPoints {
+  /** 2: since the start. */
+  readonly aggregationTemporality: number;
+  readonly dataPoints: readonly {
+    readonly attributes: readonly {
+      readonly key: string;
+      readonly value: { readonly stringValue: string };
+    }[];
+    readonly asDouble?: number;
+    readonly count?: number;
+    readonly bucketCounts?: readonly number[];
+    readonly explicitBounds?: readonly number[];
+  }[];
+}
+
 /** A collector of OpenTelemetry on loopback, which takes OTLP as JSON. */
 export interface Collector extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly Seen[];
+  /** The metrics that came last. */
+  readonly metrics: () => readonly SeenMetric[];
   /** The bodies of all requests. */
   readonly text: () => string;
   /** Waits for a span of a name that fits, and returns it. */
@@ -34,11 +60,15 @@ export interface Collector extends AsyncDisposable {
 export async function collect(port = 0): Promise<Collector> {
   const spans: Seen[] = [];
   const bodies: string[] = [];
+  let metrics: SeenMetric[] = [];
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
     bodies.push(body);
-    const { resourceSpans } = JSON.parse(body);
+    const { resourceSpans = [], resourceMetrics = [] } = JSON.parse(body);
+    for (const { scopeMetrics } of resourceMetrics) {
+      for (const scope of scopeMetrics) metrics = scope.metrics;
+    }
     for (const { scopeSpans } of resourceSpans) {
       for (const scope of scopeSpans) spans.push(...scope.spans.map(seen));
     }
@@ -55,6 +85,7 @@ export async function collect(port = 0): Promise<Collector> {
     url: `http://127.0.0.1:${bound}`,
     spans,
     text: () => bodies.join("\n"),
+    metrics: () => metrics,
     find: async (name, fits = () => true) => {
       await expect
         .poll(() => found(name, fits) ?? spans.map((span) => span.name), {

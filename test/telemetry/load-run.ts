@@ -28,10 +28,13 @@ export interface LoadRun extends AsyncDisposable {
   work(): Promise<void>;
 }
 
-/** Starts a server with metrics, agents and prices, in a new directory. */
+/**
+ * Starts a server with metrics, agents and prices, in a new directory. It sends
+ * to a collector each second.
+ */
 export async function startLoadRun(
   root: string,
-  config = "",
+  collectorUrl: string,
 ): Promise<LoadRun> {
   const data = join(root, "data");
   mkdirSync(data, { mode: 0o700 });
@@ -53,16 +56,22 @@ module = "devtool"
 [[agents]]
 name = "own"
 module = "${TOKEN_AGENT}"
-${config}`,
+
+[telemetry]
+endpoint = "${collectorUrl}"
+`,
   );
   const workspace = join(root, "workspace");
   mkdirSync(workspace);
   writeFileSync(join(workspace, "b.txt"), "my secret");
   const receiver = await receive();
-  const server = await startServing([
-    ...["--data", data, "--workspace", workspace],
-    ...["--push-target", receiver.target, "--log-level", "error"],
-  ]);
+  const server = await startServing(
+    [
+      ...["--data", data, "--workspace", workspace],
+      ...["--push-target", receiver.target, "--log-level", "error"],
+    ],
+    { ...process.env, OTEL_METRIC_EXPORT_INTERVAL: "1000" },
+  );
   const client = clientOf(server.info);
   const asking = await send(client, "write a.txt secret");
   await holdThings(client, receiver);

@@ -7,6 +7,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ServerProcess } from "../durability/crash/server-process.ts";
 import { freePort } from "../free-port.ts";
+import { type Collector, collect } from "./collector.ts";
 import {
   type LoadRun,
   startLoadRun,
@@ -21,6 +22,7 @@ describe("the metrics of `devtool serve`", () => {
   const root = temporaryDirectory();
   let run: LoadRun;
   let server: ServerProcess;
+  let collector: Collector;
 
   const scrape = (headers: Readonly<Record<string, string>>, path = "") =>
     fetch(`${server.info.url}/metrics${path}`, { headers });
@@ -28,11 +30,15 @@ describe("the metrics of `devtool serve`", () => {
     (await scrape({ authorization: `Bearer ${TOKEN}` })).text();
 
   beforeAll(async () => {
-    run = await startLoadRun(root);
+    collector = await collect();
+    run = await startLoadRun(root, collector.url);
     server = run.server;
     await run.work();
   }, 120_000);
-  afterAll(() => run[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await run[Symbol.asyncDispose]();
+    await collector[Symbol.asyncDispose]();
+  });
 
   it("are for who has their token, which opens nothing else", async () => {
     const statuses: number[] = [];
@@ -98,6 +104,49 @@ describe("the metrics of `devtool serve`", () => {
     expect(text).not.toContain(server.info.token);
   });
 
+  it("are sent to a collector, by the names of the conventions", async () => {
+    const labels = {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.agent.name": "own",
+      "gen_ai.request.model": "m-1",
+      "gen_ai.provider.name": "acme",
+    };
+    const usage = "gen_ai.client.inference.usage";
+    const tokens = { ...labels, "gen_ai.token.modality": "unknown" };
+    for (const [name, unit, attributes, value] of [
+      [`${usage}.input_tokens`, "{token}", tokens, 1000],
+      [`${usage}.cache_read.input_tokens`, "{token}", tokens, 400],
+      [`${usage}.output_tokens`, "{token}", tokens, 100],
+      [`${usage}.reasoning.output_tokens`, "{token}", tokens, 30],
+      [
+        "gen_ai.client.inference.duration",
+        "s",
+        { ...labels, "devtool.outcome": "succeeded" },
+        1,
+      ],
+      [
+        "gen_ai.invoke_agent.duration",
+        "s",
+        { "gen_ai.agent.name": "own", "devtool.outcome": "succeeded" },
+        2,
+      ],
+      ["devtool.approvals.pending", "{approval}", {}, 1],
+    ] as const) {
+      await expect
+        .poll(() => sentPoints(collector, name, unit), { timeout: 30_000 })
+        .toContainEqual([attributes, value]);
+    }
+    const sent = new Set(collector.metrics().map(({ name }) => name));
+    expect(sent.size).toBeGreaterThan(25);
+    const calls = collector
+      .metrics()
+      .find(({ name }) => name === "rpc.server.call.duration")?.histogram;
+    expect(calls?.aggregationTemporality).toBe(2);
+    const [{ bucketCounts = [], explicitBounds = [] } = {}] =
+      calls?.dataPoints ?? [];
+    expect(bucketCounts).toHaveLength(explicitBounds.length + 1);
+  });
+
   it.skipIf(!hasPrometheus)(
     `are accepted by promtool, and so are the alerts${without}`,
     async () => {
@@ -152,6 +201,24 @@ describe("the metrics of `devtool serve`", () => {
     90_000,
   );
 });
+
+/** Returns the attributes and the value of each series that was sent. */
+function sentPoints(
+  collector: Collector,
+  name: string,
+  unit: string,
+): (readonly [object, number | undefined])[] {
+  const metric = collector
+    .metrics()
+    .find((each) => each.name === name && each.unit === unit);
+  const points = metric?.sum ?? metric?.gauge ?? metric?.histogram;
+  return (points?.dataPoints ?? []).map(({ attributes, asDouble, count }) => [
+    Object.fromEntries(
+      attributes.map(({ key, value }) => [key, value.stringValue]),
+    ),
+    asDouble ?? count,
+  ]);
+}
 
 /** Starts Prometheus on loopback. It scrapes a server each second. */
 function startPrometheus(

@@ -95,6 +95,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   using metrics = await openMetrics(
     operator,
     storeFiles.map((name) => join(data, name)),
+    io.env,
   );
   const started = await start(options, { operator, data, log, metrics }, io);
   const { server, about, host, modelLine, hasConsole, isNewWorkspace } =
@@ -219,13 +220,13 @@ async function start(
   const { token, keep } = await tokenFor(options, decided.token, data);
   const telemetry = await openTelemetry(
     operator.config,
-    { env: io.env, onNotice: log.onNotice },
+    { env: io.env, onNotice: log.onNotice, metrics },
     [token],
   );
   const serverOptions = {
     ...decided,
     dialects: [
-      ...(metrics ? [metrics.dialect] : []),
+      ...(metrics?.dialects ?? []),
       codexQueues(),
       ...defaultDialects(),
     ],

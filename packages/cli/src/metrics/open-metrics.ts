@@ -3,46 +3,71 @@ import { resolve } from "node:path";
 import type { DevtoolServer, Observer } from "@devtool/server";
 import type { Dialect } from "@devtool/server/dialect";
 import type { OperatorConfig } from "../agents/agent-options.ts";
+import type { Io } from "../io.ts";
 import { readTokenFile } from "../listen-options.ts";
+import { otlpUrls } from "../telemetry/otlp-urls.ts";
+import type { Metric } from "./instruments.ts";
+import type { ServerMetrics } from "./server-metrics.ts";
 
 /** What measures a server, and serves it. */
 export interface Metrics extends Disposable {
   readonly observer: Observer;
-  readonly dialect: Dialect;
+  /** What serves it; none where it is only exported. */
+  readonly dialects: readonly Dialect[];
+  /** Returns all metrics as they are now. */
+  readonly read: () => Promise<readonly Metric[]>;
   /** Measures a server that has started. */
   watch(server: Pick<DevtoolServer, "load">): void;
 }
 
 /**
- * Opens the metrics that the config file asks for. Without it nothing is
- * loaded or measured.
+ * Opens the metrics that the config file asks for, or the variables of
+ * OpenTelemetry. Without them nothing is loaded or measured.
  *
  * @param storeFiles the files of the store; none where it is in a database
  */
 export async function openMetrics(
-  { config, directory }: OperatorConfig,
+  operator: OperatorConfig,
   storeFiles: readonly string[],
+  env: Io["env"],
 ): Promise<Metrics | undefined> {
-  if (!config.metrics) return undefined;
-  const { tokenFile } = config.metrics;
-  if (tokenFile === "") {
-    throw new Error(
-      'metrics.token_file is missing: write the path of a file with a token of its own, as "openssl rand -hex 32" prints',
-    );
-  }
-  const token = await readTokenFile(resolve(directory, tokenFile));
+  const isExported = otlpUrls(operator.config, env).metrics !== undefined;
+  if (!operator.config.metrics && !isExported) return undefined;
+  const token = await tokenOf(operator);
   const { ServerMetrics } = await import("./server-metrics.ts");
-  const { metricsRoute } = await import("./metrics-route.ts");
   const metrics = new ServerMetrics({
     elapsedMs: () => performance.now(),
     storeBytes: () => sizeOf(storeFiles),
   });
   return {
     observer: metrics.observer,
-    dialect: metricsRoute(metrics, token),
+    dialects: token === "" ? [] : [await routeOf(metrics, token)],
+    read: () => metrics.read(),
     watch: (server) => metrics.watch(server),
     [Symbol.dispose]: () => metrics[Symbol.dispose](),
   };
+}
+
+async function routeOf(
+  metrics: ServerMetrics,
+  token: string,
+): Promise<Dialect> {
+  const { metricsRoute } = await import("./metrics-route.ts");
+  return metricsRoute(metrics, token);
+}
+
+/** Returns the token of the metrics; empty where they are not served. */
+async function tokenOf({
+  config: { metrics },
+  directory,
+}: OperatorConfig): Promise<string> {
+  if (!metrics) return "";
+  if (metrics.tokenFile === "") {
+    throw new Error(
+      'metrics.token_file is missing: write the path of a file with a token of its own, as "openssl rand -hex 32" prints',
+    );
+  }
+  return readTokenFile(resolve(directory, metrics.tokenFile));
 }
 
 /** Returns the size of files in bytes; undefined for none. */

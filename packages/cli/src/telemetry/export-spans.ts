@@ -1,29 +1,14 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { VERSION } from "@devtool/server";
 import { spanObserver } from "@devtool/server/telemetry";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
-import {
-  defaultResource,
-  detectResources,
-  envDetector,
-  resourceFromAttributes,
-} from "@opentelemetry/resources";
 import {
   BatchSpanProcessor,
   type SpanExporter,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { CollectorFaults } from "./collector-faults.ts";
+import { REQUEST_MS, SUCCESS, withinFlushTime } from "./export-limits.ts";
+import { serverResource } from "./server-resource.ts";
 import type { Telemetry } from "./telemetry.ts";
-
-/** The time in milliseconds in which the last spans must be sent at the end. */
-const FLUSH_MS = 3000;
-
-/** The timeout of a request to the collector in milliseconds. */
-const REQUEST_MS = 10_000;
-
-/** The code of a result by which an exporter says that it has sent a batch. */
-const SUCCESS = 0;
 
 type SpanOptions = NonNullable<Parameters<typeof spanObserver>[0]>;
 
@@ -39,21 +24,14 @@ export interface ExportOptions extends Omit<SpanOptions, "tracerProvider"> {
 /** Records what a server does, and sends it to a collector in batches. */
 export function exportSpans(options: ExportOptions): Telemetry {
   const { url, headers, onNotice } = options;
-  const faults = new CollectorFaults(url, onNotice);
+  const faults = new CollectorFaults(url, "spans", onNotice);
   const exporter = new OTLPTraceExporter({
     url,
     headers: { ...headers },
     timeoutMillis: REQUEST_MS,
   });
   const provider = new TracerProvider({
-    resource: defaultResource()
-      .merge(
-        resourceFromAttributes({
-          "service.name": "devtool",
-          "service.version": VERSION,
-        }),
-      )
-      .merge(detectResources({ detectors: [envDetector] })),
+    resource: serverResource(),
     spanProcessors: [
       new BatchSpanProcessor({ exporter: reporting(exporter, faults) }),
     ],
@@ -61,12 +39,7 @@ export function exportSpans(options: ExportOptions): Telemetry {
   return {
     observer: spanObserver({ ...options, tracerProvider: provider }),
     async [Symbol.asyncDispose]() {
-      const over = new AbortController();
-      const flushed = provider.shutdown().catch(() => undefined);
-      const late = delay(FLUSH_MS, undefined, { signal: over.signal });
-      await Promise.race([flushed, late]);
-      over.abort();
-      await late.catch(() => undefined);
+      await withinFlushTime(provider.shutdown());
       faults.close();
     },
   };

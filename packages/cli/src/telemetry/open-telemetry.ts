@@ -1,17 +1,16 @@
 import type { ServerConfig } from "@devtool/schema/operator";
 import type { Io } from "../io.ts";
+import type { Metrics } from "../metrics/open-metrics.ts";
+import { otlpUrls } from "./otlp-urls.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What telemetry takes from its surroundings. */
 interface Surroundings extends Pick<Io, "env"> {
   /** Receives a text when the collector is away, and when it is back. */
   readonly onNotice: (text: string) => void;
+  /** What is measured. Undefined: nothing is. */
+  readonly metrics: Pick<Metrics, "read"> | undefined;
 }
-
-const NONE: Telemetry = {
-  observer: undefined,
-  [Symbol.asyncDispose]: () => Promise.resolve(),
-};
 
 /**
  * Starts to export what the config file or the variables of OpenTelemetry ask
@@ -20,12 +19,49 @@ const NONE: Telemetry = {
  * @param secrets what must not be in content
  */
 export async function openTelemetry(
+  config: Pick<ServerConfig, "telemetry" | "mcpServers">,
+  surroundings: Surroundings,
+  secrets: readonly string[],
+): Promise<Telemetry> {
+  const { env, onNotice, metrics } = surroundings;
+  const urls = otlpUrls(config, env);
+  const headers = config.telemetry?.headers ?? {};
+  const spans =
+    urls.traces === undefined
+      ? undefined
+      : await openSpans(urls.traces, config, surroundings, secrets);
+  const measured = metrics && urls.metrics;
+  if (!metrics || measured === undefined) {
+    return {
+      observer: spans?.observer,
+      [Symbol.asyncDispose]: async () => spans?.[Symbol.asyncDispose](),
+    };
+  }
+  const { exportMetrics } = await import("./export-metrics.ts");
+  const exported = exportMetrics({
+    ...{ url: measured, headers, onNotice, read: metrics.read },
+    intervalMs: Number(env.OTEL_METRIC_EXPORT_INTERVAL) || INTERVAL_MS,
+  });
+  return {
+    observer: spans?.observer,
+    async [Symbol.asyncDispose]() {
+      const open = [spans, exported].map((each) =>
+        each?.[Symbol.asyncDispose](),
+      );
+      await Promise.all(open);
+    },
+  };
+}
+
+/** The time between posts of metrics in milliseconds (OpenTelemetry's). */
+const INTERVAL_MS = 60_000;
+
+async function openSpans(
+  url: string,
   { telemetry, mcpServers }: Pick<ServerConfig, "telemetry" | "mcpServers">,
   { env, onNotice }: Surroundings,
   secrets: readonly string[],
 ): Promise<Telemetry> {
-  const url = tracesUrl(telemetry?.endpoint ?? "", env);
-  if (url === undefined) return NONE;
   const { exportSpans } = await import("./export-spans.ts");
   return exportSpans({
     url,
@@ -46,28 +82,3 @@ export async function openTelemetry(
 
 /** The names of variables that hold secrets, such as GEMINI_API_KEY. */
 const SECRET_NAME = /key|token|secret|passw|credential|headers/i;
-
-/**
- * Returns the URL to which spans are posted; undefined when they are not
- * exported. Throws for one that is not valid.
- */
-function tracesUrl(endpoint: string, env: Io["env"]): string | undefined {
-  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true") return undefined;
-  const whole = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? "";
-  const base = env.OTEL_EXPORTER_OTLP_ENDPOINT ?? "";
-  if (endpoint !== "") return below("telemetry.endpoint", endpoint);
-  if (whole !== "") return checked("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", whole);
-  return base === "" ? undefined : below("OTEL_EXPORTER_OTLP_ENDPOINT", base);
-}
-
-function below(name: string, base: string): string {
-  return `${checked(name, base).replace(/\/+$/, "")}/v1/traces`;
-}
-
-function checked(name: string, url: string): string {
-  const protocol = URL.parse(url)?.protocol;
-  if (protocol === "http:" || protocol === "https:") return url;
-  throw new Error(
-    `${name} ${JSON.stringify(url)} is not a URL: write it as http://127.0.0.1:4318`,
-  );
-}
