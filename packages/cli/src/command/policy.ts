@@ -8,7 +8,7 @@ import {
   type PlainCall,
 } from "@devtool/policy/operator";
 import { findSandbox } from "@devtool/sandbox";
-import { ApprovalMode, RuleDecision } from "@devtool/schema";
+import { ApprovalMode, type McpServer, RuleDecision } from "@devtool/schema";
 import { PolicyExplanationSchema, SandboxKind } from "@devtool/schema/operator";
 import { agentSpecs } from "../agents/agent-modules.ts";
 import {
@@ -81,7 +81,10 @@ export async function policyExplain(
     rules,
     caller: { principal, roles: role, agent },
   } as const;
-  const request = requestOf(options, operator);
+  const server = config.mcpServers.find(({ name }) =>
+    options.tool.startsWith(`mcp__${name}__`),
+  );
+  const request = requestOf(options, server?.name);
   const storing = storeOptions(options.store, operator);
   await using store =
     principal === OPERATOR
@@ -95,11 +98,15 @@ export async function policyExplain(
           (text) => writeLine(io.stderr, `devtool: ${indented(text)}`),
         )
       : undefined;
-  const explanation = await explainDecision(
+  const decided = await explainDecision(
     request,
     { ...place, saved },
     interrupt.signal,
   );
+  const explanation =
+    server && !isForCaller(server, principal, role)
+      ? { ...decided, ...notFor(server) }
+      : decided;
   writeLine(
     io.stdout,
     options.json
@@ -132,7 +139,7 @@ async function isSandboxed(
 /** Creates the request for a call as our own tools make it. */
 function requestOf(
   { tool, arguments: text }: PolicyExplainOptions,
-  { config }: OperatorConfig,
+  mcpServer: string | undefined,
 ) {
   const args: unknown = parseJsonOrUndefined(text);
   if (!isObject(args)) {
@@ -140,14 +147,30 @@ function requestOf(
       `--arguments ${JSON.stringify(text)} is not a JSON object: write it as '{"command":"git push"}'`,
     );
   }
-  const server = config.mcpServers.find(({ name }) =>
-    tool.startsWith(`mcp__${name}__`),
-  );
-  const request = callRequest(plainCall(tool, args, server?.name));
+  const request = callRequest(plainCall(tool, args, mcpServer));
   return {
     ...request,
     call: { ...request.call, toolName: tool, inputParameters: args },
   };
+}
+
+/** Whether the operator gives a server to a caller. */
+function isForCaller(
+  { principals, roles }: McpServer,
+  principal: string,
+  own: readonly string[],
+): boolean {
+  return (
+    principals.length + roles.length === 0 ||
+    principals.includes(principal) ||
+    roles.some((role) => own.includes(role))
+  );
+}
+
+/** What is decided about a tool that the caller's agent does not have. */
+function notFor({ name }: McpServer) {
+  const reason = `the caller does not have MCP server ${JSON.stringify(name)} (mcp_servers.roles and principals)`;
+  return { decision: "deny", rule: "", reason } as const;
 }
 
 function plainCall(
