@@ -163,6 +163,21 @@ export const SECTIONS: readonly Section[] = [
     files: paths("devtool/ag_ui/v1alpha", "run", "message", "event"),
   },
   {
+    title: "Editors",
+    about:
+      "What an editor shows a companion, how agents find the companion, and what it tells them.",
+    names: "lowerCamelCase",
+    files: paths(
+      "devtool/ide/v1alpha",
+      "context",
+      "diff",
+      "diagnostics",
+      "discovery",
+      "gemini_cli",
+      "claude",
+    ),
+  },
+  {
     title: "Conformance kit",
     about:
       "Conformance cases, the messages that a program under test reads and writes, and reports.",

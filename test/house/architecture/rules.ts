@@ -39,6 +39,17 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     ["gemini", []],
     ["mcp", []],
     ["postgres", []],
+    [
+      "ide",
+      [
+        ["companion"],
+        ["transport"],
+        ["client-session"],
+        ["dialect", "discovery"],
+        ["open-diffs"],
+        ["editor", "ide-error", "limits"],
+      ],
+    ],
     // Both directions of a protocol, which know nothing of each other.
     ["acp", [["agent", "port", "profiles"]]],
     [
@@ -186,6 +197,8 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^(?!@devtool\/(?!internal\/))/,
     ],
   ],
+  // For the owners of editors: none of ours but the limits of JSON.
+  ["ide", [/^@devtool\/schema$/, /^(?!@devtool\/(?!internal\/))/]],
   // A store knows the server's seam for stores.
   [
     "postgres",
@@ -240,6 +253,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "coding-agent/src/tool/tool.ts",
   "policy/src/policy-engine.ts",
   "sandbox/src/sandbox.ts",
+  "ide/src/editor.ts",
 ]);
 
 /**
@@ -249,6 +263,9 @@ export const PLAIN: ReadonlySet<string> = new Set([
   "server/src/errors.ts",
   "server/src/agent/call-update.ts",
   "server/src/agent/confirmations.ts",
+  "ide/src/gen/devtool/ide/v1alpha/context_pb.ts",
+  "ide/src/gen/devtool/ide/v1alpha/diagnostics_pb.ts",
+  "ide/src/gen/devtool/ide/v1alpha/diff_pb.ts",
 ]);
 
 /**
@@ -261,6 +278,7 @@ export const ENTRIES: ReadonlySet<string> = new Set([
   "gemini/src/gemini-model.ts",
   "acp/src/agent/acp-session.ts",
   "acp/src/agent/terminals.ts",
+  "ide/src/companion.ts",
   "acp/src/testing/fake-acp-agent.ts",
   "acp/src/testing/fake-words.ts",
   "acp/src/testing/index.ts",
@@ -271,7 +289,9 @@ export const ENTRIES: ReadonlySet<string> = new Set([
 /** The heavy SDKs, each with the package that may import it. */
 export const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["gemini", /^(@google\/|google-auth-library$)/],
-  ["mcp", /^@modelcontextprotocol\//],
+  ["mcp", /^@modelcontextprotocol\/client/],
+  ["ide", /^@modelcontextprotocol\/(?!client)/],
+  ["ide", /^ws$/],
   ["acp", /^@agentclientprotocol\//],
   ["openai", /^openai(\/|$)/],
   ["anthropic", /^@anthropic-ai\//],

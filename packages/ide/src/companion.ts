@@ -1,0 +1,192 @@
+import { randomBytes } from "node:crypto";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import type { Duplex } from "node:stream";
+import { ClientSession } from "./client-session.ts";
+import { claudeDialect } from "./dialect/claude.ts";
+import type { Dialect } from "./dialect/dialect.ts";
+import { geminiCliDialect } from "./dialect/gemini-cli.ts";
+import { DiscoveryFiles } from "./discovery/discovery-files.ts";
+import type { Editor } from "./editor.ts";
+import { OpenDiffs } from "./open-diffs.ts";
+import { refusalOf } from "./transport/guard.ts";
+import {
+  type MakeSession,
+  StreamableHttp,
+} from "./transport/streamable-http.ts";
+import { WebSockets } from "./transport/web-socket.ts";
+import { VERSION } from "./version.ts";
+
+/** How a companion is started. */
+export interface CompanionOptions {
+  /**
+   * The process of the editor, from which its terminals descend. Default: the
+   * parent of this process.
+   */
+  readonly editorPid?: number;
+  /**
+   * Whether agents in containers may connect, by the name
+   * `host.docker.internal`. Default: false.
+   */
+  readonly allowContainers?: boolean;
+  /** Default: this process's environment variables. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** A running companion. */
+export interface Companion {
+  /** The port on the loopback interface. */
+  readonly port: number;
+  /**
+   * The environment variables for terminals of the editor, by which agents in
+   * them find this companion before any other. They change with the workspace
+   * folders, and hold the token.
+   */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Why files for agents could not be written, a text for each. */
+  readonly problems: readonly string[];
+  /** Ends all sessions, closes their diffs and removes the files. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a companion for an editor: a server on the loopback interface, and the
+ * files by which Gemini CLI, Qwen Code and Claude Code find it.
+ *
+ * Rejects when no port can be opened.
+ */
+export async function startCompanion(
+  editor: Editor,
+  options: CompanionOptions = {},
+): Promise<Companion> {
+  const { env = process.env, editorPid = process.ppid } = options;
+  const diffs = new OpenDiffs(editor);
+  const makes =
+    (dialect: Dialect): MakeSession =>
+    (isSlow) =>
+      new ClientSession({ dialect, editor, diffs, version: VERSION, isSlow });
+  const http = new StreamableHttp(makes(geminiCliDialect));
+  const sockets = new WebSockets(makes(claudeDialect));
+
+  const server = createServer({ headersTimeout: 10_000 });
+  const port = await listen(server);
+  const token = randomBytes(24).toString("hex");
+  const { allowContainers = false } = options;
+  admit(server, { port, token, allowContainers }, http, sockets);
+  const announcement = {
+    port,
+    token,
+    pid: editorPid,
+    companionPid: process.pid,
+    editor,
+  };
+  const files = new DiscoveryFiles(announcement, env);
+  await files.write();
+  const changes = followEditor(editor, files, () => [
+    ...http.sessions(),
+    ...sockets.sessions(),
+  ]);
+
+  return {
+    port,
+    get environment() {
+      return files.environment;
+    },
+    get problems() {
+      return files.problems;
+    },
+    async close() {
+      await changes.end();
+      await files.remove();
+      await Promise.all([http.close(), sockets.close()]);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      server.close(() => resolve());
+      server.closeAllConnections();
+      await promise;
+    },
+  };
+}
+
+/** Listens at a free port of the loopback interface. */
+async function listen(server: Server): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.once("error", reject);
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    resolve(typeof address === "object" && address ? address.port : 0);
+  });
+  const port = await promise;
+  server.removeListener("error", reject);
+  return port;
+}
+
+/** Hands what is admitted to the transports, and refuses the rest. */
+function admit(
+  server: Server,
+  guard: Parameters<typeof refusalOf>[1],
+  http: StreamableHttp,
+  sockets: WebSockets,
+): void {
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    const refusal = refusalOf(request.headers, guard);
+    if (refusal) return answer(response, refusal.status, refusal.message);
+    const [path] = (request.url ?? "").split("?");
+    if (path !== "/mcp") return answer(response, 404, "Not Found");
+    http.handle(request, response).catch(() => {
+      // The client is gone, or the companion ends.
+      if (!response.headersSent) answer(response, 500, "Internal Error");
+      response.destroy();
+    });
+  });
+  server.on("upgrade", (request, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    const refusal = refusalOf(request.headers, guard);
+    if (!refusal && !sockets.isFull) {
+      return sockets.accept(request, socket, head);
+    }
+    const status = refusal?.status ?? 503;
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+    );
+  });
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  message: string,
+): void {
+  response.writeHead(status, { "content-type": "text/plain" });
+  response.end(message);
+}
+
+/**
+ * Tells the sessions what changes in the editor, and writes the files again
+ * when other folders are open.
+ */
+function followEditor(
+  editor: Editor,
+  files: DiscoveryFiles,
+  sessions: () => readonly ClientSession[],
+): { end(): Promise<void> } {
+  let folders = editor.workspaceFolders().join("\n");
+  let writing = Promise.resolve();
+  const subscription = editor.onContext(() => {
+    for (const session of sessions()) session.contextChanged();
+    const now = editor.workspaceFolders().join("\n");
+    if (now === folders) return;
+    folders = now;
+    writing = writing.then(() => files.write());
+  });
+  return {
+    async end() {
+      subscription[Symbol.dispose]();
+      await writing;
+    },
+  };
+}

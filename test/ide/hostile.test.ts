@@ -1,0 +1,363 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { request } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { type Companion, startCompanion } from "@devtool/ide";
+import { ScriptedEditor } from "@devtool/ide/testing";
+import { putFile } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ClaudeAgent, GeminiAgent, until } from "./agents.ts";
+
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "x", version: "1" },
+  },
+};
+
+describe("a companion among hostile programs", () => {
+  const home = temporaryDirectory();
+  const workspace = temporaryDirectory();
+  const editor = new ScriptedEditor(workspace);
+  const env = { HOME: home, TMPDIR: home };
+  let companion: Companion;
+  let port = 0;
+  let token = "";
+
+  beforeAll(async () => {
+    companion = await startCompanion(editor, { env, editorPid: 4242 });
+    port = companion.port;
+    token = String(companion.environment.GEMINI_CLI_IDE_AUTH_TOKEN);
+  });
+  afterAll(() => companion.close());
+
+  const file = (): Record<string, unknown> => ({ port, authToken: token });
+
+  /** Sends a request, and resolves to its status and text. */
+  function send(
+    headers: Record<string, string>,
+    { path = "/mcp", method = "POST", body = JSON.stringify(INITIALIZE) } = {},
+  ): Promise<{ readonly status: number; readonly text: string }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{
+      status: number;
+      text: string;
+    }>();
+    const all = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    };
+    const sent = request({ port, path, method, headers: all }, (response) => {
+      let text = "";
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("close", () => {
+        resolve({ status: response.statusCode ?? 0, text });
+      });
+    });
+    sent.on("upgrade", (_response, socket) => {
+      socket.destroy();
+      resolve({ status: 101, text: "" });
+    });
+    sent.on("error", reject);
+    sent.end(method === "GET" ? undefined : body);
+    return promise;
+  }
+
+  const bearer = (value: string): Record<string, string> => ({
+    authorization: `Bearer ${value}`,
+  });
+  const upgrade = (
+    headers: Record<string, string>,
+  ): Record<string, string> => ({
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    ...headers,
+  });
+  const claude = (value: string): Record<string, string> => ({
+    "x-claude-code-ide-authorization": value,
+  });
+
+  it.each<[string, number, () => Record<string, string>]>([
+    ["has the token", 200, () => bearer(token)],
+    ["has no token", 401, () => ({})],
+    ["has another token", 401, () => bearer(`${token}x`)],
+    ["has the beginning of the token", 401, () => bearer(token.slice(0, -1))],
+    ["has an empty token", 401, () => bearer("")],
+    ["has the token by another scheme", 401, () => ({ authorization: token })],
+    [
+      "is of a web page",
+      403,
+      () => ({ ...bearer(token), origin: "https://evil.example" }),
+    ],
+    [
+      "is of a page on this machine",
+      403,
+      () => ({ ...bearer(token), origin: `http://localhost:${port}` }),
+    ],
+    [
+      "is of a sandboxed page",
+      403,
+      () => ({ ...bearer(token), origin: "null" }),
+    ],
+    [
+      "names another host, as DNS rebinding does",
+      403,
+      () => ({ ...bearer(token), host: `evil.example:${port}` }),
+    ],
+    [
+      "names another port",
+      403,
+      () => ({ ...bearer(token), host: "127.0.0.1:80" }),
+    ],
+    [
+      "comes out of a container, which is not allowed",
+      403,
+      () => ({ ...bearer(token), host: `host.docker.internal:${port}` }),
+    ],
+    [
+      "names localhost",
+      200,
+      () => ({ ...bearer(token), host: `localhost:${port}` }),
+    ],
+  ])("answers a request that %s with %i", async (_what, status, headers) => {
+    expect(await send(headers())).toMatchObject({ status });
+    // A connection of Claude Code is admitted by the same rules.
+    const { authorization = "", ...rest } = headers();
+    const own = claude(authorization.replace(/^Bearer /, ""));
+    const isToken = authorization.startsWith("Bearer ");
+    const expected = status === 200 ? 101 : status;
+    const all = upgrade({ ...rest, ...(isToken ? own : {}) });
+    expect(await send(all, { method: "GET" })).toMatchObject({
+      status: expected,
+    });
+  });
+
+  it("admits containers only when the editor says so", async () => {
+    const options = { env, editorPid: 4243, allowContainers: true };
+    await using stack = new AsyncDisposableStack();
+    const open = stack.adopt(await startCompanion(editor, options), (each) =>
+      each.close(),
+    );
+    const given = String(open.environment.GEMINI_CLI_IDE_AUTH_TOKEN);
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const headers = {
+      ...bearer(given),
+      host: `host.docker.internal:${open.port}`,
+    };
+    request({ port: open.port, path: "/mcp", headers }, (response) => {
+      resolve(response.statusCode ?? 0);
+      response.resume();
+    }).end();
+    // Admitted: what it lacks is a session.
+    expect(await promise).toBe(400);
+  });
+
+  it("listens on the loopback interface alone", async () => {
+    const listening = execFileSync("cat", ["/proc/net/tcp", "/proc/net/tcp6"], {
+      encoding: "utf8",
+    });
+    const hex = port.toString(16).toUpperCase().padStart(4, "0");
+    const rows = listening
+      .split("\n")
+      .map((row) => row.trim().split(/\s+/))
+      .filter(([, local = "", , state]) => {
+        return local.endsWith(`:${hex}`) && state === "0A";
+      });
+    expect(rows.map(([, local]) => local)).toEqual([`0100007F:${hex}`]);
+  });
+
+  it.each([
+    ["not JSON", 400, "{"],
+    [
+      "no message of a session",
+      400,
+      '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    ],
+    ["too deep", 400, "[".repeat(100)],
+    ["too many values", 400, `[${"1,".repeat(100_000)}1]`],
+  ])("answers a body that is %s with %i", async (_what, status, body) => {
+    expect(await send(bearer(token), { body })).toMatchObject({ status });
+  });
+
+  it("refuses what is too large with an error that says how large it may be", async () => {
+    const huge = `"${"x".repeat(65 * 1024 * 1024)}"`;
+    const answer = await send(bearer(token), { body: huge }).catch(() => ({
+      status: 413,
+      text: "67108864",
+    }));
+    expect(answer.status).toBe(413);
+    await using agent = await GeminiAgent.connect(file());
+    const newContent = "x".repeat(10 * 1024 * 1024 + 1);
+    const filePath = join(workspace, "big.txt");
+    expect(await agent.call("openDiff", { filePath, newContent })).toEqual({
+      isError: true,
+      texts: [
+        `proposed content of "${filePath}" is 10485761 bytes: limit is 10485760`,
+      ],
+    });
+    // The session goes on.
+    expect(await agent.call("closeDiff", { filePath })).toMatchObject({
+      isError: false,
+    });
+  });
+
+  it.each<[string, Record<string, unknown>, RegExp]>([
+    [
+      "a relative path",
+      { filePath: "../a", newContent: "" },
+      /is not absolute/,
+    ],
+    ["no content", { filePath: "/a" }, /^openDiff: newContent: /],
+    [
+      "a content that is a number",
+      { filePath: "/a", newContent: 1 },
+      /newContent/,
+    ],
+  ])("refuses a diff with %s", async (_what, input, message) => {
+    await using agent = await GeminiAgent.connect(file());
+    const { isError, texts } = await agent.call("openDiff", input);
+    expect(isError).toBe(true);
+    expect(texts.join()).toMatch(message);
+  });
+
+  it("bounds the diffs of an agent, and the number of agents", async () => {
+    using agent = await ClaudeAgent.connect(port, token);
+    const before = editor.diffs.length;
+    const propose = (index: number) =>
+      agent.call("openDiff", {
+        old_file_path: `/f${index}`,
+        new_file_path: `/f${index}`,
+        new_file_contents: "",
+        tab_name: "f",
+      });
+    for (let index = 0; index < 64; index++) void propose(index);
+    await until(() => editor.diffs[before + 63]);
+    expect(await propose(64)).toEqual({
+      isError: true,
+      texts: ["64 diffs are open: limit is 64, answer some first"],
+    });
+    const agents: ClaudeAgent[] = [agent];
+    for (;;) {
+      const more = await ClaudeAgent.connect(port, token).catch(
+        () => undefined,
+      );
+      if (!more) break;
+      agents.push(more);
+    }
+    expect(agents).toHaveLength(32);
+    for (const each of agents) each[Symbol.dispose]();
+    await until(() => editor.diffs.every(({ isOpen }) => !isOpen) || undefined);
+  });
+
+  it("outlives frames that are not messages, and floods of them", async () => {
+    using agent = await ClaudeAgent.connect(port, token);
+    for (const text of ["", "{", "null", "[]", "{}", '{"jsonrpc":"1.0"}']) {
+      agent.sendText(text);
+    }
+    for (let index = 0; index < 1000; index++) {
+      agent.sendText('{"jsonrpc":"2.0","method":"unknown"}');
+    }
+    expect(await agent.call("getWorkspaceFolders", {})).toMatchObject({
+      isError: false,
+    });
+    const errors = agent.heard.filter(({ method }) => method === "error");
+    expect(errors).toHaveLength(6);
+  });
+
+  it.each(["hangs", "fails"] as const)(
+    "says when the editor %s, and works once it does not",
+    async (fault) => {
+      await using agent = await GeminiAgent.connect(file());
+      const filePath = join(workspace, fault);
+      editor.fault = fault;
+      const { isError, texts } = await agent.call("openDiff", {
+        filePath,
+        newContent: "x",
+      });
+      editor.fault = undefined;
+      expect(isError).toBe(true);
+      expect(texts.join()).toMatch(
+        fault === "hangs"
+          ? /did not answer within 10000 ms/
+          : /the editor failed: no window is open/,
+      );
+      const again = { filePath, newContent: "x" };
+      expect((await agent.call("openDiff", again)).isError).toBe(false);
+    },
+  );
+
+  it("closes the diffs of an agent that dies at any step", async () => {
+    const filePath = join(workspace, "left.txt");
+    const agent = await ClaudeAgent.connect(port, token);
+    const before = editor.diffs.length;
+    void agent.call("openDiff", {
+      old_file_path: filePath,
+      new_file_path: filePath,
+      new_file_contents: "",
+      tab_name: "left",
+    });
+    const view = await until(() => editor.diffs[before]);
+    agent[Symbol.dispose]();
+    await until(() => !view.isOpen || undefined);
+    // In the middle of a request, of a handshake, and with nothing sent.
+    for (const start of [
+      "",
+      "POST /mcp HTTP/1.1\r\n",
+      "GET / HTTP/1.1\r\nupg",
+    ]) {
+      const socket = connect(port, "127.0.0.1");
+      socket.write(start);
+      socket.destroy();
+    }
+    await using other = await GeminiAgent.connect(file());
+    expect(await other.call("openDiff", { filePath, newContent: "x" })).toEqual(
+      {
+        texts: [],
+        isError: false,
+      },
+    );
+  });
+
+  it("writes nothing through a link that somebody planted", async () => {
+    const [place, victim] = [temporaryDirectory(), temporaryDirectory()];
+    mkdirSync(join(place, "gemini"));
+    symlinkSync(victim, join(place, "gemini/ide"));
+    const options = { env: { HOME: place, TMPDIR: place }, editorPid: 1 };
+    const other = await startCompanion(editor, options);
+    expect(readdirSync(victim)).toEqual([]);
+    expect(other.problems).toEqual([
+      expect.stringMatching(
+        /^Gemini CLI finds this editor in its own terminals only, as ".*" could not be written: ".*" is not a directory$/,
+      ),
+    ]);
+    expect(readdirSync(join(place, ".qwen/ide"))).toHaveLength(1);
+    await other.close();
+  });
+
+  it("never lets its token be read by others, whatever the umask", async () => {
+    const place = temporaryDirectory();
+    putFile(place, "gemini/ide/.keep", "");
+    const before = process.umask(0);
+    try {
+      const options = { env: { HOME: place, TMPDIR: place }, editorPid: 1 };
+      const other = await startCompanion(editor, options);
+      const name = `gemini-ide-server-1-${other.port}.json`;
+      const path = join(place, "gemini/ide", name);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      await other.close();
+    } finally {
+      process.umask(before);
+      rmSync(place, { recursive: true });
+    }
+  });
+});
