@@ -5,7 +5,6 @@ import {
 } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import {
-  type A2aTransportOptions,
   createA2aTransport,
   createAgentTransport,
   fetchAgentCard,
@@ -46,10 +45,7 @@ const overGrpc: Connecting = (baseUrl, token) =>
   createGrpcTransport({ baseUrl, interceptors: [bearerInterceptor(token)] });
 const overA2a: Connecting = (url, token) => createA2aTransport({ url, token });
 
-const V1: Pick<A2aTransportOptions, "protocolVersion" | "protocolBinding"> = {
-  protocolVersion: "1.0",
-  protocolBinding: "JSONRPC",
-};
+const V1 = { protocolVersion: "1.0", protocolBinding: "JSONRPC" } as const;
 const V1_JSONRPC: A2aInterface = { protocolVersion: "1.0", binding: "JSONRPC" };
 const V1_HTTP_JSON: A2aInterface = {
   protocolVersion: "1.0",

@@ -1,4 +1,4 @@
-import type { McpAuthorization } from "@devtool/mcp";
+import type { createMcp } from "@devtool/mcp";
 import {
   ClientCredentialsProvider,
   CrossAppAccessProvider,
@@ -7,6 +7,10 @@ import {
   requestJwtAuthorizationGrant,
 } from "./sdk.ts";
 
+type McpOptions = NonNullable<Parameters<typeof createMcp>[0]>;
+type McpAuthorization = NonNullable<
+  ReturnType<NonNullable<McpOptions["authorize"]>>
+>;
 type ClientInformation = Awaited<
   ReturnType<OAuthClientProvider["clientInformation"]>
 >;

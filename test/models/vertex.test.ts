@@ -4,7 +4,7 @@ import { createServer as createListener, type Server } from "node:net";
 import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
-import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
+import { createGeminiModel } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -332,7 +332,7 @@ async function examplesOf(document: string): Promise<{
 
 /** The first thing that a model says to a message. */
 async function firstEvent(
-  options: GeminiOptions,
+  options: Parameters<typeof createGeminiModel>[0],
   signal: AbortSignal,
 ): Promise<unknown> {
   const model = createGeminiModel({ ...options, random: () => 0 });

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { type CodingServerOptions, codingAgent } from "@devtool/coding-agent";
-import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
+import { createGeminiModel } from "@devtool/gemini";
 import { type FakeModel, startFakeGemini } from "@devtool/gemini/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -72,7 +72,7 @@ export class Ground implements AsyncDisposable {
    */
   serve(
     options: GroundOptions = {},
-    gemini: Partial<GeminiOptions> = {},
+    gemini: Partial<Parameters<typeof createGeminiModel>[0]> = {},
   ): Promise<DevtoolServer> {
     const { workspace, dataDirectory, fake } = this;
     const retry = { baseDelayMs: 1, maxDelayMs: 2 };

@@ -7,8 +7,5 @@
  * are known.
  */
 export { fetchAgentCard } from "./a2a/agent-card.ts";
-export {
-  type A2aTransportOptions,
-  createA2aTransport,
-} from "./a2a-transport.ts";
+export { createA2aTransport } from "./a2a-transport.ts";
 export { createAgentTransport } from "./agent-transport.ts";

@@ -8,7 +8,6 @@
  * into a report.
  */
 export type { CaseResult } from "./play/case-result.ts";
-export type { ProgramStreams } from "./program/program.ts";
 export { createReport } from "./report/create-report.ts";
 export { htmlPage } from "./report/html.ts";
 export { junitXml } from "./report/junit.ts";

@@ -1,3 +1,3 @@
 // The public names of @devtool/gemini, one by one. Adding a name is adding API.
 export { createGeminiModel } from "./gemini-model.ts";
-export { type GeminiOptions, geminiOptionsFrom } from "./gemini-options.ts";
+export { geminiOptionsFrom } from "./gemini-options.ts";

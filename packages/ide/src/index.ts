@@ -1,16 +1,7 @@
 // The public names of @devtool/ide. Each name added here becomes public API.
 
-export {
-  type Companion,
-  type CompanionOptions,
-  startCompanion,
-} from "./companion.ts";
-export type {
-  DiffProposal,
-  Editor,
-  EditorDiff,
-  FileLocation,
-} from "./editor.ts";
+export { type Companion, startCompanion } from "./companion.ts";
+export type { DiffProposal, Editor } from "./editor.ts";
 export {
   type EditorContext,
   EditorContextSchema,

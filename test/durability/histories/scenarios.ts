@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type DevtoolClient, textMessage } from "@devtool/client";
-import type { GeminiOptions } from "@devtool/gemini";
+import type { createGeminiModel } from "@devtool/gemini";
 import { createMcp } from "@devtool/mcp";
 import {
   ApprovalMode,
@@ -21,7 +21,7 @@ export interface HistoryScenario {
   /** The files of the workspace before it. */
   readonly files?: Readonly<Record<string, string>>;
   readonly options?: GroundOptions;
-  readonly gemini?: Partial<GeminiOptions>;
+  readonly gemini?: Partial<Parameters<typeof createGeminiModel>[0]>;
   /** Sent beside the first message. */
   readonly first?: MessageInitShape<typeof SendMessageRequestSchema>;
   play(talk: Conversation, client: DevtoolClient): Promise<void>;

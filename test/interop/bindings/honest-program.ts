@@ -20,7 +20,7 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import type { ProgramStreams } from "@devtool/conformance";
+import type { runProgramSuite } from "@devtool/conformance";
 import {
   ConversationSchema,
   type Converse,
@@ -76,7 +76,9 @@ export interface HonestProgram {
 }
 
 /** A program under test in this process. */
-export function honestProgram(program: HonestProgram = {}): ProgramStreams {
+export function honestProgram(
+  program: HonestProgram = {},
+): Parameters<typeof runProgramSuite>[0] {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   return {
