@@ -28,6 +28,7 @@ export function createAnthropicModel(options: AnthropicOptions): Model {
     provider: "anthropic",
     maxInputTokens,
     inputModes: INPUT_MODES,
+    load: () => client.load(),
     async *generate(request, signal) {
       const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
       const limits = {

@@ -134,6 +134,12 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
         throw translateError(reason);
       }
     },
+    load: async () => {
+      // A script answers at once, and its server rests small.
+      if (!chosen.load) return;
+      await chosen.load();
+      await import("./tool/builtin/builtin-tools.ts");
+    },
   };
 }
 

@@ -35,6 +35,7 @@ export function createGeminiModel(options: GeminiOptions): Model {
     provider: options.vertex ? "gcp.vertex_ai" : "gcp.gemini",
     maxInputTokens,
     inputModes: INPUT_MODES,
+    load: () => client.load(),
     async *generate(request, signal) {
       const parameters = await encodeRequest(request, name);
       yield* client.generate(

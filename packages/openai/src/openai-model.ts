@@ -32,6 +32,7 @@ export function createOpenAiModel(options: OpenAiOptions): Model {
     provider: "openai",
     maxInputTokens,
     inputModes: INPUT_MODES,
+    load: () => client.load(),
     async *generate(request, signal) {
       const names = new ToolNames(request.tools, MAX_TOOL_NAME_LENGTH);
       const model = request.model || name;

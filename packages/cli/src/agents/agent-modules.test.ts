@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { textMessage } from "@devtool/client";
@@ -44,6 +45,15 @@ describe("devtool serve --agent", () => {
       "two",
       expect.stringContaining("scripted agent"),
     ]);
+  });
+
+  it("loads what the first turn of an agent needs when it listens, and serves what does not load", async () => {
+    const loaded = join(base, "loaded");
+    const load = `load() { fs.writeFileSync(${JSON.stringify(loaded)}, ""); throw new Error("later"); },`;
+    const text = saying("one").replace("open:", `${load} open:`);
+    const path = await module("agent.mjs", `import fs from "node:fs";${text}`);
+    expect(await answersOf([""], path)).toEqual(["one"]);
+    expect(existsSync(loaded)).toBe(true);
   });
 
   it("serves those of the config file, whose paths are relative to it, where no flag names one", async () => {

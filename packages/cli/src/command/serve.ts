@@ -13,6 +13,7 @@ import { defined } from "@devtool/internal/json";
 import { ApprovalMode } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import {
+  type Agent,
   createServer,
   type DevtoolServer,
   defaultDialects,
@@ -131,6 +132,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
       : welcomeText(info, welcome, io),
   );
   log.write({ event: "server begins", level: "info" });
+  for (const agent of Object.values(started.agents)) void loadAhead(agent);
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
   await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
@@ -140,6 +142,13 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   log.write({ event: "server ends", level: "info" });
   await removeDiscovery(data, process.pid);
   return ExitCode.OK;
+}
+
+/** Loads what the first turn of an agent needs. That turn says what fails. */
+async function loadAhead(agent: Agent): Promise<void> {
+  try {
+    await agent.load?.();
+  } catch {}
 }
 
 interface DataPlace extends AsyncDisposable {
@@ -184,6 +193,7 @@ interface Started {
   readonly isNewWorkspace: boolean;
   /** Stores a new token for the next start. */
   readonly keep: () => Promise<void>;
+  readonly agents: ServerOptions["agents"];
 }
 
 /** Where a server runs, how it is configured, and where it says what it does. */
@@ -265,6 +275,7 @@ async function start(
     hasConsole: decided.site !== undefined,
     isNewWorkspace: found === "new",
     keep,
+    agents: decided.agents,
   };
 }
 

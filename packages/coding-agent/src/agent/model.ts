@@ -148,4 +148,9 @@ export interface Model extends StepSource {
    * Throws a `DevtoolError` when they cannot be listed.
    */
   listModels?(signal: AbortSignal): Promise<readonly OfferedModel[]>;
+  /**
+   * Loads what the first request needs, which would wait for it otherwise.
+   * Default: nothing.
+   */
+  load?(): Promise<void>;
 }

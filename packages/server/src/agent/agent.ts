@@ -60,6 +60,12 @@ export interface Agent {
    * closes the agents that are open and does not start.
    */
   open(services: AgentServices): OpenAgent | Promise<OpenAgent>;
+
+  /**
+   * Loads the code that a first turn needs, which would wait for it otherwise.
+   * `devtool serve` calls it when it listens. Default: nothing.
+   */
+  load?(): Promise<void>;
 }
 
 /** The settings that clients choose, in the order in which they are checked. */

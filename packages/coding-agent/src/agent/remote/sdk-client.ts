@@ -55,13 +55,19 @@ export class SdkClient<Sdk> {
   readonly #timeouts: ModelTimeouts;
 
   /**
-   * The SDK is loaded with the first request: loading it takes longer than a
-   * server's start.
+   * The SDK is loaded with the first request, unless `load` is called before:
+   * loading it takes longer than a server's start.
    */
   constructor(load: () => Promise<Sdk>, options: RemoteOptions) {
     this.#load = loadOnce(load);
     this.#options = options;
     this.#timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  }
+
+  /** Loads the SDK, and Node's `fetch`, which takes as long. */
+  async load(): Promise<void> {
+    await this.#load();
+    new Headers();
   }
 
   /**
