@@ -123,6 +123,8 @@ async function workOnce(
 ): Promise<void> {
   await send(client, "read secret.txt\nnext\nread b.txt");
   await send(client, "text My secret.");
+  const taskId = await send(client, "write c.txt secret");
+  await client.tasks.cancelTask({ taskId });
   const sessionSettings = { agent: "own" };
   await send(client, "steps", { sessionSettings });
   await send(client, "turn", { sessionSettings });

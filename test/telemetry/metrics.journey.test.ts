@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -161,46 +161,66 @@ describe("the metrics of `devtool serve`", () => {
   );
 
   it.skipIf(!hasPrometheus)(
-    `have all that the alerts ask for, in a real Prometheus${without}`,
+    `fill each panel of the dashboard, and have all that the alerts ask for, in a real Prometheus${without}`,
     async () => {
-      const port = await freePort();
-      const prometheus = startPrometheus(root, server.info.url, port);
-      try {
-        const query = async (path: string): Promise<string> => {
-          const response = await fetch(
-            `http://127.0.0.1:${port}/api/v1/${path}`,
-          );
-          return response.text();
-        };
-        const healthy = /"health":"ok"/g;
-        await expect
-          .poll(
-            async () => {
-              const rules = await query("rules").catch(() => "");
-              return rules.match(healthy)?.length ?? 0;
-            },
-            { timeout: 60_000, interval: 500 },
-          )
-          .toBe(8);
-        const alerts = readFileSync(join(DEPLOY, "alerts.yaml"), "utf8");
-        const names = new Set(
-          alerts.match(/\b(devtool|gen_ai|rpc|nodejs)_\w+(?=[ [{])/g),
-        );
-        expect(names.size).toBeGreaterThan(6);
-        for (const name of names) {
-          await expect
-            .poll(() => query(`query?query=${name}`), { timeout: 30_000 })
-            .toContain('"job":"devtool"');
-        }
-        expect(await query("query?query=up")).toMatch(/,"1"\]/);
-      } finally {
-        prometheus.kill();
-        if (prometheus.exitCode === null) await once(prometheus, "exit");
-      }
+      await using prometheus = await startPrometheus(root, server.info.url);
+      // What was counted before the first scrape has no rate.
+      await run.work();
+      await expect
+        .poll(
+          async () =>
+            (await prometheus.ask("rules")).match(/"health":"ok"/g)?.length,
+          { timeout: 60_000 },
+        )
+        .toBe(8);
+      const alerts = readFileSync(join(DEPLOY, "alerts.yaml"), "utf8");
+      const names = new Set(
+        alerts.match(/\b(devtool|gen_ai|rpc|nodejs)_\w+(?=[ [{])/g),
+      );
+      expect(names.size).toBeGreaterThan(6);
+      const text = readFileSync(join(DEPLOY, "dashboard.json"), "utf8");
+      const { panels }: Dashboard = JSON.parse(text);
+      const queries = panels.flatMap(({ targets }) =>
+        targets.map(({ expr }) =>
+          expr
+            .replaceAll("$instance", ".*")
+            .replaceAll("$__rate_interval", "5m"),
+        ),
+      );
+      expect(queries.length).toBeGreaterThan(25);
+      await expect
+        .poll(() => emptyOf(prometheus, ["up", ...names, ...queries]), {
+          timeout: 90_000,
+          interval: 1000,
+        })
+        .toEqual([]);
     },
-    90_000,
+    240_000,
   );
 });
+
+/** What is read of the dashboard. */
+interface Dashboard {
+  readonly panels: readonly {
+    readonly targets: readonly { readonly expr: string }[];
+  }[];
+}
+
+/** Returns the queries that give no number. */
+async function emptyOf(
+  { ask }: Prometheus,
+  queries: readonly string[],
+): Promise<string[]> {
+  const empty: string[] = [];
+  for (const query of queries) {
+    const answer = await ask(`query?query=${encodeURIComponent(query)}`);
+    const { data } = JSON.parse(answer);
+    const values: { value: [number, string] }[] = data?.result ?? [];
+    const hasNumber = values.some(({ value: [, text] }) => text !== "NaN");
+    if (!hasNumber) empty.push(query);
+  }
+  return empty;
+}
 
 /** Returns the attributes and the value of each series that was sent. */
 function sentPoints(
@@ -220,12 +240,14 @@ function sentPoints(
   ]);
 }
 
+interface Prometheus extends AsyncDisposable {
+  /** Returns the answer of its API at a path; empty while it starts. */
+  readonly ask: (path: string) => Promise<string>;
+}
+
 /** Starts Prometheus on loopback. It scrapes a server each second. */
-function startPrometheus(
-  root: string,
-  url: string,
-  port: number,
-): ChildProcess {
+async function startPrometheus(root: string, url: string): Promise<Prometheus> {
+  const port = await freePort();
   const config = join(root, "prometheus.yml");
   writeFileSync(
     config,
@@ -237,7 +259,7 @@ scrape_configs:
     static_configs: [{ targets: ["${new URL(url).host}"] }]
 `,
   );
-  return spawn(
+  const child = spawn(
     "prometheus",
     [
       `--config.file=${config}`,
@@ -247,4 +269,19 @@ scrape_configs:
     ],
     { stdio: "ignore" },
   );
+  const ask = (path: string): Promise<string> =>
+    fetch(`http://127.0.0.1:${port}/api/v1/${path}`).then(
+      (response) => response.text(),
+      () => "",
+    );
+  await expect
+    .poll(() => ask("query?query=devtool_ready"), { timeout: 60_000 })
+    .toContain('"job":"devtool"');
+  return {
+    ask,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      if (child.exitCode === null) await once(child, "exit");
+    },
+  };
 }
