@@ -177,6 +177,49 @@ describe.skipIf(CHROMIUM === undefined)(
       await expectClean(opened);
     });
 
+    it("deletes a session that has ended after a question, and all pages know", async () => {
+      await using opened = await openConsole(browser, server);
+      await using other = await openConsole(browser, server, {
+        viewport: { width: 320, height: 700 },
+      });
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/delete`);
+      await send(page, "read secret-plan.txt\ntext end");
+      await page
+        .locator('.session-about .state[data-state="COMPLETED"]')
+        .waitFor();
+      const taskId = new URL(page.url()).hash.split("/").at(-1) ?? "";
+      const { tasks } = clientOf(server);
+      const isThere = () =>
+        tasks.getTask({ taskId }).then(
+          () => true,
+          () => false,
+        );
+      await other.page.goto(`${server.url}/console/#/session/${taskId}`);
+      const rows = [opened, other].map(({ page }) =>
+        page.locator(".row", { hasText: "secret-plan" }),
+      );
+      for (const row of rows) await row.waitFor({ state: "attached" });
+      await page.getByRole("button", { name: "Delete" }).click();
+      const question = page.getByRole("form", { name: "Delete this session" });
+      await question.waitFor();
+      expect(await axeFindings(page)).toEqual([]);
+      // The focus is on the safe answer, and gone back when it is given.
+      await page.keyboard.press("Enter");
+      await question.waitFor({ state: "detached" });
+      expect(await isThere()).toBe(true);
+      await page.keyboard.press("Enter");
+      await question.getByRole("button", { name: "Delete" }).click();
+      for (const each of [page, other.page]) {
+        await each.getByText("This session was deleted.").waitFor();
+      }
+      for (const row of rows) await row.waitFor({ state: "detached" });
+      expect(await isThere()).toBe(false);
+      await other.page.getByRole("link", { name: "All sessions" }).click();
+      await expectClean(opened);
+      await expectClean(other);
+    });
+
     it("completes and runs slash commands by the keyboard alone", async () => {
       await using opened = await openConsole(browser, server);
       const { page } = opened;

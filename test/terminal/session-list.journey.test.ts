@@ -128,6 +128,27 @@ describe("a list of sessions", () => {
     expect(idsOf(list.snapshot())).toEqual(ids.toReversed());
   });
 
+  it("drops tasks that are deleted, while it follows and while it does not", async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count++) {
+      ids.push(await send(`text ${count}`));
+    }
+    const [zero = "", one = "", two = "", three = "", four = ""] = ids;
+    const list = createSessionList(client, { pageSize: 3 });
+    await followed(list, async () => {
+      await until(list, ({ isLoaded }) => isLoaded);
+      await list.loadMore(soon());
+      await client.tasks.deleteTask({ taskId: three });
+      await until(list, ({ sessions }) => sessions.length === 4);
+      expect(idsOf(list.snapshot())).toEqual([four, two, one, zero]);
+    });
+    await client.tasks.deleteTask({ taskId: two });
+    await followed(list, () =>
+      until(list, ({ sessions }) => sessions.length === 3),
+    );
+    expect(idsOf(list.snapshot())).toEqual([four, one, zero]);
+  });
+
   it("shows the tasks that its filter selects, those that enter it, and not those that leave it", async () => {
     const one = await send("text keep");
     await send("text else");

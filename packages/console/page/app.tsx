@@ -9,6 +9,7 @@ import { type Place, type SessionPart, usePlace } from "./place.ts";
 import { ServerPage } from "./server-page.tsx";
 import { Session } from "./session.tsx";
 import { SessionList } from "./session-list.tsx";
+import { useDeleted } from "./use-deleted.ts";
 import { words } from "./words.ts";
 
 /**
@@ -22,6 +23,11 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const [started, setStarted] = useState<Started>(new Map());
   const session = shownSession(place, started);
   const isEmpty = sessions.sessions.length === 0;
+  const [isDeleted, noteDeleted] = useDeleted(
+    client,
+    session?.taskId,
+    sessions.sessions.some(({ id }) => id === session?.taskId),
+  );
   const isRefused = sessions.error?.code === Code.Unauthenticated;
   useFocusAtPlace(
     session?.key ?? place.case,
@@ -48,7 +54,15 @@ export function App({ token }: { readonly token: string }): ReactNode {
             )}
           </div>
         )}
-        {session && (
+        {isDeleted && (
+          <div className="hint">
+            <a className="back" href="#/">
+              ← {words.back}
+            </a>
+            <p role="status">{words.deleted}</p>
+          </div>
+        )}
+        {session && !isDeleted && (
           <Session
             client={client}
             sessionKey={session.key}
@@ -56,6 +70,7 @@ export function App({ token }: { readonly token: string }): ReactNode {
             onStart={(taskId) =>
               setStarted(new Map(started).set(taskId, session.key))
             }
+            onDelete={noteDeleted}
           />
         )}
       </main>

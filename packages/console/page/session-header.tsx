@@ -8,6 +8,8 @@ import {
 } from "@devtool/schema";
 import { type ReactNode, type Ref, useRef, useState } from "react";
 import { flushSync } from "react-dom";
+import type { ConsoleClient } from "./console-client.ts";
+import { DeleteSession } from "./delete-session.tsx";
 import { mainAround, useFocusHeir } from "./focus.ts";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
 import { ModeChooser } from "./session-choosers.tsx";
@@ -15,6 +17,7 @@ import { State } from "./state.tsx";
 import { countText, words } from "./words.ts";
 
 export interface SessionHeaderProps {
+  readonly client: ConsoleClient;
   readonly task: TaskHandle;
   /** What the session is called, also while it has no title. */
   readonly title: string;
@@ -24,18 +27,22 @@ export interface SessionHeaderProps {
   /** The approval mode that is wanted for the next message. */
   readonly mode: ApprovalMode;
   readonly onMode: (mode: ApprovalMode) => void;
+  /** Called with its id when it was deleted. */
+  readonly onDelete: (taskId: string) => void;
 }
 
 /**
  * The title of a session, its state, and what can be done with it as a whole.
  */
 export function SessionHeader({
+  client,
   task: { task, cancel, rename },
   title,
   view,
   about,
   mode,
   onMode,
+  onDelete,
 }: SessionHeaderProps): ReactNode {
   const [isRenaming, setRenaming] = useState(false);
   const { id, state } = task;
@@ -84,7 +91,15 @@ export function SessionHeader({
               {words.rename}
             </button>
           )}
-          {!isTerminal(state) && <StopButton onStop={() => void cancel()} />}
+          {isTerminal(state) ? (
+            <DeleteSession
+              client={client}
+              taskId={id}
+              onDelete={() => onDelete(id)}
+            />
+          ) : (
+            <StopButton onStop={() => void cancel()} />
+          )}
           <PartLinks id={id} view={view} />
         </div>
       )}

@@ -24,6 +24,8 @@ export interface SessionProps {
   readonly view: SessionPart;
   /** Called with the id of the session that the first message has started. */
   readonly onStart: (taskId: string) => void;
+  /** Called with its id when this page has deleted it. */
+  readonly onDelete: (taskId: string) => void;
 }
 
 /**
@@ -36,6 +38,7 @@ export function Session({
   taskId,
   view,
   onStart,
+  onDelete,
 }: SessionProps): ReactNode {
   const [choice, choose] = useState(NO_CHOICE);
   const offered = useAgents(client);
@@ -70,12 +73,14 @@ export function Session({
       aria-label={title}
     >
       <SessionHeader
+        client={client}
         task={task}
         title={title}
         view={view}
         about={aboutAgent(offered.agents, sessionSettings?.agent ?? "")}
         mode={choice.mode || current}
         onMode={(mode) => choose({ ...choice, mode })}
+        onDelete={onDelete}
       />
       {id !== "" && view !== "conversation" && (
         <SessionDetails client={client} task={task.task} view={view} />

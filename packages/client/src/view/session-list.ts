@@ -215,8 +215,13 @@ class WatchedList implements SessionList {
         this.#resume,
         signal,
       );
-      for await (const { task, excluded } of changes) {
-        if (task) this.#put([task], excluded ? [task.id] : []);
+      for await (const { task, excluded, removed } of changes) {
+        if (!task) continue;
+        if (removed) {
+          this.#drop([task.id]);
+        } else {
+          this.#put([task], excluded ? [task.id] : []);
+        }
       }
     } catch (reason) {
       if (signal.aborted) return;
@@ -306,9 +311,35 @@ class WatchedList implements SessionList {
       this.#excluded.clear();
       this.#nextPage = "";
       this.#hasMore = tasks.length >= this.#pageSize;
+    } else {
+      this.#drop(this.#missingIn(tasks));
     }
     this.#isLoaded = true;
     this.#put(tasks);
+  }
+
+  /**
+   * Lists the tasks that the start of a stream would have and does not: they
+   * were deleted since an earlier stream.
+   */
+  #missingIn(tasks: readonly TaskSummary[]): string[] {
+    const there = new Set(tasks.map(({ id }) => id));
+    const last = tasks.length < this.#pageSize ? undefined : tasks.at(-1);
+    return [...this.#tasks.values()]
+      .filter((task) => !there.has(task.id))
+      .filter((task) => !last || timeOf(task) > timeOf(last))
+      .map(({ id }) => id);
+  }
+
+  /** Removes tasks that were deleted. */
+  #drop(ids: readonly string[]): void {
+    const tasks = new Map(this.#tasks);
+    for (const id of ids) {
+      tasks.delete(id);
+      this.#excluded.delete(id);
+    }
+    this.#tasks = tasks;
+    this.#listeners.change();
   }
 
   /**

@@ -22,6 +22,11 @@ export const de: Words = {
   agent: "Agent",
   workspace: "Arbeitsverzeichnis",
   rename: "Umbenennen",
+  delete: "Löschen",
+  deleteQuestion:
+    "Diese Sitzung endgültig löschen? Was gesagt wurde und was das Audit davon zeigt, geht verloren; Dateien bleiben.",
+  keep: "Behalten",
+  deleted: "Diese Sitzung wurde gelöscht.",
   title: "Titel",
   save: "Speichern",
   discard: "Verwerfen",

@@ -23,6 +23,11 @@ export const en = {
   agent: "Agent",
   workspace: "Workspace",
   rename: "Rename",
+  delete: "Delete",
+  deleteQuestion:
+    "Delete this session for good? What was said and what the audit log shows of it go, files stay.",
+  keep: "Keep",
+  deleted: "This session was deleted.",
   title: "Title",
   save: "Save",
   discard: "Discard",

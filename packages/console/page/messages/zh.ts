@@ -18,6 +18,11 @@ export const zh: Words = {
   agent: "智能体",
   workspace: "工作目录",
   rename: "重命名",
+  delete: "删除",
+  deleteQuestion:
+    "永久删除此会话？对话内容及审计中显示的内容将被删除，文件会保留。",
+  keep: "保留",
+  deleted: "此会话已删除。",
   title: "标题",
   save: "保存",
   discard: "放弃修改",
