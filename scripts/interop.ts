@@ -13,6 +13,8 @@ import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
 const PYTHON_SDKS = {
+  // A back end for spans, for `test/interop/phoenix.test.ts`.
+  phoenix: ["arize-phoenix==20.26.1"],
   "0.3": ["a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0"],
   "1.0": ["a2a-sdk[http-server,signing,grpc]==1.3.0", "uvicorn==0.54.0"],
   adk: ["google-adk[a2a]==2.13.0", "a2a-sdk==1.3.0"],

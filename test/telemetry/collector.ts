@@ -1,21 +1,6 @@
 import { createServer } from "node:http";
 import { expect } from "vitest";
-
-/** A span as a collector gets it. */
-export interface Seen {
-  readonly name: string;
-  /** 1 internal, 2 server, 3 client. */
-  readonly kind: number;
-  readonly traceId: string;
-  readonly spanId: string;
-  /** Empty for the root of a trace. */
-  readonly parentSpanId: string;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  /** The ids of the spans that it is linked to. */
-  readonly links: readonly string[];
-  /** 0 unset, 2 an error. */
-  readonly status: number;
-}
+import { type Seen, spansOf } from "./otlp-spans.ts";
 
 /** A metric as a collector gets it. */
 export interface SeenMetric {
@@ -41,7 +26,10 @@ interface SeenPoints {
   }[];
 }
 
-/** A collector of OpenTelemetry on loopback, which takes OTLP as JSON. */
+/**
+ * A collector of OpenTelemetry on loopback, which takes OTLP over HTTP: spans as
+ * protobuf, metrics as JSON.
+ */
 export interface Collector extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly Seen[];
@@ -62,17 +50,22 @@ export async function collect(port = 0): Promise<Collector> {
   const bodies: string[] = [];
   let metrics: SeenMetric[] = [];
   const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += chunk;
-    bodies.push(body);
-    const { resourceSpans = [], resourceMetrics = [] } = JSON.parse(body);
-    for (const { scopeMetrics } of resourceMetrics) {
-      for (const scope of scopeMetrics) metrics = scope.metrics;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    bodies.push(body.toString());
+    if (request.headers["content-type"] === "application/json") {
+      const { resourceMetrics = [] } = JSON.parse(body.toString());
+      for (const { scopeMetrics } of resourceMetrics) {
+        for (const scope of scopeMetrics) metrics = scope.metrics;
+      }
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    } else {
+      spans.push(...spansOf(body));
+      response
+        .writeHead(200, { "content-type": "application/x-protobuf" })
+        .end();
     }
-    for (const { scopeSpans } of resourceSpans) {
-      for (const scope of scopeSpans) spans.push(...scope.spans.map(seen));
-    }
-    response.writeHead(200, { "content-type": "application/json" }).end("{}");
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject).listen(port, "127.0.0.1", resolve);
@@ -100,25 +93,5 @@ export async function collect(port = 0): Promise<Collector> {
       server.closeAllConnections();
       await new Promise((closed) => server.close(closed));
     },
-  };
-}
-
-interface RawSpan extends Omit<Seen, "attributes" | "links" | "status"> {
-  readonly attributes: readonly { key: string; value: object }[];
-  readonly links?: readonly { spanId: string }[];
-  readonly status?: { code?: number };
-}
-
-function seen(raw: RawSpan): Seen {
-  const attributes = raw.attributes.map(({ key, value }) => [
-    key,
-    Object.values(value)[0],
-  ]);
-  return {
-    ...raw,
-    parentSpanId: raw.parentSpanId ?? "",
-    attributes: Object.fromEntries(attributes),
-    links: (raw.links ?? []).map(({ spanId }) => spanId),
-    status: raw.status?.code ?? 0,
   };
 }

@@ -60,12 +60,7 @@ describe.for(Object.entries(MODELS))(
           attributes["gen_ai.provider.name"],
           attributes["gen_ai.response.finish_reasons"],
         ]),
-      ).toEqual(
-        reasons.map((reason) => [
-          provider,
-          { values: [{ stringValue: reason }] },
-        ]),
-      );
+      ).toEqual(reasons.map((reason) => [provider, [reason]]));
       const turn = await told.find("invoke_agent devtool");
       const sum = (name: string): number =>
         chats.reduce(
@@ -91,7 +86,7 @@ describe.for(Object.entries(MODELS))(
         expect(turn.attributes[name]).toBe(sum(name));
       }
       expect(turn.attributes["gen_ai.output.messages"]).toBe(
-        '[{"role":"assistant","parts":[{"type":"text","content":"Done."}]}]',
+        '[{"role":"assistant","parts":[{"type":"text","content":"Done."}],"finish_reason":"stop"}]',
       );
     });
   },

@@ -10,7 +10,7 @@ import { clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
 import { nodeServer } from "../mcp/servers.ts";
 import { receive } from "../push/receiver.ts";
-import type { Seen } from "./collector.ts";
+import type { Seen } from "./otlp-spans.ts";
 import { SENDERS } from "./senders.ts";
 import { startTelemetry } from "./telemetry.ts";
 

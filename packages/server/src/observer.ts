@@ -101,7 +101,7 @@ export interface OperationFacts {
   /** The time until the first piece of the answer of a step, in milliseconds. */
   readonly firstPieceMs?: number | undefined;
   /**
-   * Why the model of a step ended its answer: `stop`, `tool_call`, `length`,
+   * Why the answer of a step or a turn ended: `stop`, `tool_call`, `length`,
    * `content_filter` or `error`.
    */
   readonly finishReason?: string | undefined;

@@ -1,5 +1,5 @@
 import { spanObserver } from "@devtool/server/telemetry";
-import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
   BatchSpanProcessor,
   type SpanExporter,

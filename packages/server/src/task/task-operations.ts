@@ -77,7 +77,8 @@ export class TaskOperations {
     }
     const [turn, usage, cost] = [this.#turn, this.#usage, this.#cost];
     return (task) => {
-      turn?.finish({ ...how, facts: { task, usage, cost } });
+      const finishReason = FINISH_REASONS[how.outcome];
+      turn?.finish({ ...how, facts: { task, usage, cost, finishReason } });
       // The next turn may have begun.
       if (this.#turn === turn) this.#turn = undefined;
     };
@@ -223,6 +224,11 @@ export class TaskOperations {
     return this.#operations.requestOf({ principal, subjectId });
   }
 }
+
+/** Why the answer of a turn ended, by how the turn did. */
+const FINISH_REASONS: Readonly<
+  Record<OperationEnd["outcome"], string | undefined>
+> = { succeeded: "stop", failed: "error", canceled: undefined };
 
 /** Returns the last message of a client; undefined for the task of a command. */
 function lastOf({ history }: Task): Message | undefined {

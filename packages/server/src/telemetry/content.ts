@@ -34,7 +34,10 @@ export function contentOf(
       moment === "begin"
         ? ([ATTRIBUTE.inputMessages, Role.USER] as const)
         : ([ATTRIBUTE.outputMessages, Role.AGENT] as const);
-    add(name, lastSaid(facts.task, role));
+    const said = lastSaid(facts.task, role);
+    const ended = { finish_reason: facts.finishReason };
+    // JSON leaves out what is undefined.
+    add(name, said && [{ ...said, ...ended }]);
   }
   return attributes;
 }
@@ -43,13 +46,13 @@ export function contentOf(
  * Returns the last message of a role in the form of `gen_ai.input.messages`;
  * undefined when there is none with text.
  */
-function lastSaid({ history }: Task, role: Role): object[] | undefined {
+function lastSaid({ history }: Task, role: Role): object | undefined {
   const message = history.findLast(
     (each) => each.role === role && textsOf(each).length > 0,
   );
   if (!message) return undefined;
   const parts = textsOf(message).map((content) => ({ type: "text", content }));
-  return [{ role: role === Role.USER ? "user" : "assistant", parts }];
+  return { role: role === Role.USER ? "user" : "assistant", parts };
 }
 
 function textsOf({ parts }: Message): string[] {
