@@ -9,18 +9,41 @@ const MIN_LENGTH = 8;
 /** What stands in the place of a secret. */
 const HIDDEN = "[hidden]";
 
-/** Credentials that are known by their form. */
+/**
+ * Credentials that are known by their form, also behind an escaped line break:
+ * texts quote texts.
+ */
 const FORMS: readonly RegExp[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)/gs,
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
-  /\b(sk|rk|pk)[-_][\w-]{16,}/g,
-  /\b(gh[pousr]|github_pat|glpat|npm|xox[abeprs]|hf|whsec)[-_][\w-]{16,}/g,
-  /\b(AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\bAIza[\w-]{30,}/g,
-  /\bya29\.[\w-]{16,}/g,
-  /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi,
-  /(?<=:\/\/[^\s/:@"]{0,64}:)[^\s/@"]{1,256}(?=@)/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])(sk|rk|pk)[-_][\w-]{16,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])(gh[pousr]|github_pat|glpat|npm|xox[abeprs]|hf|whsec|pypi|dop_v1)[-_][\w-]{16,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])dapi[0-9a-f]{32}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])SG\.[\w.-]{16,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])AGE-SECRET-KEY-1\w{16,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])\d{6,12}:AA[\w-]{30,}/g,
+  /(?<=\/(?:services|webhooks)\/[\w/]{1,64}\/)[\w-]{16,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])(AKIA|ASIA)[A-Z0-9]{16}\b/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])AIza[\w-]{30,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])ya29\.[\w-]{16,}/g,
+  /(?<=^|[^A-Za-z0-9]|\\[nrt])(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi,
+  /(?<=:\/{1,2}[^\s/:@"]{0,64}:)[^\s/@"]{1,256}(?=@)/g,
+  /(?<=:\/{1,2})[^\s/:@"]{16,256}(?=@)/g,
 ];
+
+/** The end of names whose values are credentials, such as `refreshToken`. */
+const NAMES =
+  "passw(?:or)?d|passphrase|secret|token|credentials?|authorization|(?:api|access|account|private|secret)[-_ ]?key";
+
+/** A value after such a name: in a file of settings, a URL or JSON. */
+const NAMED_VALUE = new RegExp(
+  `((?:${NAMES})[\\\\"']{0,4}\\s{0,4}[:=]\\s{0,4}[\\\\"']{0,4})[^\\s\\\\"',;&]{4,1024}`,
+  "gi",
+);
+
+const COOKIES = /(cookie:\s{0,4})[^\r\n"]{1,4096}/gi;
+
+const SECRET_FIELD = new RegExp(`(?:${NAMES})$`, "i");
 
 /** Replaces secrets in text: those that it knows, and those of known forms. */
 export class SecretFilter {
@@ -47,6 +70,9 @@ export class SecretFilter {
   hide(text: string): string {
     let shown = this.#hideKnown(text);
     for (const form of FORMS) shown = shown.replace(form, HIDDEN);
+    for (const named of [NAMED_VALUE, COOKIES]) {
+      shown = shown.replace(named, `$1${HIDDEN}`);
+    }
     return shown;
   }
 
@@ -55,7 +81,8 @@ export class SecretFilter {
     const text = JSON.stringify(value, (name, item) => {
       if (name === "$typeName" || item instanceof Uint8Array) return undefined;
       if (typeof item === "bigint") return String(item);
-      return typeof item === "string" ? this.hide(item) : item;
+      if (typeof item !== "string") return item;
+      return SECRET_FIELD.test(name) ? HIDDEN : this.hide(item);
     });
     // A name may be a secret as well.
     return this.#hideKnown(text ?? "");

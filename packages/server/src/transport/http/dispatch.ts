@@ -8,7 +8,11 @@ import {
   type Refusal,
   requestRefusal,
 } from "./guard.ts";
-import { observeFailure, observePublic } from "./observed-request.ts";
+import {
+  observeFailure,
+  observePublic,
+  pathForOperators,
+} from "./observed-request.ts";
 import { refuse } from "./refusal.ts";
 import {
   type HttpRequest,
@@ -76,7 +80,8 @@ export async function answerRequest(
     if (access === "token") admit(request);
     if (!route) {
       const message = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
-      observeFailure(operations, request, { status: 404, message });
+      const known = `nothing is served at ${request.method} ${shorten(pathForOperators(request))}`;
+      observeFailure(operations, request, { status: 404, message: known });
       return sendError(response, 404, message);
     }
     if (access === "public" && operations) {

@@ -12,6 +12,7 @@ import { hasReachedMethod } from "../../handler/observed-call.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Operation, OperationEnd } from "../../observer.ts";
 import { type Operations, SUCCEEDED } from "../../operations.ts";
+import { HttpFailure } from "./failure.ts";
 import { RequestContext } from "./request-context.ts";
 import {
   type Failure,
@@ -92,10 +93,15 @@ export function observeUnreached(
   if (noted === undefined && status < 400) return;
   values.set(bindingKey, "http");
   const { name } = operationOf(request);
+  // The message for the client has its path as it is.
+  const reason =
+    status === 404 && noted instanceof HttpFailure
+      ? new DevtoolError(`nothing is served at ${name}`, Code.NotFound)
+      : noted;
   // The signal of the request has aborted: it has its answer.
   const { signal } = new AbortController();
   const context = new RequestContext(request, signal, values);
-  observe(name, context).fail(refusalError(noted, status));
+  observe(name, context).fail(refusalError(reason, status));
 }
 
 /** Returns an error with a code, which some errors of dialects have not. */
@@ -114,11 +120,29 @@ function operationOf(
 ): Pick<Operation, "kind" | "name" | "binding" | "peer"> {
   return {
     kind: "request",
-    name: `${request.method} ${shorten(pathOf(request))}`,
+    name: `${request.method} ${shorten(pathForOperators(request))}`,
     binding: "http",
     peer: request.socket.remoteAddress ?? "",
   };
 }
+
+/**
+ * Returns the path of a request without what may be a secret in a wrong place,
+ * such as the address of a webhook. Words, names of methods and versions stay.
+ */
+export function pathForOperators(request: HttpRequest): string {
+  const shown = pathOf(request)
+    .split("/")
+    .map((part) => (WORDS.some((word) => word.test(part)) ? part : "…"));
+  return shown.join("/");
+}
+
+const WORDS: readonly RegExp[] = [
+  /^[a-z.:_$-]{0,32}$/,
+  /^[a-z.:_$-]{0,12}\d{1,2}[a-z.:_$-]{0,12}$/,
+  /^[A-Za-z]{1,24}$/,
+  /^[a-z][a-z0-9]*(\.[a-z][a-z0-9]*){0,4}\.[A-Z][A-Za-z]{1,24}$/,
+];
 
 function endOf({ status, message }: Failure): OperationEnd {
   const error = new DevtoolError(message, CODES[status] ?? Code.Unknown);
