@@ -1,4 +1,5 @@
-import { type Model, SdkClient, ToolNames } from "@devtool/coding-agent/model";
+import { type Model, SdkClient } from "@devtool/coding-agent/model";
+import { ToolNames } from "@devtool/internal/tool-names";
 import { loadAnthropic } from "./anthropic-client.ts";
 import { type AnthropicOptions, DEFAULT_MODEL } from "./anthropic-options.ts";
 import { MessagesReader } from "./messages-reader.ts";

@@ -4,18 +4,17 @@ import {
   AnswerCalls,
   type AnswerReader,
   BoundedJoiner,
-  interruptedFault,
   LeftOutContent,
   type ModelEvent,
-  malformedFault,
+  ModelFault,
   objectField,
   readThought,
   stopFault,
-  type ToolNames,
-  tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { tokenCount } from "@devtool/internal/token-count";
+import type { ToolNames } from "@devtool/internal/tool-names";
 import { UsageSchema } from "@devtool/schema";
 import { encodeThinking, type Thinking } from "./thinking-signature.ts";
 
@@ -125,7 +124,7 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
 
   *end(): Iterable<ModelEvent> {
     const [delta, usage] = [this.#stop, this.#usage];
-    if (!this.#isWhole || !delta) throw interruptedFault();
+    if (!this.#isWhole || !delta) throw ModelFault.interrupted();
     switch (delta.stop_reason) {
       case "end_turn":
       case "tool_use":
@@ -142,7 +141,7 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
         );
       default:
         throw delta.stop_reason === null
-          ? interruptedFault()
+          ? ModelFault.interrupted()
           : unknownStopFault(delta.stop_reason);
     }
     for (const index of this.#open.keys()) yield* this.#close(index);
@@ -197,7 +196,7 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
         return yield* this.#readText(delta.text);
       case "input_json_delta":
         // The start of the block is missing, and with it the name of the call.
-        if (!open) throw malformedFault();
+        if (!open) throw ModelFault.malformed();
         if (open.case !== "call") return;
         open.text = this.#pieces.join(open.text, delta.partial_json);
         return;
@@ -213,7 +212,7 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
         return;
       default:
         // The arguments of the call would have a hole.
-        if (open?.case === "call") throw malformedFault();
+        if (open?.case === "call") throw ModelFault.malformed();
         if (Object.keys(others).length === 0) return;
         yield* this.#leftOut.add(type);
     }

@@ -4,12 +4,12 @@ import {
   fileText,
   type ModelRequest,
   modelHistory,
-  objectSchema,
   summaryTexts,
-  type ToolNames,
   userContents,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
+import { objectSchema } from "@devtool/internal/object-schema";
+import type { ToolNames } from "@devtool/internal/tool-names";
 import {
   type File,
   type Message,

@@ -8,13 +8,11 @@ export {
   AnswerCalls,
   assertRoomForCall,
   BoundedJoiner,
-  interruptedFault,
   LeftOutContent,
   listField,
-  malformedFault,
   objectField,
 } from "./agent/remote/answer-calls.ts";
-export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";
+export { readThought } from "./agent/remote/answer-parts.ts";
 export { CallResults, summaryTexts } from "./agent/remote/call-results.ts";
 export {
   createFetchAnswer,
@@ -22,11 +20,9 @@ export {
 } from "./agent/remote/fetch-answer.ts";
 export {
   type ApiError,
-  readErrorBody,
   statusFault,
 } from "./agent/remote/http-fault.ts";
 export { ModelFault } from "./agent/remote/model-fault.ts";
-export { objectSchema } from "./agent/remote/object-schema.ts";
 export type { RemoteOptions } from "./agent/remote/remote-options.ts";
 export {
   type AnswerReader,
@@ -38,6 +34,5 @@ export {
   stopFault,
   unknownStopFault,
 } from "./agent/remote/stop-fault.ts";
-export { ToolNames } from "./agent/remote/tool-names.ts";
 export { fileText, userContents } from "./agent/remote/user-contents.ts";
 export type { ToolDeclaration } from "./tool/tool.ts";

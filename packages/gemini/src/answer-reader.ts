@@ -2,13 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import {
   AnswerCalls,
   type AnswerReader,
-  interruptedFault,
   LeftOutContent,
   listField,
   type ModelEvent,
+  ModelFault,
   objectField,
   readThought,
-  tokenCount,
 } from "@devtool/coding-agent/model";
 import {
   defined,
@@ -16,6 +15,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { tokenCount } from "@devtool/internal/token-count";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type {
   Candidate,
@@ -83,7 +83,7 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
    */
   *end(): Iterable<ModelEvent> {
     const { finishReason, finishMessage } = this.#lastCandidate ?? {};
-    if (!finishReason) throw interruptedFault();
+    if (!finishReason) throw ModelFault.interrupted();
     const fault = finishFault(finishReason, finishMessage);
     if (fault) throw fault;
     const calls = this.#calls.end({ hasText: this.#hasText });

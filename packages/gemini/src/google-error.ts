@@ -1,5 +1,9 @@
-import { type ApiError, readErrorBody } from "@devtool/coding-agent/model";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import type { ApiError } from "@devtool/coding-agent/model";
+import {
+  objectOrEmpty,
+  readErrorBody,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 
 /**
  * Reads an error in Google's form. A daily quota that is used up does not come

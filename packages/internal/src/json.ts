@@ -94,3 +94,12 @@ export function defined(fields: Readonly<Record<string, unknown>>): object {
   }
   return copy;
 }
+
+/**
+ * Parses the body of an error response: a JSON object, or a list whose first
+ * item is one. Empty for anything else.
+ */
+export function readErrorBody(text: string): JsonObject {
+  const body = parseJsonOrUndefined(text);
+  return objectOrEmpty(Array.isArray(body) ? body[0] : body);
+}

@@ -4,16 +4,13 @@ import {
   type AnswerReader,
   assertRoomForCall,
   BoundedJoiner,
-  interruptedFault,
   LeftOutContent,
   listField,
   type ModelEvent,
-  malformedFault,
+  ModelFault,
   objectField,
   readThought,
   stopFault,
-  type ToolNames,
-  tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
 import {
@@ -22,6 +19,8 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { tokenCount } from "@devtool/internal/token-count";
+import type { ToolNames } from "@devtool/internal/tool-names";
 import { UsageSchema } from "@devtool/schema";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
@@ -98,7 +97,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
 
   *end(): Iterable<ModelEvent> {
     yield* this.#takeThought();
-    if (this.#finishReason === undefined) throw interruptedFault();
+    if (this.#finishReason === undefined) throw ModelFault.interrupted();
     switch (this.#finishReason) {
       case "stop":
       case "tool_calls":
@@ -148,7 +147,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     } else if (content) {
       yield* this.#takeThought();
       this.#hasText = true;
-      if (typeof content !== "string") throw malformedFault();
+      if (typeof content !== "string") throw ModelFault.malformed();
       yield { case: "text", value: content };
     }
   }
@@ -208,7 +207,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     if (!piece) return before;
     if (isObject(piece) && before === "") return piece;
     if (typeof before !== "string" || typeof piece !== "string") {
-      throw malformedFault();
+      throw ModelFault.malformed();
     }
     return this.#pieces.join(before, piece);
   }

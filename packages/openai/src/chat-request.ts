@@ -2,11 +2,11 @@ import {
   CallResults,
   type ModelRequest,
   modelHistory,
-  objectSchema,
   summaryTexts,
-  type ToolNames,
 } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/internal/json";
+import { objectSchema } from "@devtool/internal/object-schema";
+import type { ToolNames } from "@devtool/internal/tool-names";
 import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
 import type {
   ChatCompletionContentPart,

@@ -1,10 +1,13 @@
 import {
   type ApiError,
   type ModelFault,
-  readErrorBody,
   statusFault,
 } from "@devtool/coding-agent/model";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import {
+  objectOrEmpty,
+  readErrorBody,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 
 /**
  * Reads an error in OpenAI's form. Other servers have the message at the top,

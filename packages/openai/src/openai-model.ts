@@ -1,5 +1,6 @@
-import { type Model, SdkClient, ToolNames } from "@devtool/coding-agent/model";
+import { type Model, SdkClient } from "@devtool/coding-agent/model";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { ToolNames } from "@devtool/internal/tool-names";
 import { ChatReader } from "./chat-reader.ts";
 import { encodeChatRequest } from "./chat-request.ts";
 import { loadOpenAi } from "./openai-client.ts";

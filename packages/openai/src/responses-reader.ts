@@ -3,16 +3,13 @@ import {
   AnswerCalls,
   type AnswerReader,
   BoundedJoiner,
-  interruptedFault,
   LeftOutContent,
   listField,
   type ModelEvent,
-  malformedFault,
+  ModelFault,
   objectField,
   readThought,
   stopFault,
-  type ToolNames,
-  tokenCount,
   unknownStopFault,
 } from "@devtool/coding-agent/model";
 import {
@@ -20,6 +17,8 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { tokenCount } from "@devtool/internal/token-count";
+import type { ToolNames } from "@devtool/internal/tool-names";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
 import type {
   Response,
@@ -99,7 +98,7 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
       default:
         // The other events announce items whose whole content follows, or
         // belong to tools that are not offered.
-        if (typeof event.type !== "string") throw malformedFault();
+        if (typeof event.type !== "string") throw ModelFault.malformed();
     }
   }
 
@@ -134,7 +133,7 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
   }
 
   *end(): Iterable<ModelEvent> {
-    if (!this.#response) throw interruptedFault();
+    if (!this.#response) throw ModelFault.interrupted();
     const { incomplete_details, status, usage } = this.#response;
     if (status !== undefined && UNFINISHED.has(status)) {
       const { reason = status } = incomplete_details ?? {};
@@ -206,7 +205,7 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
     );
     const texts = parts.map(({ text }) => text ?? "");
     if (!texts.every((text) => typeof text === "string")) {
-      throw malformedFault();
+      throw ModelFault.malformed();
     }
     yield* this.#readWhole(texts.join(""));
     this.#hasDelta = false;

@@ -2,10 +2,10 @@ import {
   CallResults,
   type ModelRequest,
   modelHistory,
-  objectSchema,
   summaryTexts,
-  type ToolNames,
 } from "@devtool/coding-agent/model";
+import { objectSchema } from "@devtool/internal/object-schema";
+import type { ToolNames } from "@devtool/internal/tool-names";
 import { type Message, type Part, Role } from "@devtool/schema";
 import type {
   EasyInputMessage,

@@ -23,7 +23,7 @@ export {
   type PolicyErrorReason,
 } from "./policy-error.ts";
 export { readRules, type ServerRules } from "./policy-file.ts";
-export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
+export type { PolicyPlace } from "./policy-subject.ts";
 export { digestRules } from "./rule-digest.ts";
 export { createPolicyEngine } from "./rule-policy.ts";
 export { SavedApprovals } from "./saved-approvals.ts";

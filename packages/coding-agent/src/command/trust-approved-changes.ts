@@ -1,4 +1,4 @@
-import { pathInWorkspace } from "@devtool/policy";
+import { relative, resolve } from "node:path/posix";
 import {
   confirmationsOf,
   type Message,
@@ -46,7 +46,7 @@ export async function trustApprovedChanges(
     const output = result.value.result;
     if (output.case !== "diff") continue;
     const { filePath, oldContent, newContent } = output.value;
-    const path = pathInWorkspace(filePath, workspacePath);
+    const path = relative(workspacePath, resolve(workspacePath, filePath));
     if (!MEMORY_FILE_NAMES.includes(path)) continue;
     await trust.follow({
       directory: workspacePath,

@@ -44,7 +44,7 @@ export class AnswerCalls {
    * 1 MiB, and for more than 1000 calls.
    */
   add({ id, name, args, signature }: ApiCall): void {
-    if (typeof name !== "string") throw malformedFault();
+    if (typeof name !== "string") throw ModelFault.malformed();
     if (name === "") {
       const problem = "the model called a tool without a name";
       const remedy = "send the message again";
@@ -107,7 +107,7 @@ export class BoundedJoiner {
    * pieces of the answer have more than 4 Mi characters together.
    */
   join(before: string, piece: string): string {
-    if (typeof piece !== "string") throw malformedFault();
+    if (typeof piece !== "string") throw ModelFault.malformed();
     this.#chars += piece.length;
     if (this.#chars > MAX_JOINED_CHARS) {
       const problem = `the thoughts and calls of the model's answer have more than ${MAX_JOINED_CHARS} characters: limit is ${MAX_JOINED_CHARS}`;
@@ -115,14 +115,6 @@ export class BoundedJoiner {
     }
     return before + piece;
   }
-}
-
-/**
- * Returns the fault for an answer that ended before the API said that it was
- * whole.
- */
-export function interruptedFault(): ModelFault {
-  return brokenFault("the model's answer ended in the middle");
 }
 
 /**
@@ -136,7 +128,7 @@ export class LeftOutContent {
    * Yields a notice. `kind` is the API's word: throws a `ModelFault` for none.
    */
   *add(kind: unknown): Iterable<ModelEvent> {
-    if (typeof kind !== "string") throw malformedFault();
+    if (typeof kind !== "string") throw ModelFault.malformed();
     if (this.#kinds.has(kind)) return;
     this.#kinds.add(kind);
     const text = `the model's answer holds ${JSON.stringify(kind)}, which is left out`;
@@ -150,7 +142,8 @@ export class LeftOutContent {
  */
 export function objectField<T>(value: T): (T & object) | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== "object" || Array.isArray(value)) throw malformedFault();
+  if (typeof value !== "object" || Array.isArray(value))
+    throw ModelFault.malformed();
   return value;
 }
 
@@ -159,17 +152,6 @@ export function listField<T>(value: readonly T[] | null | undefined): T[];
 export function listField(value: unknown): unknown[];
 export function listField(value: unknown): unknown[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw malformedFault();
+  if (!Array.isArray(value)) throw ModelFault.malformed();
   return value;
-}
-
-/**
- * Returns the fault for an answer whose fields have other types than those of
- * the API, as an SDK does not check them.
- */
-export function malformedFault(cause?: unknown): ModelFault {
-  return brokenFault("the model's answer does not have the form of its API", {
-    remedy: "send the message again, or choose another model",
-    cause,
-  });
 }

@@ -7,10 +7,10 @@ import {
   parseJsonOrUndefined,
 } from "@devtool/internal/json";
 import { createParser } from "eventsource-parser";
-import { listField, malformedFault, objectField } from "./answer-calls.ts";
+import { listField, objectField } from "./answer-calls.ts";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
 import { type ReadApiError, statusFault } from "./http-fault.ts";
-import { brokenFault } from "./model-fault.ts";
+import { brokenFault, ModelFault } from "./model-fault.ts";
 
 /** The form of an API's answers. */
 export interface ApiForm {
@@ -93,13 +93,13 @@ function* encodeEvents(
 export function encodeEvent(json: string, api: ApiForm): string {
   const piece = parseJsonOrUndefined(json);
   if (piece === undefined) throw brokenFault("the model's answer is not JSON");
-  if (!isObject(piece)) throw malformedFault();
+  if (!isObject(piece)) throw ModelFault.malformed();
   // Some SDKs change what is not an object into an empty one.
   for (const list of api.lists) listField(piece[list]).map(objectField);
   // Anthropic's SDK drops what has no name.
   const { error, type: named } = piece;
   const type = named ?? (api.lists.includes("content") ? "message" : "");
-  if (typeof type !== "string") throw malformedFault();
+  if (typeof type !== "string") throw ModelFault.malformed();
   if (type === "error" || error) {
     const apiError = api.readError(json);
     throw statusFault(apiError.status ?? 400, apiError);

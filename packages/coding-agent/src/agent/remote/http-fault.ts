@@ -1,6 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
 import { keepStart } from "@devtool/internal/cut-text";
-import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/internal/json";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 
@@ -29,15 +27,6 @@ export interface ApiError {
  * Reads the body of an error response, which may be of any form and cut off.
  */
 export type ReadApiError = (text: string) => ApiError;
-
-/**
- * Parses the body of an error response: a JSON object, or a list whose first
- * item is one. Empty for anything else.
- */
-export function readErrorBody(text: string): JsonObject {
-  const body = parseJsonOrUndefined(text);
-  return objectOrEmpty(Array.isArray(body) ? body[0] : body);
-}
 
 /**
  * Returns the fault for a response whose status is not 2xx. Reads only the

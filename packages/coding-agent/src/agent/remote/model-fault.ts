@@ -88,6 +88,25 @@ export class ModelFault extends DevtoolError {
   }
 
   /**
+   * Returns the fault for an answer that ended before the API said that it was
+   * whole.
+   */
+  static interrupted(): ModelFault {
+    return brokenFault("the model's answer ended in the middle");
+  }
+
+  /**
+   * Returns the fault for an answer whose fields have other types than those of
+   * the API, as an SDK does not check them.
+   */
+  static malformed(cause?: unknown): ModelFault {
+    return brokenFault("the model's answer does not have the form of its API", {
+      remedy: "send the message again, or choose another model",
+      cause,
+    });
+  }
+
+  /**
    * Returns a caught value as a fault: itself, or the fault that caused it.
    *
    * Any other error that is not a `DevtoolError` means that the connection

@@ -4,7 +4,7 @@ import { type Message, NoticeSchema } from "@devtool/schema";
 import { Code, DevtoolError, PieceJoiner } from "@devtool/server/agent";
 import { stepStart } from "../history.ts";
 import type { ModelEvent } from "../model.ts";
-import { EMPTY_ANSWER, malformedFault } from "./answer-calls.ts";
+import { EMPTY_ANSWER } from "./answer-calls.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ModelFault } from "./model-fault.ts";
 import {
@@ -180,12 +180,14 @@ function* wellFormed(read: () => Iterable<ModelEvent>): Iterable<ModelEvent> {
   try {
     for (const event of read()) {
       if (!textsOf(event).every((text) => typeof text === "string")) {
-        throw malformedFault();
+        throw ModelFault.malformed();
       }
       yield event;
     }
   } catch (reason) {
-    throw reason instanceof DevtoolError ? reason : malformedFault(reason);
+    throw reason instanceof DevtoolError
+      ? reason
+      : ModelFault.malformed(reason);
   }
 }
 

@@ -1,10 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import {
-  canonicalJson,
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-} from "@devtool/internal/json";
+import { canonicalJson, isObject, listOrEmpty, objectOrEmpty } from "./json.ts";
 
 /** The keywords that APIs refuse at the root of a tool's schema. */
 const REFUSED = ["anyOf", "oneOf", "allOf", "enum", "not"] as const;

@@ -1,5 +1,3 @@
-import type { ToolDeclaration } from "../../tool/tool.ts";
-
 /**
  * The names of tools in an API that allows only letters, digits, `_` and `-`.
  */
@@ -12,7 +10,7 @@ export class ToolNames {
    * Other characters become `_`, and names are cut after `maxLength`. When two
    * names become the same, the later one gets a number: `_2`.
    */
-  constructor(tools: readonly ToolDeclaration[], maxLength: number) {
+  constructor(tools: readonly { readonly name: string }[], maxLength: number) {
     this.#maxLength = maxLength;
     for (const { name } of tools) {
       const plain = this.#clean(name);
