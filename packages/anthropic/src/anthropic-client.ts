@@ -1,8 +1,5 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import {
-  createFetchAnswer,
-  withPlainErrors,
-} from "@devtool/coding-agent/model";
+import { createFetchAnswer } from "@devtool/coding-agent/model";
 import { readAnthropicError } from "./anthropic-error.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 
@@ -24,12 +21,11 @@ export async function loadAnthropic({
     }),
     baseURL: baseUrl ?? "https://api.anthropic.com",
     webhookKey: null,
-    fetch: withPlainErrors(
-      createFetchAnswer({
-        readError: readAnthropicError,
-        lists: ["content"],
-      }),
-    ),
+    fetch: createFetchAnswer({
+      readError: readAnthropicError,
+      lists: ["content"],
+      hidesFaults: true,
+    }),
     // The model decides about retries and timeouts, and the log must not hold
     // what a model says.
     maxRetries: 0,

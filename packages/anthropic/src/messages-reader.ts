@@ -10,7 +10,6 @@ import {
   objectField,
   readThought,
   stopFault,
-  unknownStopFault,
 } from "@devtool/coding-agent/model";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { tokenCount } from "@devtool/internal/token-count";
@@ -142,7 +141,7 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
       default:
         throw delta.stop_reason === null
           ? ModelFault.interrupted()
-          : unknownStopFault(delta.stop_reason);
+          : stopFault({ reason: delta.stop_reason });
     }
     for (const index of this.#open.keys()) yield* this.#close(index);
     const calls = this.#calls.end({ hasText: this.#hasText });

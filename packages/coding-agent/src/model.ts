@@ -14,10 +14,7 @@ export {
 } from "./agent/remote/answer-calls.ts";
 export { readThought } from "./agent/remote/answer-parts.ts";
 export { CallResults, summaryTexts } from "./agent/remote/call-results.ts";
-export {
-  createFetchAnswer,
-  withPlainErrors,
-} from "./agent/remote/fetch-answer.ts";
+export { createFetchAnswer } from "./agent/remote/fetch-answer.ts";
 export {
   type ApiError,
   statusFault,
@@ -32,7 +29,6 @@ export {
   type Stop,
   type StopKind,
   stopFault,
-  unknownStopFault,
 } from "./agent/remote/stop-fault.ts";
 export { fileText, userContents } from "./agent/remote/user-contents.ts";
 export type { ToolDeclaration } from "./tool/tool.ts";

@@ -3,7 +3,6 @@ import {
   type Stop,
   type StopKind,
   stopFault,
-  unknownStopFault,
 } from "@devtool/coding-agent/model";
 import { keepStart } from "@devtool/internal/cut-text";
 import { Code } from "@devtool/server/agent";
@@ -56,7 +55,7 @@ export function finishFault(
 ): ModelFault | undefined {
   if (reason === "STOP") return undefined;
   const stop = STOPS.get(reason);
-  return stop ? stopFault(stop, message) : unknownStopFault(reason, message);
+  return stop ? stopFault(stop, message) : stopFault({ reason }, message);
 }
 
 /** Returns the fault for a prompt that was blocked before the model saw it. */

@@ -11,7 +11,6 @@ import {
   objectField,
   readThought,
   stopFault,
-  unknownStopFault,
 } from "@devtool/coding-agent/model";
 import {
   isObject,
@@ -108,7 +107,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
       case "content_filter":
         throw stopFault("safety");
       default:
-        throw unknownStopFault(this.#finishReason);
+        throw stopFault({ reason: this.#finishReason });
     }
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = new AnswerCalls();

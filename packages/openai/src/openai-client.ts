@@ -1,7 +1,4 @@
-import {
-  createFetchAnswer,
-  withPlainErrors,
-} from "@devtool/coding-agent/model";
+import { createFetchAnswer } from "@devtool/coding-agent/model";
 import type OpenAI from "openai";
 import { readOpenAiError } from "./openai-error.ts";
 import type { OpenAiOptions } from "./openai-options.ts";
@@ -27,12 +24,11 @@ export async function loadOpenAi({
     webhookSecret: null,
     organization: organization ?? null,
     project: project ?? null,
-    fetch: withPlainErrors(
-      createFetchAnswer({
-        readError: readOpenAiError,
-        lists: ["choices", "output"],
-      }),
-    ),
+    fetch: createFetchAnswer({
+      readError: readOpenAiError,
+      lists: ["choices", "output"],
+      hidesFaults: true,
+    }),
     // The model decides about retries and timeouts, and the log must not hold
     // what a model says.
     maxRetries: 0,

@@ -10,7 +10,6 @@ import {
   objectField,
   readThought,
   stopFault,
-  unknownStopFault,
 } from "@devtool/coding-agent/model";
 import {
   listOrEmpty,
@@ -140,7 +139,7 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
       if (reason === "max_output_tokens") throw stopFault("output-limit");
       throw reason === "content_filter"
         ? stopFault("safety")
-        : unknownStopFault(reason);
+        : stopFault({ reason });
     }
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = this.#calls.end({ hasText: this.#hasText });

@@ -1,5 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { AuditRecordSchema, foldTitle, type TaskEvent } from "@devtool/schema";
+import { foldTitle } from "@devtool/internal/title-text";
+import { AuditRecordSchema, type TaskEvent } from "@devtool/schema";
 import {
   detachShown,
   labelAfter,

@@ -1,4 +1,4 @@
-import { foldTitle } from "@devtool/schema";
+import { foldTitle } from "@devtool/internal/title-text";
 import type { ListPosition, TaskQuery } from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import { keyText } from "./key-text.ts";

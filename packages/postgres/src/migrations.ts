@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { foldTitle } from "@devtool/internal/title-text";
 import {
   type AuditRecord,
   AuditRecordSchema,
-  foldTitle,
   PushProgressSchema,
 } from "@devtool/schema";
 import {

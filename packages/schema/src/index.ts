@@ -271,12 +271,7 @@ export {
   isInterrupted,
   isTerminal,
 } from "./task-state.ts";
-export {
-  foldTitle,
-  initialTitle,
-  MAX_TITLE_LENGTH,
-  titleLine,
-} from "./task-title.ts";
+export { initialTitle } from "./task-title.ts";
 export {
   answeredToolCall,
   answersTo,
@@ -307,6 +302,5 @@ export {
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
 export { answerArtifact } from "./turn-answer.ts";
-export { unshownArguments } from "./unshown-arguments.ts";
 export { visibleCall } from "./visible-call.ts";
 export { mistyped, quote, WireError } from "./wire-error.ts";

@@ -1,7 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { foldTitle, titleLine } from "@devtool/internal/title-text";
 import { describe, expect, it } from "vitest";
 import { TaskCreatedSchema } from "./gen/devtool/v1alpha/task_event_pb.ts";
-import { foldTitle, initialTitle, titleLine } from "./task-title.ts";
+import { initialTitle } from "./task-title.ts";
 
 const bidi = String.fromCodePoint(0x202e);
 const FAMILY = "👨‍👩‍👧";

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { unshownArguments } from "@devtool/internal/unshown-arguments";
 import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import { namedAnswers } from "./answer-name.ts";
 import {
@@ -6,7 +7,6 @@ import {
   GenericDetailsSchema,
   type ToolCall,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { unshownArguments } from "./unshown-arguments.ts";
 
 /** Maximum length of the name or description of an option, in characters. */
 const MAX_OPTION_LENGTH = 1000;

@@ -8,6 +8,7 @@ import {
   stringOrEmpty,
 } from "@devtool/internal/json";
 import { commandLine } from "@devtool/internal/shell-line";
+import { unshownArguments } from "@devtool/internal/unshown-arguments";
 import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import {
   type ConfirmationRequest,
@@ -20,7 +21,6 @@ import {
   type ToolCall,
   ToolCallSchema,
   type ToolOutput,
-  unshownArguments,
 } from "@devtool/schema";
 import { pathText, unifiedDiff } from "./change-text.ts";
 import { blockOf, isUsableBlock, textOfBlock } from "./content.ts";

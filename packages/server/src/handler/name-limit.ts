@@ -1,5 +1,5 @@
+import { MAX_TITLE_LENGTH, titleLine } from "@devtool/internal/title-text";
 import { visibleText } from "@devtool/internal/visible-text";
-import { MAX_TITLE_LENGTH, titleLine } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 
 /**

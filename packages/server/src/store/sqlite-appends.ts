@@ -1,12 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
-import {
-  type AuditRecord,
-  foldTitle,
-  type TaskEvent,
-  type TaskState,
-} from "@devtool/schema";
+import { foldTitle } from "@devtool/internal/title-text";
+import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import { DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord, decodeAuditRow, detachShown } from "./audit-chain.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
-import { foldTitle } from "@devtool/schema";
+import { foldTitle } from "@devtool/internal/title-text";
 import { decodeCursor } from "./list-position.ts";
 import type { TaskQuery } from "./task-store.ts";
 

@@ -1,5 +1,5 @@
+import { foldTitle } from "@devtool/internal/title-text";
 import {
-  foldTitle,
   initialTitle,
   type Message,
   Role,

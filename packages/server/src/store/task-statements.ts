@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { foldTitle } from "@devtool/schema";
+import { foldTitle } from "@devtool/internal/title-text";
 import type { TaskLabel } from "./task-store.ts";
 
 /** The prepared statements of a task store. */

@@ -20,6 +20,12 @@ export interface ApiForm {
    * in one piece has one of them.
    */
   readonly lists: readonly string[];
+  /**
+   * Whether a fault is the cause of a plain error, for an SDK that looks for
+   * words such as "timed out" in the errors of its `fetch`. Default: false.
+   * `ModelFault.from` finds it there.
+   */
+  readonly hidesFaults?: boolean;
 }
 
 /** The data of events that hold nothing. */

@@ -39,7 +39,7 @@ export type FetchAnswer = (
  * than 128 MiB.
  */
 export function createFetchAnswer(api: ApiForm): FetchAnswer {
-  const { readError } = api;
+  const { readError, hidesFaults = false } = api;
   return async (input, init) => {
     try {
       // A redirect is a fault: following it would send the key to another host.
@@ -62,23 +62,8 @@ export function createFetchAnswer(api: ApiForm): FetchAnswer {
         headers: { "content-type": mediaType },
       });
     } catch (reason) {
-      throw ModelFault.from(reason);
-    }
-  };
-}
-
-/**
- * Wraps a `fetch` for an SDK that looks for words such as "timed out" in the
- * errors of its `fetch`.
- *
- * The fault is the cause of what is thrown, where `ModelFault.from` finds it.
- */
-export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
-  return async (input, init) => {
-    try {
-      return await fetchAnswer(input, init);
-    } catch (cause) {
-      throw new Error("no answer", { cause });
+      const fault = ModelFault.from(reason);
+      throw hidesFaults ? new Error("no answer", { cause: fault }) : fault;
     }
   };
 }

@@ -19,11 +19,13 @@ export type Stop = readonly [
  * line.
  *
  * The code of a kind is `Code.ResourceExhausted` for a limit, otherwise
- * `Code.FailedPrecondition`.
+ * `Code.FailedPrecondition`. A reason is one that this version does not know.
  */
-export function stopFault(stop: StopKind | Stop, message = ""): ModelFault {
-  const [problem, remedy, code, retriable] =
-    typeof stop === "string" ? STOPS[stop] : stop;
+export function stopFault(
+  stop: StopKind | Stop | { readonly reason: string },
+  message = "",
+): ModelFault {
+  const [problem, remedy, code, retriable] = stopOf(stop);
   const line = keepStart(message.split("\n", 1)[0] ?? "", 200);
   return new ModelFault(line === "" ? problem : `${problem} (${line})`, code, {
     remedy,
@@ -32,13 +34,15 @@ export function stopFault(stop: StopKind | Stop, message = ""): ModelFault {
   });
 }
 
-/** Returns the fault for a reason that this version does not know. */
-export function unknownStopFault(reason: string, message = ""): ModelFault {
-  const problem = `the model stopped for the reason ${JSON.stringify(keepStart(reason, 40))}`;
-  return stopFault(
-    [problem, "send the message again", Code.Unavailable],
-    message,
-  );
+function stopOf(stop: StopKind | Stop | { readonly reason: string }): Stop {
+  if (typeof stop === "string") return STOPS[stop];
+  if (!("reason" in stop)) return stop;
+  const reason = JSON.stringify(keepStart(stop.reason, 40));
+  return [
+    `the model stopped for the reason ${reason}`,
+    "send the message again",
+    Code.Unavailable,
+  ];
 }
 
 const FINISH_REASONS: Readonly<Record<StopKind, string>> = {

@@ -1,6 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { commandLine } from "@devtool/internal/shell-line";
-import type { ExecuteDetails } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { commandLine } from "./shell-line.ts";
 
 /**
  * Returns the arguments of a call that a question about its command does not
@@ -9,7 +8,13 @@ import type { ExecuteDetails } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
  */
 export function unshownArguments(
   args: JsonObject,
-  { command, workingDirectory = "" }: ExecuteDetails,
+  {
+    command,
+    workingDirectory = "",
+  }: {
+    readonly command: string;
+    readonly workingDirectory?: string | undefined;
+  },
 ): JsonObject {
   const entries = Object.entries(args);
   const [line = ""] =
