@@ -17,12 +17,6 @@ export interface ChatStart {
   readonly startCpuMs: number;
 }
 
-/** The server that the chat talks to. */
-export interface ChatServer {
-  readonly url: string;
-  readonly token: string;
-}
-
 /** Says why the chat cannot be started here; undefined when it can. */
 export function chatProblem(): string | undefined {
   return spawnSync("script", ["--version"]).status === 0
@@ -30,12 +24,15 @@ export function chatProblem(): string | undefined {
     : "the chat needs a terminal: install script (util-linux)";
 }
 
-/** Starts the chat in a terminal of its own, made by `script`, and ends it. */
+/**
+ * Starts the chat in a terminal of its own, made by `script`, and ends it. It
+ * finds the server of a data directory, as it does where no `--url` is given.
+ */
 export async function startChat(
-  { url, token }: ChatServer,
+  data: string,
   env: NodeJS.ProcessEnv,
 ): Promise<ChatStart> {
-  const chat = `exec "${process.execPath}" "${MAIN}" chat --url "${url}" --token "${token}"`;
+  const chat = `exec "${process.execPath}" "${MAIN}" chat --data "${data}"`;
   const command = `stty rows 40 cols 100; echo "pid=$$"; ${chat}`;
   const start = performance.now();
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
