@@ -13,6 +13,12 @@ import { bounded, decodeStored } from "./stored-value.ts";
 /** The maximum number of records to read or to chain at a time. */
 const PAGE = 256;
 
+/**
+ * The maximum number of records to read together with what they show, which may
+ * have a megabyte each.
+ */
+const PAGE_SHOWN = 8;
+
 /** The key of the advisory lock under which records are chained. */
 const CHAIN_LOCK = 0x64_65_76_75;
 
@@ -51,13 +57,16 @@ export class AuditLog {
         text: `SELECT number::text, ${bounded("data")} AS data FROM audit WHERE audit.number > $1 ORDER BY audit.number LIMIT $2`,
         values: [position, PAGE],
       });
-      const records = await withShown(this.#pool, rows.map(decodeAuditRow));
-      yield* records;
-      isMissing ||= records.some(
-        ({ shown, shownDigest }) => shown === "" && shownDigest.length > 0,
-      );
-      position = records.at(-1)?.number ?? position;
-      if (records.length === PAGE) continue;
+      for (let at = 0; at < rows.length; at += PAGE_SHOWN) {
+        const page = rows.slice(at, at + PAGE_SHOWN).map(decodeAuditRow);
+        const records = await withShown(this.#pool, page);
+        yield* records;
+        isMissing ||= records.some(
+          ({ shown, shownDigest }) => shown === "" && shownDigest.length > 0,
+        );
+        position = records.at(-1)?.number ?? position;
+      }
+      if (rows.length === PAGE) continue;
       if (!isMissing) return;
       // The record of a deletion meanwhile, which explains it.
       isMissing = false;

@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { open } from "node:fs/promises";
 import { toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
@@ -194,8 +196,7 @@ export async function exportTask(
   const { signal } = interrupt;
   const client = await connect(options, io, signal);
   const taskId = await findTaskId(client, named, signal);
-  const { task } = await client.tasks.getTask({ taskId }, { signal });
-  const head = task?.sequence ?? 0n;
+  const head = await lastSequence(client, taskId, signal);
   await using file =
     path === undefined ? undefined : await open(path, "wx", 0o600);
   for await (const { event } of client.tasks.subscribeTask(
@@ -207,6 +208,9 @@ export async function exportTask(
       await file.write(`${toJsonString(TaskEventSchema, event)}\n`);
     } else {
       writeJsonLine(io.stdout, TaskEventSchema, event);
+      if (io.stdout.writableNeedDrain) {
+        await once(io.stdout, "drain", { signal });
+      }
     }
     if (event.sequence >= head) break;
   }
@@ -217,4 +221,26 @@ export async function exportTask(
     );
   }
   return ExitCode.OK;
+}
+
+/**
+ * Returns the sequence of the last event of a task: from the list, which has
+ * less of a long task than the task itself, where the protocol finds it there.
+ */
+async function lastSequence(
+  { tasks }: DevtoolClient,
+  taskId: string,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const request = { idPrefix: taskId };
+  const page = await tasks
+    .listTasks(request, { signal })
+    .catch((reason: unknown) => {
+      if (ConnectError.from(reason).code === Code.Unimplemented) return;
+      throw reason;
+    });
+  const listed = page?.tasks.find(({ id }) => id === taskId)?.lastEvent;
+  if (listed) return listed.sequence;
+  const { task } = await tasks.getTask({ taskId }, { signal });
+  return task?.sequence ?? 0n;
 }

@@ -266,7 +266,8 @@ export class TaskOpener {
       operations,
       modelNameOf,
       onError,
-      earlier: (current) => conversation.earlier.of(store, current),
+      earlier: (current) =>
+        conversation.earlier.of(store, current, neededBy(executor)),
     });
   }
 }

@@ -13,7 +13,7 @@ import type { ConversationKey } from "../agent/agent.ts";
 import { Code, hasCode, invalid, quoted } from "../errors.ts";
 import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { listTaskIds, readTask } from "../task/read-task.ts";
+import { listTaskIds, readHead } from "../task/read-task.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 
 /** Access to the tasks that may ask. */
@@ -53,7 +53,7 @@ export async function findAsking(
     try {
       // Reads logs without opening tasks: with many of them, opening one could
       // close another that was found before.
-      task = await readTask(store, taskId);
+      task = (await readHead(store, taskId, "none"))?.task;
     } catch (reason) {
       // A task whose log is damaged can ask nothing.
       if (!hasCode(reason, Code.DataLoss)) throw reason;

@@ -175,12 +175,15 @@ async function copyAudit(
   signal: AbortSignal,
 ): Promise<void> {
   let page: AuditRecord[] = [];
+  let bytes = 0;
   for await (const record of from.readAudit(0n)) {
     page.push(record);
-    if (page.length < PAGE) continue;
+    bytes += record.shown.length;
+    if (page.length < PAGE && bytes < PAGE_BYTES) continue;
     signal.throwIfAborted();
     await to.append({ events: [], audit: page });
     page = [];
+    bytes = 0;
   }
   await to.append({ events: [], audit: page });
 }

@@ -27,6 +27,7 @@ const OTHERS: Readonly<Record<string, Fields>> = {
   extensionActive: { extensionActive: true },
   agentSessionId: { agentSessionId: "s2" },
   approvalMode: { approvalMode: ApprovalMode.YOLO },
+  userTier: { userTier: "paid" },
 };
 
 describe("a row of the log", () => {

@@ -209,10 +209,13 @@ export class SqliteTaskStore implements ServerStore {
     for (;;) {
       const records = this.#statements.readAudit
         .all(position, PAGE)
-        .map((row) => this.#withShown(decodeAuditRow(row)));
-      yield* records;
+        .map(decodeAuditRow);
+      // What a record shows may have megabytes: one at a time.
+      for (const record of records) yield this.#withShown(record);
       const last = records.at(-1);
-      if (!last || records.length < PAGE) return;
+      // Not after a page that is not full: where a text is gone, the record of
+      // the deletion follows.
+      if (!last) return;
       position = last.number;
     }
   }

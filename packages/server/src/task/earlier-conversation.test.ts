@@ -23,6 +23,8 @@ interface Told {
    * no summary.
    */
   readonly keeps?: number;
+  /** How many characters the agent says beside a few. Default: none. */
+  readonly extra?: number;
 }
 
 describe("the messages before a task (STREAM-5)", () => {
@@ -40,6 +42,19 @@ describe("the messages before a task (STREAM-5)", () => {
         ),
       ),
     ).toEqual(["to a", "from a", "to b", "from b", "to c", "from c"]);
+  });
+
+  it("have no content of a long task for an agent that needs none", async () => {
+    const store = await storeWith({ a: { extra: 5_000_000 } });
+    const earlier = new EarlierConversation();
+    const later = task("b", { refersTo: ["a"] });
+    const sizes: number[] = [];
+    for (const need of ["for-model", "none", "for-model"] as const) {
+      const texts = textsOf(await earlier.of(store, later, need));
+      expect(texts).toHaveLength(2);
+      sizes.push(texts.join("").length);
+    }
+    expect(sizes).toEqual([5_000_010, "to a".length, 5_000_010]);
   });
 
   it("are none for a task without references, and end at a circle of references", async () => {
@@ -190,6 +205,7 @@ function eventsOf(id: string, told: Told): TaskEvent[] {
     refersTo = [],
     state = TaskState.COMPLETED,
     keeps,
+    extra = 0,
   } = told;
   const message = create(MessageSchema, {
     messageId: `m-${id}`,
@@ -204,7 +220,10 @@ function eventsOf(id: string, told: Told): TaskEvent[] {
   const payloads = [
     { case: "created", value: { message, principal } } as const,
     ...(keeps === undefined ? [] : [summary]),
-    { case: "text", value: { text: `from ${id}` } } as const,
+    {
+      case: "text",
+      value: { text: `from ${id}${"x".repeat(extra)}` },
+    } as const,
     { case: "stateChange", value: {} } as const,
   ];
   return payloads.map((payload, index) => {

@@ -5,7 +5,8 @@ import {
   type Task,
 } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
-import { readTask } from "./read-task.ts";
+import { readHead } from "./read-task.ts";
+import type { HistoryNeed } from "./task-head.ts";
 
 /** What was said before a task. */
 export interface Earlier {
@@ -18,6 +19,7 @@ const NONE: Earlier = { before: [], missing: [] };
 
 /** The tasks that were read so far. */
 interface Visited {
+  readonly need: HistoryNeed;
   readonly ids: Set<string>;
   readonly missing: string[];
   isPreliminary: boolean;
@@ -26,6 +28,8 @@ interface Visited {
 /** The messages before one task, and the tasks that they were read from. */
 interface Known {
   readonly taskId: string;
+  /** What the messages have of their content. */
+  readonly need: HistoryNeed;
   readonly before: readonly Message[];
   /**
    * The ids of all tasks that were read, including those that were not
@@ -60,13 +64,20 @@ export class EarlierConversation {
   /**
    * Returns the messages before a task, oldest first, and the tasks that it
    * continues and that do not exist; empty for a task that continues none.
+   *
+   * @param need how much of their content the agent needs
    */
-  async of(store: TaskStore, task: Task): Promise<Earlier> {
+  async of(
+    store: TaskStore,
+    task: Task,
+    need: HistoryNeed = "for-model",
+  ): Promise<Earlier> {
+    if (this.#known?.need !== need) this.#known = undefined;
     if (this.#known?.taskId === task.id) return this.#known;
     if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return NONE;
     const changed = new Set<string>();
     this.#reads.add(changed);
-    const found = await this.#read(store, task).finally(() =>
+    const found = await this.#read(store, task, need).finally(() =>
       this.#reads.delete(changed),
     );
     if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id))) {
@@ -84,7 +95,7 @@ export class EarlierConversation {
     for (const changed of this.#reads) changed.add(taskId);
   }
 
-  async #read(store: TaskStore, task: Task): Promise<Known> {
+  async #read(store: TaskStore, task: Task, need: HistoryNeed): Promise<Known> {
     const known = this.#known;
     const [id, ...others] = task.history[0]?.referenceTaskIds ?? [];
     if (
@@ -93,12 +104,13 @@ export class EarlierConversation {
       others.length === 0 &&
       !known.ids.has(task.id)
     ) {
-      const earlier = await readTask(store, id);
+      const earlier = (await readHead(store, id, need))?.task;
       if (this.#known === known && earlier && isContinuedBy(earlier, task)) {
         const before = reachesBack(earlier.history) ? known.before : [];
         // The set moves to the newer task instead of being copied.
         return {
           taskId: task.id,
+          need,
           before: [...before, ...earlier.history],
           ids: known.ids.add(id),
           missing: [],
@@ -107,6 +119,7 @@ export class EarlierConversation {
       }
     }
     const visited: Visited = {
+      need,
       ids: new Set([task.id]),
       missing: [],
       isPreliminary: false,
@@ -130,7 +143,7 @@ async function readMessagesBefore(
   for (const id of task.history[0]?.referenceTaskIds ?? []) {
     if (visited.ids.has(id)) continue;
     visited.ids.add(id);
-    const earlier = await readTask(store, id);
+    const earlier = (await readHead(store, id, visited.need))?.task;
     visited.isPreliminary ||= !earlier || !isTerminal(earlier.state);
     // A task of somebody else is as one that is not there.
     if (earlier?.principal !== task.principal) visited.missing.push(id);

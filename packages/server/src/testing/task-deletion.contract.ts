@@ -49,6 +49,21 @@ function testWhole(open: OpenTaskStore): void {
     });
   });
 
+  it("is explained to a reader of the audit log whom it overtakes", async () => {
+    await using store = await open();
+    const audit = ["one", "two", "three"].map((text) => shows("t1", text));
+    await store.append({ events: [created("t1")], audit });
+    async function* overtaken(): AsyncIterable<AuditRecord> {
+      for await (const record of store.readAudit(0n)) {
+        yield record;
+        if (record.number === 1n) await store.delete(deletion("t1", 1n));
+      }
+    }
+    const { count, fault } = await verifyAudit(overtaken());
+    expect(fault).toBeUndefined();
+    expect(count).toBeGreaterThanOrEqual(3n);
+  });
+
   it("removes push configs with their progress", async () => {
     await using store = await open();
     // A store of another part's tests has none.
