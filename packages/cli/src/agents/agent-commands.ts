@@ -25,6 +25,7 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
   { names: ["acp"], add: addAcp },
   { names: ["exec", "commands"], add: addSlashCommands },
   { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
+  { names: ["top"], add: addTop },
 ];
 
 function addRun(program: Command, io: Io, done: Done): void {
@@ -98,6 +99,17 @@ function addAcp(program: Command, io: Io, done: Done): void {
     )
     .action(async (options) =>
       done(await (await import("../command/acp.ts")).acp(options, io)),
+    );
+}
+
+function addTop(program: Command, io: Io, done: Done): void {
+  withConnection(program.command("top"))
+    .description(
+      "Show your sessions live: which work, what each waits for, and how much happens",
+    )
+    .option("--once", "print them once (default where there is no terminal)")
+    .action(async (options) =>
+      done(await (await import("../command/top.ts")).top(options, io)),
     );
 }
 
