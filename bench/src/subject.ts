@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  closeSync,
   existsSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -179,12 +181,24 @@ export async function startFakeGemini(): Promise<
 export async function startSubject(command: SubjectCommand): Promise<Subject> {
   const { name, args, env, metadata, absolutePaths = false } = command;
   const directory = mkdtempSync(join(tmpdir(), "devtool-bench-"));
+  // Its log has lines for each turn, which nobody reads here.
+  const log = openSync(`${directory}.log`, "w");
   const start = performance.now();
   const child = spawn(process.execPath, args(directory), {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", log],
     env: { ...process.env, HOME: directory, ...env },
   });
-  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  closeSync(log);
+  const { stdout } = child;
+  if (!stdout) throw new Error("the server has no standard output");
+  const failed = once(child, "exit").then(() => {
+    throw new Error(readFileSync(`${directory}.log`, "utf8"));
+  });
+  const [line] = await Promise.race([
+    once(createInterface({ input: stdout }), "line"),
+    failed,
+  ]);
+  failed.catch(() => undefined);
   const listeningMs = performance.now() - start;
   const listeningCpuMs = processorMs(child.pid);
   const { url, token } = JSON.parse(line);
@@ -206,7 +220,8 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
     processorMs: () => processorMs(child.pid),
     async [Symbol.asyncDispose]() {
       await stop(child);
-      for (const path of [directory, `${directory}-data`]) {
+      const files = [directory, `${directory}-data`, `${directory}.log`];
+      for (const path of files) {
         rmSync(path, { recursive: true, force: true });
       }
     },

@@ -110,6 +110,7 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))(
         MAIN,
         "serve",
         "--json",
+        ...["--log-level", "error"],
         "--port",
         PORT,
         ...place,

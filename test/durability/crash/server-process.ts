@@ -59,15 +59,13 @@ export async function startServing(
   );
   const said = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (said.stdout += chunk));
-  child.stderr
-    .on("data", (chunk) => (said.stderr += chunk))
-    .pipe(process.stderr, { end: false });
+  child.stderr.on("data", (chunk) => (said.stderr += chunk));
   const [line]: unknown[] = await Promise.race([
     once(createInterface({ input: child.stdout }), "line"),
     once(child, "exit").then(([code, signal]) =>
       Promise.reject(
         new Error(
-          `the server ended with ${code ?? signal} before it was ready`,
+          `the server ended with ${code ?? signal} before it was ready: ${said.stderr}`,
         ),
       ),
     ),
