@@ -1,0 +1,10 @@
+// The names of @devtool/ide/operator: for the command, which is a bundle. Not
+// part of the published package.
+
+export {
+  type AgentReport,
+  type FoundFile,
+  findCompanions,
+  type Surroundings,
+} from "./doctor/find-companions.ts";
+export { ideProcess } from "./doctor/ide-process.ts";

@@ -42,7 +42,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     [
       "ide",
       [
-        ["companion"],
+        ["companion", "doctor"],
         ["transport"],
         ["client-session"],
         ["dialect", "discovery"],

@@ -23,10 +23,30 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
   { names: ["run"], add: addRun },
   { names: ["chat"], add: addChat },
   { names: ["acp"], add: addAcp },
+  { names: ["ide"], add: addIde },
   { names: ["exec", "commands"], add: addSlashCommands },
   { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
   { names: ["top"], add: addTop },
 ];
+
+function addIde(program: Command, io: Io, done: Done): void {
+  program
+    .command("ide")
+    .description("Agents in a terminal, and the editors beside them")
+    .command("doctor")
+    .description(
+      "Say which editor's companion each agent would find from here, and why no other one",
+    )
+    .option(
+      "--workspace <dir>",
+      "directory the agent is started in (default: current directory)",
+    )
+    .action(async (options) =>
+      done(
+        await (await import("../command/ide-doctor.ts")).ideDoctor(options, io),
+      ),
+    );
+}
 
 function addRun(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("run [prompt]"))))

@@ -1,0 +1,78 @@
+import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
+import type { Agent, Environment } from "../discovery/places.ts";
+import type { Candidate } from "./candidate.ts";
+
+/** Where an agent is started. */
+export interface AgentSurroundings {
+  readonly agent: Agent;
+  readonly cwd: string;
+  readonly env: Environment;
+  /** The process that Gemini CLI takes for the editor; undefined: unknown. */
+  readonly idePid: number | undefined;
+  /** Whether a process runs. */
+  isRunning(pid: number): boolean;
+}
+
+const PORT_VARIABLES: Readonly<Record<Agent, string>> = {
+  "gemini-cli": "GEMINI_CLI_IDE_SERVER_PORT",
+  "qwen-code": "QWEN_CODE_IDE_SERVER_PORT",
+  "claude-code": "CLAUDE_CODE_SSE_PORT",
+};
+
+/**
+ * Returns why an agent does not consider a file; undefined when it does, which
+ * says nothing of whether anybody listens at its port.
+ */
+export function refusalOf(
+  candidate: Candidate,
+  { agent, cwd, env, isRunning }: AgentSurroundings,
+): string | undefined {
+  const { unreadable, folders, pid } = candidate;
+  if (unreadable !== undefined) return unreadable;
+  if (folders.length === 0) {
+    return "no folder is open in the editor: open one";
+  }
+  const here = realPathOrMissing(cwd);
+  if (!folders.some((folder) => isInside(realPathOrMissing(folder), here))) {
+    return `it is for ${folders.map((folder) => `"${folder}"`).join(", ")}: run the agent there, or open "${cwd}" in the editor`;
+  }
+  if (agent === "gemini-cli" && candidate.editor === "" && !isKnown(env)) {
+    return "it does not name its editor, and the terminal is of none that Gemini CLI knows: update the companion, or use the editor's own terminal";
+  }
+  return agent !== "gemini-cli" && pid > 0 && !isRunning(pid)
+    ? `its process (${pid}) is gone: start the companion again`
+    : undefined;
+}
+
+/** Whether Gemini CLI knows the editor by the terminal. */
+function isKnown(env: Environment): boolean {
+  return (
+    ["vscode", "sublime", "Zed"].includes(env.TERM_PROGRAM ?? "") ||
+    Boolean(env.ZED_SESSION_ID || env.XCODE_VERSION_ACTUAL) ||
+    /jetbrains/i.test(env.TERMINAL_EMULATOR ?? "")
+  );
+}
+
+/**
+ * Sorts the files that an agent considers: it takes the first one. Gemini CLI
+ * tries no other one after that.
+ */
+export function inOrderOfChoice(
+  candidates: readonly Candidate[],
+  { agent, env, idePid, isRunning }: AgentSurroundings,
+): Candidate[] {
+  const port = Number(env[PORT_VARIABLES[agent]]);
+  const ranks = (candidate: Candidate): readonly number[] => {
+    const isPort = Number(candidate.port === port);
+    if (agent !== "gemini-cli") return [isPort, candidate.writtenAtMs];
+    const isEditor = Number(candidate.pid === idePid);
+    const isFirst = Number(candidate.isLegacy && isEditor === 1);
+    const isAlive = Number(isRunning(candidate.pid));
+    return [isFirst, isPort, isEditor, isAlive, candidate.pid];
+  };
+  return [...candidates].sort((one, other) => {
+    const [left, right] = [ranks(one), ranks(other)];
+    const at = left.findIndex((rank, index) => rank !== right[index]);
+    return at < 0 ? 0 : (right[at] ?? 0) - (left[at] ?? 0);
+  });
+}

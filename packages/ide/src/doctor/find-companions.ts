@@ -1,0 +1,151 @@
+import { lookup } from "node:dns/promises";
+import type { RequestOptions } from "node:http";
+import {
+  AGENT_NAMES,
+  type Agent,
+  discoveryDirectories,
+  type Environment,
+} from "../discovery/places.ts";
+import { probe } from "../transport/probe.ts";
+import { type Candidate, readCandidates } from "./candidate.ts";
+import {
+  type AgentSurroundings,
+  inOrderOfChoice,
+  refusalOf,
+} from "./choose-candidate.ts";
+
+/** Where agents are started. */
+export interface Surroundings {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** The user that runs them; undefined where there are no users. */
+  readonly user: number | undefined;
+  readonly isInContainer: boolean;
+  /** The process that Gemini CLI takes for the editor; undefined: unknown. */
+  readonly idePid: number | undefined;
+  isRunning(pid: number): boolean;
+  /** How names are resolved. Default: as the system does. */
+  readonly lookup?: RequestOptions["lookup"];
+}
+
+/** What becomes of a discovery file. */
+export interface FoundFile {
+  readonly path: string;
+  /**
+   * `chosen`: the agent connects by it. `broken`: the agent chooses it, and
+   * cannot connect. `passed_over`: it would do, but another one is chosen.
+   * `refused`: the agent does not consider it.
+   */
+  readonly verdict: "chosen" | "broken" | "passed_over" | "refused";
+  /** Why, or for a chosen file to what it leads. */
+  readonly says: string;
+  /** What is wrong beside that. Empty: nothing. */
+  readonly warning: string;
+}
+
+/** What an agent finds. */
+export interface AgentReport {
+  /** The name of the agent, for people. */
+  readonly agent: string;
+  readonly directory: string;
+  readonly files: readonly FoundFile[];
+}
+
+/** Finds companions as each agent would, and says what becomes of each file. */
+export async function findCompanions(
+  surroundings: Surroundings,
+): Promise<AgentReport[]> {
+  const directories = discoveryDirectories(surroundings.env);
+  const agents = ["gemini-cli", "qwen-code", "claude-code"] as const;
+  return await Promise.all(
+    agents.map(async (agent) => ({
+      agent: AGENT_NAMES[agent],
+      directory: directories[agent],
+      files: await findFiles(agent, directories[agent], surroundings),
+    })),
+  );
+}
+
+async function findFiles(
+  agent: Agent,
+  directory: string,
+  surroundings: Surroundings,
+): Promise<FoundFile[]> {
+  const own: AgentSurroundings = { agent, ...surroundings };
+  const found = await readCandidates(agent, directory, surroundings.user);
+  const refused = found.flatMap((candidate) => {
+    const says = refusalOf(candidate, own);
+    return says === undefined ? [] : [{ candidate, says }];
+  });
+  const considered = found.filter(
+    (each) => !refused.some(({ candidate }) => candidate === each),
+  );
+  const host = await hostFor(agent, surroundings);
+  const files: FoundFile[] = [];
+  let isDone = false;
+  for (const candidate of inOrderOfChoice(considered, own)) {
+    const { port, token } = candidate;
+    const problem = await probe({
+      agent,
+      host,
+      port,
+      token,
+      lookup: surroundings.lookup,
+    });
+    const verdict = isDone
+      ? "passed_over"
+      : problem === undefined
+        ? "chosen"
+        : "broken";
+    // Only Qwen Code goes on to the next one when it cannot connect.
+    isDone ||= problem === undefined || agent !== "qwen-code";
+    const says =
+      problem ?? `${candidate.editor || "an editor"} at ${host}:${port}`;
+    files.push({
+      path: candidate.path,
+      verdict,
+      says,
+      warning: warningOf(candidate),
+    });
+  }
+  return [
+    ...files,
+    ...refused.map(({ candidate, says }) => ({
+      path: candidate.path,
+      verdict: "refused" as const,
+      says,
+      warning: warningOf(candidate),
+    })),
+  ];
+}
+
+function warningOf({ path, mode, unreadable }: Candidate): string {
+  return unreadable === undefined && (mode & 0o077) !== 0
+    ? `other users can read its token (mode ${mode.toString(8)}): chmod 600 ${path}`
+    : "";
+}
+
+/** Returns the host at which an agent looks for its editor. */
+async function hostFor(
+  agent: Agent,
+  { env, isInContainer }: Surroundings,
+): Promise<string> {
+  const outside = "host.docker.internal";
+  const here = "127.0.0.1";
+  if (!isInContainer) return here;
+  switch (agent) {
+    case "gemini-cli":
+      return env.SSH_CONNECTION ||
+        env.REMOTE_CONTAINERS ||
+        env.VSCODE_REMOTE_CONTAINERS_SESSION
+        ? here
+        : outside;
+    case "qwen-code":
+      return await lookup(outside).then(
+        () => outside,
+        () => here,
+      );
+    case "claude-code":
+      return here;
+  }
+}
