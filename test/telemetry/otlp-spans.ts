@@ -12,6 +12,8 @@ export interface Seen {
   readonly attributes: Readonly<Record<string, unknown>>;
   /** The ids of the spans that it is linked to. */
   readonly links: readonly string[];
+  /** The names of its events. */
+  readonly events: readonly string[];
   /** 0 unset, 2 an error. */
   readonly status: number;
 }
@@ -73,6 +75,7 @@ function spanOf(bytes: Uint8Array): Seen {
     spanId: hex(fields, 2),
     parentSpanId: hex(fields, 4),
     attributes: Object.fromEntries(messagesIn(fields, 9).map(attributeOf)),
+    events: messagesIn(fields, 11).map((event) => textIn(fieldsOf(event), 2)),
     links: messagesIn(fields, 13).map((link) => hex(fieldsOf(link), 2)),
     status: Number(status?.get(3)?.[0] ?? 0),
   };

@@ -79,11 +79,11 @@ export function isTraced(operation: Operation): operation is Traced {
 
 /** Returns the name of the span of an operation. */
 export function spanNameOf({ kind, name }: Traced): string {
-  const { prefix, name: own } = SPANS[kind];
+  const { prefix = "", name: own } = SPANS[kind];
   if (own !== undefined) return own;
   const shown = shownName(name);
   if (kind === "request") return A2A_METHODS.get(name) ?? shown;
-  return [prefix, shown].filter((word) => word !== "").join(" ");
+  return shown === "" ? prefix : `${prefix} ${shown}`;
 }
 
 export function spanKindOf({ kind }: Traced): SpanKind {
@@ -137,10 +137,7 @@ function byKind(operation: Traced, facts: OperationFacts): Attributes {
         [ATTRIBUTE.approvalRule]: facts.rule,
       };
     case "append":
-      return {
-        [ATTRIBUTE.sequence]: numberOf(facts.sequence),
-        [ATTRIBUTE.eventCount]: facts.eventCount,
-      };
+      return appendAttributes(facts);
     case "post": {
       const url = URL.parse(name);
       return {
@@ -154,6 +151,14 @@ function byKind(operation: Traced, facts: OperationFacts): Attributes {
     default:
       return kind satisfies never;
   }
+}
+
+/** Returns what is known of a write to the log. */
+export function appendAttributes(facts: OperationFacts): Attributes {
+  return {
+    [ATTRIBUTE.sequence]: numberOf(facts.sequence),
+    [ATTRIBUTE.eventCount]: facts.eventCount,
+  };
 }
 
 function requestAttributes(operation: Operation): Attributes {
@@ -261,9 +266,10 @@ function numberOf(value: bigint | undefined): number | undefined {
 
 /** Returns the attributes that have a value. */
 function known(attributes: Attributes): Attributes {
-  return Object.fromEntries(
-    Object.entries(attributes).filter(
-      ([, value]) => value !== undefined && value !== "",
-    ),
-  );
+  const kept: Attributes = {};
+  for (const name in attributes) {
+    const value = attributes[name];
+    if (value !== undefined && value !== "") kept[name] = value;
+  }
+  return kept;
 }

@@ -22,12 +22,14 @@ import type {
   Observer,
   Operation,
   OperationEnd,
+  OperationFacts,
 } from "../observer.ts";
 import { VERSION } from "../version.ts";
 import { contentOf } from "./content.ts";
 import { ATTRIBUTE } from "./conventions.ts";
 import { SecretFilter } from "./secret-filter.ts";
 import {
+  appendAttributes,
   attributesAtBegin,
   attributesAtEnd,
   errorTypeOf,
@@ -75,6 +77,7 @@ export function spanObserver(options: SpanOptions = {}): Observer {
 
 /** An operation that has a span. */
 interface Open {
+  readonly span: Span;
   readonly context: Context;
   readonly filter: SecretFilter;
 }
@@ -101,6 +104,10 @@ class SpanRecorder {
     if (!isTraced(operation)) return undefined;
     const { id, parentId, links = [], facts = {} } = operation;
     const above = this.#open.get(parentId);
+    // A span for each write to the log would double what a turn costs.
+    if (operation.kind === "append" && above) {
+      return (how) => addAppend(above.span, facts, how);
+    }
     const parent = above?.context ?? contextFrom(operation.traceContext);
     const span = this.#tracer.startSpan(
       spanNameOf(operation),
@@ -119,7 +126,8 @@ class SpanRecorder {
     if (this.#options.content && span.isRecording()) {
       span.setAttributes(contentOf(operation, facts, filter, "begin"));
     }
-    this.#open.set(id, { context: trace.setSpan(parent, span), filter });
+    const context = trace.setSpan(parent, span);
+    this.#open.set(id, { span, context, filter });
     const end = (how: OperationEnd): void => {
       this.#open.delete(id);
       this.#end(operation, how, span, filter);
@@ -149,6 +157,21 @@ class SpanRecorder {
     }
     span.end();
   }
+}
+
+/** Adds a write to the log, which is over, to the span that it is a part of. */
+function addAppend(
+  span: Span,
+  facts: OperationFacts,
+  { outcome, error }: OperationEnd,
+): void {
+  const attributes = appendAttributes(facts);
+  span.addEvent(
+    "devtool.task.append",
+    outcome === "failed"
+      ? { ...attributes, [ATTRIBUTE.errorType]: errorTypeOf(error) }
+      : attributes,
+  );
 }
 
 /** Returns the context of a span that is elsewhere, or the root. */
