@@ -13,6 +13,9 @@ const LOOK_MS = 300_000;
 /** The maximum number of tasks to hold at a time. */
 const PAGE = 4096;
 
+/** The number of tasks to delete at a time, which share a commit in SQLite. */
+const AT_ONCE = 8;
+
 /**
  * Stands for a conversation that no client can have: the server of several that
  * has a turn in it deletes.
@@ -42,8 +45,8 @@ interface RetentionOptions {
 }
 
 /**
- * Deletes tasks that have ended once they are too old, too many or too large,
- * one after the other, so that turns go on between them.
+ * Deletes tasks that have ended once they are too old, too many or too large, a
+ * few at a time, so that turns go on between them.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -84,24 +87,31 @@ export class Retention {
     const { states = ENDED } = this.#limits;
     const failed: unknown[] = [];
     let count = 0;
-    let after: ListPosition | undefined;
-    do {
+    for (let after: ListPosition | undefined; ; ) {
       const { oldest, ...kept } = await this.#oldestAfter(after, signal);
-      after = undefined;
-      for (const task of oldest) {
-        signal.throwIfAborted();
+      const rules = oldest.flatMap((task) => {
         const rule = this.#ruleFor(task, kept);
-        // All later ones are younger, with fewer and smaller ones after them.
-        if (rule === undefined) break;
-        if (states.includes(task.state) && isTerminal(task.state)) {
-          if (await this.#delete(task, rule, failed)) count++;
-          await nextTurn();
-        }
         kept.tasks--;
         kept.bytes -= task.bytes;
-        if (task === oldest[PAGE - 1]) after = task;
+        // All later ones are younger, with fewer and smaller ones after them.
+        return rule === undefined ? [] : [{ task, rule }];
+      });
+      const due = rules.filter(
+        ({ task: { state } }) => states.includes(state) && isTerminal(state),
+      );
+      for (let at = 0; at < due.length; at += AT_ONCE) {
+        signal.throwIfAborted();
+        const deleted = await Promise.all(
+          due
+            .slice(at, at + AT_ONCE)
+            .map(({ task, rule }) => this.#delete(task, rule, failed)),
+        );
+        count += deleted.filter(Boolean).length;
+        await nextTurn();
       }
-    } while (after);
+      after = oldest[PAGE - 1];
+      if (!after || rules.length < oldest.length) break;
+    }
     for (const reason of failed) throw reason;
     return count;
   }

@@ -3,7 +3,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
 import { foldTitle } from "@devtool/internal/title-text";
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
-import { DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord, decodeAuditRow, detachShown } from "./audit-chain.ts";
 import { notAtSequence } from "./deleted-task.ts";
@@ -25,6 +24,12 @@ interface Append {
    */
   readonly rows: readonly EventRow[];
   readonly audit: readonly AuditRecord[];
+  readonly committed: PromiseWithResolvers<void>;
+}
+
+/** A deletion that waits for the next commit. */
+interface Deletion {
+  readonly deletion: TaskDeletion;
   readonly committed: PromiseWithResolvers<void>;
 }
 
@@ -70,6 +75,8 @@ export class SqliteAppends {
   #heads: ReadonlyMap<string, Head> = new Map();
   /** The last record of the audit chain. */
   #lastRecord: AuditRecord | undefined;
+  #deletions: Deletion[] = [];
+  #deleting: NodeJS.Immediate | undefined;
   #erasing: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
@@ -133,38 +140,71 @@ export class SqliteAppends {
   }
 
   /**
-   * Deletes a task after the queued appends, in a transaction of its own. The
-   * rows of a large one are erased later. Throws when the task has another last
-   * event, or the transaction fails.
+   * Queues the deletion of a task. Resolves when no reader finds it; the rows of
+   * a large one are erased later. Rejects when the task has another last event,
+   * or the transaction fails.
    */
-  delete(deletion: TaskDeletion): void {
+  async delete(deletion: TaskDeletion): Promise<void> {
+    const committed = Promise.withResolvers<void>();
+    this.#deletions.push({ deletion, committed });
+    this.#deleting ??= setImmediate(() => this.#flushDeletions());
+    return committed.promise;
+  }
+
+  /** Deletes the queued tasks in one transaction, after the queued appends. */
+  #flushDeletions(): void {
+    clearImmediate(this.#deleting);
+    this.#deleting = undefined;
     this.flush();
-    const { taskId, record } = deletion;
-    let left: number | undefined;
+    const queue = this.#deletions;
+    this.#deletions = [];
+    if (queue.length === 0) return;
     try {
       failpoint("devtool:store.delete.before");
       this.#statements.begin.run();
-      const timeMs = this.#deletion.hide(deletion);
-      if (timeMs === undefined) throw notAtSequence(deletion);
-      if (!this.#deletion.removePart(taskId, timeMs)) left = timeMs;
-      const lastRecord = this.#writeAudit([record]);
+      this.#deletion.begin();
+      const parts = queue.flatMap((each) => this.#deletePart(each) ?? []);
+      const lastRecord = this.#writeAudit(parts.map(({ record }) => record));
       failpoint("devtool:store.delete-commit.before");
       this.#statements.commit.run();
       failpoint("devtool:store.delete-commit.after");
-      this.#deletion.notePart(taskId, left);
+      for (const { taskId, left } of parts) {
+        this.#deletion.notePart(taskId, left);
+      }
       this.#lastRecord = lastRecord;
       this.#heads = new Map();
     } catch (reason) {
       this.#rollBack();
-      throw reason instanceof DevtoolError ? reason : storeError(reason);
+      for (const { committed } of queue) committed.reject(storeError(reason));
+      return;
     }
-    if (left === undefined) {
-      // The file of the log still has what was deleted.
-      this.#statements.truncateLog.get();
-    } else {
-      this.eraseLater();
-    }
+    // The file of the log still has what was deleted.
+    this.#statements.truncateLog.get();
     failpoint("devtool:store.delete.after");
+    for (const { committed } of queue) committed.resolve();
+    this.eraseLater();
+  }
+
+  /**
+   * Removes a task from readers, with a part of its rows. Rejects the deletion
+   * when the task has another last event.
+   */
+  #deletePart({ deletion, committed }: Deletion):
+    | {
+        readonly taskId: string;
+        readonly record: AuditRecord;
+        /** The time of the deletion if rows are left. */
+        readonly left: number | undefined;
+      }
+    | undefined {
+    const { taskId, record } = deletion;
+    const timeMs = this.#deletion.hide(deletion);
+    if (timeMs === undefined) {
+      committed.reject(notAtSequence(deletion));
+      return undefined;
+    }
+    const isWhole = this.#deletion.removePart(taskId, timeMs);
+    return { taskId, record, left: isWhole ? undefined : timeMs };
   }
 
   /**
@@ -213,6 +253,7 @@ export class SqliteAppends {
     try {
       failpoint("devtool:store.erase.before");
       this.#statements.begin.run();
+      this.#deletion.begin();
       isLast = this.#deletion.removePart(taskId, timeMs);
       failpoint("devtool:store.erase-commit.before");
       this.#statements.commit.run();
@@ -228,7 +269,7 @@ export class SqliteAppends {
 
   /** Writes the queued appends, and leaves deleted rows to the next start. */
   async close(): Promise<void> {
-    this.flush();
+    this.#flushDeletions();
     this.#closing.abort();
     await this.#erasing?.catch(() => undefined);
   }

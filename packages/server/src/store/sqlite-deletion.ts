@@ -4,9 +4,9 @@ import { DELETED_MESSAGE_MS } from "./deleted-task.ts";
 import type { TaskDeletion } from "./task-store.ts";
 
 /**
- * The size in bytes of rows at which a part of a deletion ends, after at least
- * one row, and the maximum number of rows of a table. SQLite overwrites what it
- * removes, which takes about 50 ms for a megabyte.
+ * The size in bytes of rows at which the deletions of a transaction end, after
+ * at least one row, and the maximum number of rows of a task in a table. SQLite
+ * overwrites what it removes, which takes about 50 ms for a megabyte.
  */
 const PART_BYTES = 256 * 1024;
 const PART_ROWS = 256;
@@ -23,6 +23,8 @@ export class SqliteDeletion {
    * milliseconds. Nothing else writes them: the file is locked.
    */
   readonly #left: Map<string, number>;
+  /** The size in bytes that this transaction may still remove. */
+  #room = 0;
 
   constructor(database: DatabaseSync) {
     this.#statements = prepareStatements(database);
@@ -44,6 +46,11 @@ export class SqliteDeletion {
    */
   deletedMs(taskId: string): number | undefined {
     return this.#left.get(taskId);
+  }
+
+  /** Begins a transaction, which removes a bounded part of the rows. */
+  begin(): void {
+    this.#room = PART_BYTES;
   }
 
   /** Notes that a part of a task's rows has been committed. */
@@ -89,13 +96,12 @@ export class SqliteDeletion {
       drop.run(String(principal), String(id));
     }
     if (sent.length === PART_ROWS) return false;
-    let size = 0;
     for (const { find, remove } of large) {
       const rows = find.all(taskId, PART_ROWS);
       for (const { row, bytes } of rows) {
-        if (size >= PART_BYTES) return false;
+        if (this.#room <= 0) return false;
         remove.run(Number(row));
-        size += Number(bytes);
+        this.#room -= Number(bytes);
       }
       if (rows.length === PART_ROWS) return false;
     }

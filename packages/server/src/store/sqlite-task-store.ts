@@ -94,7 +94,7 @@ export class SqliteTaskStore implements ServerStore {
 
   async delete(deletion: TaskDeletion): Promise<void> {
     if (this.#closed) throw closed();
-    this.#appends.delete(deletion);
+    return this.#appends.delete(deletion);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
