@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { Code } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { AuditAction, TaskState } from "@devtool/schema";
+import { ApprovalMode, AuditAction, TaskState } from "@devtool/schema";
 import { type DevtoolServer, verifyAudit } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
@@ -68,6 +69,26 @@ describe("DeleteTask", () => {
       }
     },
   );
+
+  it("leaves no row and no file that names a task with a process and a push config, but its tombstone", async () => {
+    const data = join(root, "whole");
+    const own = await serveCodingAgent({
+      ...{ workspace: join(root, "workspace"), dataDirectory: data },
+      ...{ sandbox: "none", approvalMode: ApprovalMode.YOLO },
+      pushTargets: ["127.0.0.1:*"],
+    });
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => own.close());
+    const mine = clientOf(own);
+    const script = "write a.txt one\nnext\nrun sleep 100 &\ntext end";
+    const id = await completed(mine, script);
+    const config = { id: "c", taskId: id, url: "http://127.0.0.1:9/" };
+    await mine.push.setPushConfig({ config });
+    expect(Object.keys(namedIn(data, id))).not.toEqual([]);
+    await mine.tasks.deleteTask({ taskId: id });
+    await own.close();
+    expect(namedIn(data, id)).toEqual({ "tasks.db": NAMES_LEFT });
+  });
 
   it("refuses a task that works or waits, until it is canceled", async () => {
     const { task } = await client.tasks.sendMessage({
@@ -174,6 +195,44 @@ describe("DeleteTask", () => {
     ]);
   });
 });
+
+/** The tables that name a deleted task: for good, and for a day. */
+const NAMES_LEFT = ["audit", "deleted_message"];
+
+/** The files of a directory that name a task; of a database, the tables. */
+function namedIn(directory: string, id: string): Record<string, string[]> {
+  const found: Record<string, string[]> = {};
+  for (const entry of readdirSync(directory, { recursive: true })) {
+    const name = String(entry);
+    const path = join(directory, name);
+    if (!statSync(path).isFile()) continue;
+    if (!`${name} ${readFileSync(path, "latin1")}`.includes(id)) continue;
+    found[name] = /^tasks\.db/.test(name) ? [] : ["file"];
+  }
+  if (!found["tasks.db"]) return found;
+  try {
+    using database = new DatabaseSync(join(directory, "tasks.db"));
+    const tables = database
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")
+      .all()
+      .map(({ name }) => String(name));
+    found["tasks.db"] = tables.filter((table) =>
+      database
+        .prepare(`SELECT * FROM ${table}`)
+        .all()
+        .some((row) => Object.values(row).some((value) => names(value, id))),
+    );
+  } catch {
+    // A server has it open.
+  }
+  return found;
+}
+
+function names(value: unknown, id: string): boolean {
+  return value instanceof Uint8Array
+    ? Buffer.from(value).includes(id)
+    : String(value).includes(id);
+}
 
 function message(text: string) {
   const content = { case: "text", value: text } as const;

@@ -26,6 +26,7 @@ const BENCHES: ReadonlyMap<string, readonly string[]> = new Map([
   ["bombs", SOURCES],
   ["soak", []],
   ["retention", []],
+  ["many-tasks", SOURCES],
   ["plateau", []],
   ["appends", SOURCES],
   ["stores", SOURCES],

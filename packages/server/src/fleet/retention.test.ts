@@ -1,9 +1,13 @@
+import { join } from "node:path";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type TaskEvent, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { ServerSettings } from "../server-options.ts";
 import { verifyAudit } from "../store/audit-chain.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { SqliteTaskStore } from "../store/sqlite-task-store.ts";
+import type { ServerStore } from "../store/task-store.ts";
 import { created, eventsOf, text } from "../testing/task-events.ts";
 import { OpenTasks } from "./open-tasks.ts";
 import { Retention } from "./retention.ts";
@@ -26,7 +30,13 @@ const TASKS: readonly (readonly [
   ["new", TaskState.CANCELED, 1],
 ];
 
-describe("Retention", () => {
+describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
+  ["memory", () => new MemoryTaskStore()],
+  [
+    "SQLite",
+    () => SqliteTaskStore.open(join(temporaryDirectory(), "tasks.db")),
+  ],
+])("Retention of %s", (_name, openStore) => {
   it.each<[NonNullable<ServerSettings["retention"]>, string[]]>([
     [{ maxAgeMs: 90 * DAY_MS }, ["done", "failed"]],
     [{ maxAgeMs: 90 * DAY_MS, states: [TaskState.FAILED] }, ["failed"]],
@@ -47,7 +57,7 @@ describe("Retention", () => {
   ])(
     "deletes what %j says, and nothing that works or waits",
     async (limits, gone) => {
-      const { store, retention } = await ground(limits);
+      const { store, retention } = await ground(limits, openStore);
       expect(await retention.run(signal)).toBe(gone.length);
       const { tasks } = await store.list({ limit: 99 });
       const left = TASKS.map(([id]) => id).filter((id) => !gone.includes(id));
@@ -68,7 +78,7 @@ describe("Retention", () => {
 
   it("says by which setting it deleted", async () => {
     const limits = { maxAgeMs: 92 * DAY_MS - 1, maxTasks: 3, maxBytes: 2100 };
-    const { store, retention } = await ground(limits);
+    const { store, retention } = await ground(limits, openStore);
     await retention.run(signal);
     const { deleted } = await verifyAudit(store.readAudit(0n));
     expect(deleted.map(({ taskId, by }) => [taskId, by])).toEqual([
@@ -78,10 +88,15 @@ describe("Retention", () => {
   });
 
   it("goes through more tasks than it holds at a time, and one that cannot be deleted costs itself", async () => {
-    const { store, retention } = await ground({ maxAgeMs: 90 * DAY_MS });
-    for (let at = 0; at < 4500; at++) {
-      await add(store, `old-${at}`, TaskState.COMPLETED, 100 + at);
-    }
+    const { store, retention } = await ground(
+      { maxAgeMs: 90 * DAY_MS },
+      openStore,
+    );
+    await Promise.all(
+      Array.from({ length: 4500 }, (_, at) =>
+        add(store, `old-${at}`, TaskState.COMPLETED, 100 + at),
+      ),
+    );
     const deletion = store.delete.bind(store);
     store.delete = (each) =>
       each.taskId === "old-7"
@@ -94,8 +109,11 @@ describe("Retention", () => {
   });
 });
 
-async function ground(limits: NonNullable<ServerSettings["retention"]>) {
-  const store = new MemoryTaskStore();
+async function ground(
+  limits: NonNullable<ServerSettings["retention"]>,
+  openStore: () => ServerStore | Promise<ServerStore>,
+) {
+  const store = await openStore();
   for (const task of TASKS) await add(store, ...task);
   const registry = new OpenTasks({
     store,
@@ -111,7 +129,7 @@ async function ground(limits: NonNullable<ServerSettings["retention"]>) {
 }
 
 async function add(
-  store: MemoryTaskStore,
+  store: ServerStore,
   id: string,
   state: TaskState,
   days: number,

@@ -22,13 +22,14 @@ export function readList(
     limit,
     cursor,
   } = query;
+  // The plus keeps SQLite from using the index of the principal's tasks where
+  // another one has few of them.
+  const isNarrow =
+    contextId !== undefined ||
+    (idPrefix?.length ?? 0) >= NARROW_PREFIX ||
+    (state !== undefined && isRare(database, state));
   const filters = new Filters()
-    // The plus keeps SQLite from using the index of the principal's tasks where
-    // a conversation has few of them.
-    .add(
-      contextId === undefined ? "task.principal = ?" : "+task.principal = ?",
-      principal,
-    )
+    .add(isNarrow ? "+task.principal = ?" : "task.principal = ?", principal)
     .add("task.context_id = ?", contextId)
     .add("task.state = ?", state)
     .add("label.agent = ?", agent)
@@ -37,7 +38,9 @@ export function readList(
       "instr(label.title_key, ?) > 0",
       titleContains === undefined ? undefined : foldTitle(titleContains),
     )
-    .add("substr(task.id, 1, length(?)) = ?", idPrefix, idPrefix);
+    .add("task.id >= ?", idPrefix)
+    .add("substr(task.id, 1, length(?)) = ?", idPrefix, idPrefix)
+    .add("task.id < ?", idPrefix && `${idPrefix}${LAST}`);
   if (cursor !== undefined) {
     const { timeMs, taskId } = decodeCursor(cursor);
     filters.add("(task.time_ms, task.id) < (?, ?)", timeMs, taskId);
@@ -58,6 +61,27 @@ export function readList(
        ORDER BY task.time_ms DESC, task.id DESC`,
     )
     .all(...filters.values, limit + 1);
+}
+
+/**
+ * The length of a prefix of ids from which few tasks are expected to have it.
+ */
+const NARROW_PREFIX = 3;
+
+/** Comes after all that ids have after a prefix. */
+const LAST = "\u{10FFFF}".repeat(8);
+
+/** The number of tasks up to which a state is rare. */
+const RARE = 1000;
+
+/**
+ * Whether few tasks are in a state, so that it is faster to sort them than to
+ * look for them in the order of time.
+ */
+function isRare(database: DatabaseSync, state: number): boolean {
+  const sql =
+    "SELECT count(*) AS count FROM (SELECT 1 FROM task WHERE state = ? LIMIT ?)";
+  return Number(database.prepare(sql).get(state, RARE)?.count) < RARE;
 }
 
 /** Collects the conditions of an SQL query that apply, with their values. */
