@@ -269,9 +269,9 @@ export const ServerConfigSchema: GenMessage<ServerConfig> = /*@__PURE__*/
  */
 export type TelemetryConfig = Message<"devtool.v1alpha.TelemetryConfig"> & {
   /**
-   * Base URL of the collector, which takes OTLP as JSON over HTTP, such as
-   * `http://127.0.0.1:4318`. Spans are posted to `v1/traces` below it, and
-   * metrics to `v1/metrics`.
+   * Base URL of the collector, which takes OTLP over HTTP, such as
+   * `http://127.0.0.1:4318`. Spans are posted to `v1/traces` below it as
+   * protobuf, and metrics to `v1/metrics` as JSON.
    *
    * Empty uses the environment variables OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and
    * OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, which are whole URLs, or else
