@@ -51,13 +51,20 @@ function findActionlint(): string | undefined {
 step("lint and format", "biome", ["check", "--error-on-warnings", "."]);
 step("buf lint", "buf", ["lint"]);
 step("buf format", "buf", ["format", "proto", "--diff", "--exit-code"]);
-step("generate", "buf", ["generate", "--output", scratch]);
-const generated = join("packages", "schema", "src", "gen");
-step("generated code is fresh", "diff", [
-  "-r",
-  join(scratch, generated),
-  generated,
-]);
+for (const [template, name] of [
+  ["buf.gen.yaml", "schema"],
+  ["buf.gen.conformance.yaml", "conformance"],
+  ["buf.gen.ide.yaml", "ide"],
+] as const) {
+  const made = ["--template", template, "--output", scratch];
+  step(`generate ${name}`, "buf", ["generate", ...made]);
+  const code = join("packages", name, "src", "gen");
+  step(`generated code of ${name} is fresh`, "diff", [
+    "-r",
+    join(scratch, code),
+    code,
+  ]);
+}
 step("types", "tsc", ["-p", "tsconfig.json"]);
 // Builds do not check types again (`--noCheck`). The schema also runs without
 // Node, so it is checked without Node's types.
