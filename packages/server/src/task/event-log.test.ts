@@ -65,6 +65,21 @@ describe("a reader whose signal aborts while it has an event", () => {
   });
 });
 
+describe("a reader of a log whose task is deleted", () => {
+  it("ends with an error where the store has no more of it, and lets others run", async () => {
+    const task = { ...emptyTask(), id: "t1", contextId: "c1", sequence: 100n };
+    const log = new EventLog({
+      store: new MemoryTaskStore(),
+      task,
+      conversation: new Conversation(),
+      now: () => new Date(0),
+    });
+    const { signal } = new AbortController();
+    const events = log.read(0n, signal)[Symbol.asyncIterator]();
+    await expect(events.next()).rejects.toThrow('task "t1" was deleted');
+  });
+});
+
 function emptyLog(): EventLog {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
   return new EventLog({

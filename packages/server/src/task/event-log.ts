@@ -296,12 +296,17 @@ export class EventLog {
           position += BigInt(recent.length);
         }
         if (!recent) {
+          const before = position;
           for await (const event of this.#store.readEvents(
             this.#head.taskId,
             position,
           )) {
             yield [event];
             position = event.sequence;
+          }
+          // The store has the rest, unless the task was deleted.
+          if (position === before && position < this.#committed) {
+            throw this.failure ?? taskDeleted(this.#head.taskId);
           }
         }
         if (position < this.#committed) continue;

@@ -1,4 +1,4 @@
-import { emptyTask, type Task } from "@devtool/schema";
+import { emptyTask, isTerminal, type Task } from "@devtool/schema";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
 import { type HistoryNeed, TaskHead } from "./task-head.ts";
 
@@ -23,7 +23,13 @@ export async function readHead(
 ): Promise<TaskHead | undefined> {
   const head = new TaskHead(emptyTask(), need);
   for await (const event of store.readEvents(taskId, 0n)) head.add(event);
-  return head.sequence === 0n ? undefined : head;
+  const { sequence, state } = head;
+  if (sequence === 0n) return undefined;
+  if (isTerminal(state)) return head;
+  // Only a task that has ended is deleted: this one may be half of it.
+  for await (const _last of store.readEvents(taskId, sequence - 1n))
+    return head;
+  return undefined;
 }
 
 /**
