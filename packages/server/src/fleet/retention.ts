@@ -99,11 +99,12 @@ export class Retention {
       const due = rules.filter(
         ({ task: { state } }) => states.includes(state) && isTerminal(state),
       );
-      for (let at = 0; at < due.length; at += AT_ONCE) {
+      const atOnce = shared ? 1 : AT_ONCE;
+      for (let at = 0; at < due.length; at += atOnce) {
         signal.throwIfAborted();
         const deleted = await Promise.all(
           due
-            .slice(at, at + AT_ONCE)
+            .slice(at, at + atOnce)
             .map(({ task, rule }) => this.#delete(task, rule, failed)),
         );
         count += deleted.filter(Boolean).length;

@@ -11,6 +11,9 @@ import type { TaskDeletion } from "./task-store.ts";
 const PART_BYTES = 256 * 1024;
 const PART_ROWS = 256;
 
+/** How often ids of messages are forgotten, in milliseconds. */
+const FORGET_EVERY_MS = 60_000;
+
 /**
  * Removes tasks from a database with the tables of `TASK_SCHEMA`: first from the
  * sight of readers, then their rows, a part at a time. Everything that writes
@@ -25,6 +28,8 @@ export class SqliteDeletion {
   readonly #left: Map<string, number>;
   /** The size in bytes that this transaction may still remove. */
   #room = 0;
+  /** The time at which ids of messages were last forgotten, in milliseconds. */
+  #forgotMs = 0;
 
   constructor(database: DatabaseSync) {
     this.#statements = prepareStatements(database);
@@ -79,7 +84,11 @@ export class SqliteDeletion {
     for (const statement of small) statement.run(taskId);
     const timeMs = record.time ? timestampMs(record.time) : 0;
     put.run(taskId, timeMs);
-    forget.run(timeMs - DELETED_MESSAGE_MS);
+    // It looks at each id of a day.
+    if (timeMs - this.#forgotMs >= FORGET_EVERY_MS) {
+      forget.run(timeMs - DELETED_MESSAGE_MS);
+      this.#forgotMs = timeMs;
+    }
     return timeMs;
   }
 
