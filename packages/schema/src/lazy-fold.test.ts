@@ -107,6 +107,30 @@ describe("a task whose content is dropped", () => {
     expect(fold.task.history[1]).not.toEqual(history[1]);
   });
 
+  it("keeps of a call that was allowed for good what later ones are compared with", () => {
+    const fold = new LazyFold(emptyTask());
+    const chosen = { rule: "team.toml:3", withoutSandbox: true };
+    const ended = [
+      { ...chosen, selectedOptionId: "proceed_always" },
+      { ...chosen, selectedOptionId: "proceed_once" },
+    ].map((detail, at): TaskEvent => {
+      const made = event(BigInt(at) + 1n, call(`call-${at}`, SUCCEEDED));
+      return { ...made, toolCallDetail: create(ToolCallDetailSchema, detail) };
+    });
+    for (const each of ended) fold.add(each);
+    dropAll(fold);
+    const parts = fold.task.history.flatMap((message) => message.parts);
+    const known = parts.map(({ content, toolCallDetail }) => [
+      content.case === "toolCall" && content.value.inputParameters,
+      toolCallDetail?.rule,
+      toolCallDetail?.withoutSandbox,
+    ]);
+    expect(known).toEqual([
+      [{ content: WORK }, "team.toml:3", true],
+      [undefined, "team.toml:3", true],
+    ]);
+  });
+
   /** What a server decides by. */
   function presentOf(task: Task): unknown {
     const { history, artifacts: _artifacts, ...rest } = task;

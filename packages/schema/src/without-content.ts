@@ -15,7 +15,15 @@ import {
   ToolCallDetailSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
-import { confirmationsOf, isEnded, lastStepIndex } from "./tool-call.ts";
+import {
+  confirmationsOf,
+  isEnded,
+  lastStepIndex,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+  OPTION_PROCEED_ALWAYS_SERVER,
+  OPTION_PROCEED_ALWAYS_TOOL,
+} from "./tool-call.ts";
 
 /**
  * Returns a task without the content of the messages of its history from one
@@ -80,7 +88,10 @@ function emptyPart(part: Part): Part | undefined {
     case "toolCall":
       return isEnded(content.value)
         ? create(PartSchema, {
-            content: { case: "toolCall", value: emptyCall(content.value) },
+            content: {
+              case: "toolCall",
+              value: emptyCall(content.value, toolCallDetail),
+            },
             toolCallDetail: toolCallDetail && emptyDetail(toolCallDetail),
           })
         : part;
@@ -106,14 +117,24 @@ function emptyPart(part: Part): Part | undefined {
   }
 }
 
-/** Leaves of a failure its kind. */
-function emptyCall({
-  toolCallId,
-  status,
-  toolName,
-  result,
-}: ToolCall): ToolCall {
-  const call = create(ToolCallSchema, { toolCallId, status, toolName });
+/**
+ * Leaves of a failure its kind, and of a call that was allowed for good its
+ * arguments: later calls like it are allowed by them.
+ */
+function emptyCall(
+  { toolCallId, status, toolName, inputParameters, result }: ToolCall,
+  detail: ToolCallDetail | undefined,
+): ToolCall {
+  const isForGood = FOR_GOOD.has(detail?.selectedOptionId ?? "");
+  const call = create(
+    ToolCallSchema,
+    defined({
+      toolCallId,
+      status,
+      toolName,
+      inputParameters: isForGood ? inputParameters : undefined,
+    }),
+  );
   if (result.case !== "error") return call;
   const value = create(
     ErrorDetailsSchema,
@@ -124,9 +145,20 @@ function emptyCall({
 
 function emptyDetail(detail: ToolCallDetail): ToolCallDetail {
   const { stage, parentToolCallId, selectedOptionId } = detail;
+  const { rule, withoutSandbox } = detail;
   return create(ToolCallDetailSchema, {
     stage,
     parentToolCallId,
     selectedOptionId,
+    rule,
+    withoutSandbox,
   });
 }
+
+/** The answers that also allow calls after their own. */
+const FOR_GOOD: ReadonlySet<string> = new Set([
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+  OPTION_PROCEED_ALWAYS_TOOL,
+  OPTION_PROCEED_ALWAYS_SERVER,
+]);

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  ArtifactUpdateSchema,
   emptyTask,
   type Message,
   MessageSchema,
@@ -93,6 +94,28 @@ describe("the head of a long task", () => {
     }
   });
 
+  it("is whole without a read where a model needs all of it", async () => {
+    const log = await logOf("for-model");
+    const artifact = { artifactId: "a", parts: [{}] };
+    const value = create(ArtifactUpdateSchema, { artifact });
+    await log.append([{ payload: { case: "artifact", value } }]);
+    await log.append([text("x".repeat(5 * MEGABYTE))]);
+    store.reads = 0;
+    expect(await log.whole()).toEqual(log.task);
+    expect(store.reads).toBe(0);
+    expect(log.task.artifacts[0]?.parts).toHaveLength(1);
+  });
+
+  it("drops prompts of turns that are over, however much followed them", async () => {
+    const log = await logOf("none");
+    for (let turn = 0; turn < 3; turn++) {
+      await log.append([message(`m${turn}`, "x".repeat(3 * MEGABYTE))]);
+      await log.append([text("x".repeat(5 * MEGABYTE))]);
+    }
+    await log.append([message("last"), text("x".repeat(5 * MEGABYTE))]);
+    expect(charactersIn(log.task.history)).toBeLessThan(MOST);
+  });
+
   it("fails instead of giving half a task, when its log is gone", async () => {
     const log = await logOf("none");
     await log.append([text("x".repeat(5 * MEGABYTE))]);
@@ -129,8 +152,8 @@ class CountingStore extends MemoryTaskStore {
   }
 }
 
-function prompt(messageId: string): Message {
-  const content = { case: "text", value: messageId } as const;
+function prompt(messageId: string, value = messageId): Message {
+  const content = { case: "text", value } as const;
   return create(MessageSchema, {
     messageId,
     role: Role.USER,
@@ -138,8 +161,8 @@ function prompt(messageId: string): Message {
   });
 }
 
-function message(messageId: string): LogEntry {
-  return { payload: { case: "message", value: prompt(messageId) } };
+function message(messageId: string, value = messageId): LogEntry {
+  return { payload: { case: "message", value: prompt(messageId, value) } };
 }
 
 function text(value: string): LogEntry {

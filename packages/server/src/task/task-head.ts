@@ -8,6 +8,7 @@ import {
   type TaskEvent,
   type TaskState,
 } from "@devtool/schema";
+import { isPrompt } from "../agent/turn-news.ts";
 import { charactersIn, charactersInEvent } from "./characters-in.ts";
 
 /**
@@ -128,10 +129,12 @@ export class TaskHead {
     this.#growth = 0;
     const { task } = this;
     const to = this.#firstKept(task);
+    if (to <= this.#settled) return;
     this.#fold.dropContent(this.#settled, to);
     this.#dropped = Math.max(this.#dropped, to);
     this.#hasArtifacts &&= task.artifacts.length === 0;
-    this.#settled = Math.max(0, Math.min(to, lastStepIndex(task)));
+    const prompt = task.history.findLastIndex(isPrompt);
+    this.#settled = Math.max(0, Math.min(to, lastStepIndex(task), prompt));
   }
 
   /**
