@@ -23,8 +23,12 @@ export function bothObservers(
     if (!heard) return traced;
     return Object.assign(
       (end: Parameters<typeof heard>[0]) => {
-        traced(end);
-        heard(end);
+        // What counts the operation hears of its end, whatever a span holds.
+        try {
+          traced(end);
+        } finally {
+          heard(end);
+        }
       },
       { traceContext },
     );

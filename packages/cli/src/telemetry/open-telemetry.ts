@@ -40,7 +40,7 @@ export async function openTelemetry(
   const { exportMetrics } = await import("./export-metrics.ts");
   const exported = exportMetrics({
     ...{ url: measured, headers, onNotice, read: metrics.read },
-    intervalMs: Number(env.OTEL_METRIC_EXPORT_INTERVAL) || INTERVAL_MS,
+    intervalMs: intervalIn(env.OTEL_METRIC_EXPORT_INTERVAL),
   });
   return {
     observer: spans?.observer,
@@ -55,6 +55,12 @@ export async function openTelemetry(
 
 /** The time between posts of metrics in milliseconds (OpenTelemetry's). */
 const INTERVAL_MS = 60_000;
+
+/** Reads that time from its variable, within a second and a day. */
+function intervalIn(text: string | undefined): number {
+  const ms = Number(text) || INTERVAL_MS;
+  return Math.min(Math.max(ms, 1000), 86_400_000);
+}
 
 async function openSpans(
   url: string,

@@ -152,11 +152,21 @@ export function observedStream<I extends DescMessage, O extends DescMessage>(
   operations: Operations | undefined,
 ): Stream<I, O> {
   if (!operations) return answer;
+  const callOf = (request: Message, context: HandlerContext): ObservedCall =>
+    new ObservedCall(operations, method.name, request, context);
+  // Begins when it is read: a stream that nobody reads has no end.
+  async function* observed(
+    request: Parameters<typeof answer>[0],
+    context: HandlerContext,
+  ) {
+    const call = callOf(request, context);
+    yield* call.through(() => answer(request, context));
+  }
   return (request, context) => {
-    const call = new ObservedCall(operations, method.name, request, context);
+    if (!context.values.get(requestKey)) return observed(request, context);
     // Each layer around a stream costs all of its events.
-    if (call.isPart) return answer(request, context);
-    return call.through(() => answer(request, context));
+    callOf(request, context);
+    return answer(request, context);
   };
 }
 

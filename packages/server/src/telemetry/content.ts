@@ -1,4 +1,3 @@
-import { keepStart } from "@devtool/internal/cut-text";
 import { type Message, Role, type Task } from "@devtool/schema";
 import type { Operation, OperationFacts } from "../observer.ts";
 import { ATTRIBUTE } from "./conventions.ts";
@@ -23,7 +22,7 @@ export function contentOf(
   const attributes: Attributes = {};
   const add = (name: string, value: unknown): void => {
     if (value === undefined) return;
-    attributes[name] = keepStart(filter.json(value), MAX_LENGTH);
+    attributes[name] = filter.json(value, MAX_LENGTH);
   };
   if (kind === "call") {
     add(ATTRIBUTE.toolArguments, facts.args);

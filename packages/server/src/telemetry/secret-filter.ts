@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/internal/cut-text";
 import type { McpServer } from "@devtool/schema";
 
 /**
@@ -15,7 +16,8 @@ const HIDDEN = "[hidden]";
  */
 const FORMS: readonly RegExp[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)/gs,
-  /(?<=^|[^A-Za-z0-9]|\\[nrt])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
+  // Not within such a run: each start would read to its end.
+  /(?<=^|[^\w-]|\\[nrt])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
   /(?<=^|[^A-Za-z0-9]|\\[nrt])(sk|rk|pk)[-_][\w-]{16,}/g,
   /(?<=^|[^A-Za-z0-9]|\\[nrt])(gh[pousr]|github_pat|glpat|npm|xox[abeprs]|hf|whsec|pypi|dop_v1)[-_][\w-]{16,}/g,
   /(?<=^|[^A-Za-z0-9]|\\[nrt])dapi[0-9a-f]{32}/g,
@@ -27,8 +29,8 @@ const FORMS: readonly RegExp[] = [
   /(?<=^|[^A-Za-z0-9]|\\[nrt])AIza[\w-]{30,}/g,
   /(?<=^|[^A-Za-z0-9]|\\[nrt])ya29\.[\w-]{16,}/g,
   /(?<=^|[^A-Za-z0-9]|\\[nrt])(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi,
-  /(?<=:\/{1,2}[^\s/:@"]{0,64}:)[^\s/@"]{1,256}(?=@)/g,
-  /(?<=:\/{1,2})[^\s/:@"]{16,256}(?=@)/g,
+  /(?<=:\/{1,2}[^\s/:@"]{0,64}:)[^\s/@"]{1,4096}(?=@)/g,
+  /(?<=:\/{1,2})[^\s/:@"]{16,4096}(?=@)/g,
 ];
 
 /** The end of names whose values are credentials, such as `refreshToken`. */
@@ -37,11 +39,13 @@ const NAMES =
 
 /** A value after such a name: in a file of settings, a URL or JSON. */
 const NAMED_VALUE = new RegExp(
-  `((?:${NAMES})[\\\\"']{0,4}\\s{0,4}[:=]\\s{0,4}[\\\\"']{0,4})[^\\s\\\\"',;&]{4,1024}`,
+  `((?:${NAMES})[\\\\"']{0,4}\\s{0,4}[:=]\\s{0,4}[\\\\"']{0,4})[^\\s\\\\"',;&]{4,}`,
   "gi",
 );
 
-const COOKIES = /(cookie:\s{0,4})[^\r\n"]{1,4096}/gi;
+/** Headers whose whole values are credentials: a scheme comes before some. */
+const HEADERS =
+  /((?:authorization["'\\]{0,4}\s{0,4}[:=]\s{0,4}["'\\]{0,4}|cookie:\s{0,4}))[^\r\n"'\\]{4,}/gi;
 
 const SECRET_FIELD = new RegExp(`(?:${NAMES})$`, "i");
 
@@ -70,22 +74,28 @@ export class SecretFilter {
   hide(text: string): string {
     let shown = this.#hideKnown(text);
     for (const form of FORMS) shown = shown.replace(form, HIDDEN);
-    for (const named of [NAMED_VALUE, COOKIES]) {
+    for (const named of [HEADERS, NAMED_VALUE]) {
       shown = shown.replace(named, `$1${HIDDEN}`);
     }
     return shown;
   }
 
-  /** Returns a value as JSON text without secrets. */
-  json(value: unknown): string {
+  /**
+   * Returns a value as JSON text without secrets, cut to a number of
+   * characters.
+   */
+  json(value: unknown, maxLength: number): string {
     const text = JSON.stringify(value, (name, item) => {
       if (name === "$typeName" || item instanceof Uint8Array) return undefined;
+      if (SECRET_FIELD.test(name) && item !== null) return HIDDEN;
       if (typeof item === "bigint") return String(item);
-      if (typeof item !== "string") return item;
-      return SECRET_FIELD.test(name) ? HIDDEN : this.hide(item);
+      // What is hidden takes less room, so more is looked at than is shown.
+      return typeof item === "string"
+        ? this.hide(keepStart(item, 4 * maxLength))
+        : item;
     });
     // A name may be a secret as well.
-    return this.#hideKnown(text ?? "");
+    return keepStart(this.#hideKnown(text ?? ""), maxLength);
   }
 
   #hideKnown(text: string): string {

@@ -130,32 +130,34 @@ class SpanRecorder {
     this.#open.set(id, { span, context, filter });
     const end = (how: OperationEnd): void => {
       this.#open.delete(id);
-      this.#end(operation, how, span, filter);
+      try {
+        this.#noteEnd(operation, how, span, filter);
+      } finally {
+        span.end();
+      }
     };
     return Object.assign(end, { traceContext: traceContextOf(span) });
   }
 
-  #end(
+  #noteEnd(
     operation: Operation,
     { outcome, error, facts = {}, links = [] }: OperationEnd,
     span: Span,
     filter: SecretFilter,
   ): void {
-    if (span.isRecording()) {
-      span.setAttributes(attributesAtEnd(operation, facts));
-      span.addLinks(linksTo(links));
-      if (outcome === "failed") {
-        // Its words may be those of clients, models and tools.
-        span.setAttribute(ATTRIBUTE.errorType, errorTypeOf(error));
-        span.setStatus({ code: SpanStatusCode.ERROR });
-      } else if (outcome === "canceled") {
-        span.setAttribute(ATTRIBUTE.outcome, outcome);
-      }
-      if (this.#options.content) {
-        span.setAttributes(contentOf(operation, facts, filter, "end"));
-      }
+    if (!span.isRecording()) return;
+    span.setAttributes(attributesAtEnd(operation, facts));
+    span.addLinks(linksTo(links));
+    if (outcome === "failed") {
+      // Its words may be those of clients, models and tools.
+      span.setAttribute(ATTRIBUTE.errorType, errorTypeOf(error));
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    } else if (outcome === "canceled") {
+      span.setAttribute(ATTRIBUTE.outcome, outcome);
     }
-    span.end();
+    if (this.#options.content) {
+      span.setAttributes(contentOf(operation, facts, filter, "end"));
+    }
   }
 }
 
