@@ -123,6 +123,25 @@ describe("a budget", () => {
     }
   });
 
+  it("is not given back by a deletion on the same day, but the operator may delete", async () => {
+    const issuer = await createIssuer();
+    const token = "the-operators-token-of-this-test";
+    await using server = await serve(
+      { callers: [{ roles: ["trial"], day: { tokens: 600n } }] },
+      { token, authentication: { jwt: issuer.options } },
+    );
+    const alice = clientOf({
+      url: server.url,
+      token: await issuer.tokenFor("alice"),
+    });
+    const { id: taskId } = await send(alice, "steps 1");
+    await expect(alice.tasks.deleteTask({ taskId })).rejects.toThrow(
+      `task "${taskId}" counts for the budget of today: delete it after midnight UTC`,
+    );
+    const operator = clientOf({ url: server.url, token });
+    await operator.tasks.deleteTask({ taskId });
+  });
+
   it("is narrower for the principals and roles that the operator names, and for nobody like them", async () => {
     const issuer = await createIssuer();
     await using server = await serve(

@@ -209,6 +209,11 @@ export class OpenTasks implements AsyncDisposable {
     };
   }
 
+  /** Throws for a task that its caller may not delete yet. */
+  async assertDeletable(task: Task): Promise<void> {
+    await this.#options.budgets?.assertDeletable(task);
+  }
+
   /**
    * Deletes a task that has ended, as it is known here, with all that the store
    * has of it, and ends its readers.

@@ -219,7 +219,9 @@ export class Exchanges {
     const { registry } = this.#options;
     using foreign = reach === "all" ? await registry.get(taskId) : undefined;
     using held = foreign?.hold() ?? (await this.find(taskId, principal));
-    await registry.delete(held.handle.task, { principal, clientLabel });
+    const { task } = held.handle;
+    if (reach === "own") await registry.assertDeletable(task);
+    await registry.delete(task, { principal, clientLabel });
   }
 
   /**

@@ -1,4 +1,5 @@
-import { MessageDelivery, TaskState } from "@devtool/schema";
+import { create } from "@bufbuild/protobuf";
+import { MessageDelivery, SenderSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import {
   begin,
@@ -73,6 +74,18 @@ describe("a message to a working task (STREAM-8)", () => {
     const openTask = await begin(agent);
     await agent.turn();
     await openTask.accept(sent(text("now"), MessageDelivery.STEER));
+    expect(
+      openTask.task.queuedMessages.map(({ delivery }) => delivery),
+    ).toEqual([MessageDelivery.QUEUE]);
+  });
+
+  it("waits for the end of the turn when it was sent with other roles", async () => {
+    const agent = new SteppedAgent({ takesSteering: true });
+    const openTask = await begin(agent);
+    await agent.turn();
+    const sender = create(SenderSchema, { roles: ["ops"] });
+    const message = { ...text("now"), sender };
+    await openTask.accept(sent(message, MessageDelivery.STEER));
     expect(
       openTask.task.queuedMessages.map(({ delivery }) => delivery),
     ).toEqual([MessageDelivery.QUEUE]);

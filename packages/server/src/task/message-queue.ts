@@ -1,11 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
+import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   ApprovalMode,
   awaitedToolCalls,
   confirmationsOf,
   isAtRest,
   isInterrupted,
+  type Message,
   MessageDelivery,
   MessageQueuedSchema,
   MessageTakenSchema,
@@ -61,7 +63,10 @@ export function queuedEntry(
   }
   const mayBeSteered = takesSteering === true && !hasOwnTurn(task);
   const steers =
-    delivery === MessageDelivery.STEER && mayBeSteered && !message.turnSettings;
+    delivery === MessageDelivery.STEER &&
+    mayBeSteered &&
+    !message.turnSettings &&
+    hasRoles(message, callerOfTask(task).roles);
   const openCalls = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
   const value = create(
     MessageQueuedSchema,
@@ -73,6 +78,15 @@ export function queuedEntry(
     }),
   );
   return { payload: { case: "messageQueued", value } };
+}
+
+/**
+ * Whether a message was sent with the same roles as what the agent works on: a
+ * turn has the tools and limits of the roles with which it began.
+ */
+function hasRoles({ sender }: Message, roles: readonly string[]): boolean {
+  const own = sender?.roles ?? [];
+  return own.join("\n") === roles.join("\n");
 }
 
 /**

@@ -108,6 +108,28 @@ export class Budgets {
     if (scopes.length === 0) return undefined;
     return new TurnBudget(scopes, model, this.priceOf(model), this.#now);
   }
+
+  /**
+   * Throws `Code.FailedPrecondition` for a task with which its caller would
+   * delete what counts against a limit of today.
+   */
+  async assertDeletable(task: Task): Promise<void> {
+    const { principal } = callerOfTask(task);
+    const further = this.#config.callers.filter(
+      ({ principals, roles }) =>
+        // The caller may have other roles by now.
+        principals.includes(principal) || roles.length > 0,
+    );
+    if ([this.#config, ...further].every(({ day }) => !day)) return;
+    const today = dayOf(this.#now().getTime());
+    const { tokens, workMs } = (await this.#spending.of(task.id)).onDay(today);
+    if (tokens + workMs === 0) return;
+    throw new DevtoolError(
+      `task ${quoted(task.id)} counts for the budget of today`,
+      Code.FailedPrecondition,
+      { remedy: "delete it after midnight UTC, or ask the operator to" },
+    );
+  }
 }
 
 /** Returns the further limits that name the caller of a task. */
