@@ -11,6 +11,11 @@ sandbox = "none"
 [[mcp_servers]]
 name = "notes"
 stdio = { command = "notes" }
+
+[[mcp_servers]]
+name = "pay.roll"
+stdio = { command = "pay" }
+roles = ["hr"]
 `;
 
 const TEAM = `# The team's rules.
@@ -132,6 +137,13 @@ saved approvals of it: none
       [],
       "allow: mcp__notes__add",
       "line 15  allow mcp__notes__*  decides",
+    ],
+    [
+      "an MCP server that only some have, by the name that models see",
+      ["mcp__pay_roll__list", {}],
+      ["--principal", "https://login.example#bob"],
+      "deny: mcp__pay_roll__list",
+      "",
     ],
     [
       "plan mode",

@@ -81,9 +81,7 @@ export async function policyExplain(
     rules,
     caller: { principal, roles: role, agent },
   } as const;
-  const server = config.mcpServers.find(({ name }) =>
-    options.tool.startsWith(`mcp__${name}__`),
-  );
+  const server = serverOf(options.tool, config.mcpServers);
   const request = requestOf(options, server?.name);
   const storing = storeOptions(options.store, operator);
   await using store =
@@ -114,6 +112,21 @@ export async function policyExplain(
       : textOf(explanation, options, { mode, sandboxed }),
   );
   return ExitCode.OK;
+}
+
+/**
+ * Returns the server of a tool by its name for models, in which a character that
+ * they do not accept is `_`; undefined for a tool of no such server.
+ */
+function serverOf(
+  tool: string,
+  servers: readonly McpServer[],
+): McpServer | undefined {
+  const prefixOf = ({ name }: McpServer): string =>
+    `mcp__${name.replaceAll(/[^A-Za-z0-9_-]/gu, "_")}__`;
+  return servers
+    .filter((each) => tool.startsWith(prefixOf(each)))
+    .toSorted((one, other) => prefixOf(other).length - prefixOf(one).length)[0];
 }
 
 /**
