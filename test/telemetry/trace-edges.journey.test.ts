@@ -151,8 +151,8 @@ describe("a turn", () => {
   it("is unharmed by a collector that refuses each batch, which is said once", async () => {
     await using refusing = await receive();
     refusing.answerWith((response) => response.writeHead(400).end());
-    // A batch has 512 spans, and a turn about nine.
-    const notices = await turnsWithout(refusing.url, 150);
+    // A batch has 512 spans, and a turn three.
+    const notices = await turnsWithout(refusing.url, 400);
     expect(refusing.received.length).toBeGreaterThan(1);
     expect(notices).toEqual([
       `telemetry: cannot send spans to ${refusing.url}: Bad Request`,
