@@ -1,4 +1,5 @@
 import { failpoint } from "@devtool/internal/failpoint";
+import { KeyedQueue } from "@devtool/internal/keyed-queue";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import {
   Code,
@@ -140,6 +141,7 @@ export class PostgresStore implements ServerStore {
   readonly #audit: AuditLog;
   readonly #changes: PostgresChanges;
   readonly #appends: AppendQueue;
+  readonly #deletions = new KeyedQueue();
   #closed: Promise<void> | undefined;
 
   /**
@@ -221,7 +223,12 @@ export class PostgresStore implements ServerStore {
     }
   }
 
-  async delete(deletion: TaskDeletion): Promise<void> {
+  /** One after the other, as each looks for other tasks of its conversation. */
+  delete(deletion: TaskDeletion): Promise<void> {
+    return this.#deletions.run("", () => this.#deleteNext(deletion));
+  }
+
+  async #deleteNext(deletion: TaskDeletion): Promise<void> {
     if (this.#closed) throw closed();
     const { taskId } = deletion;
     await this.#appends.settle();

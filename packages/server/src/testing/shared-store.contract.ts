@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  AuditRecordSchema,
   PolicyFileSchema,
   PushProgressSchema,
   PushSubscriptionSchema,
@@ -213,6 +214,23 @@ function testAgentSessions<Store extends SharedStore>(
     expect((await one.shared.sessions.begin(elsewhere))?.agentSessionId).toBe(
       "",
     );
+  });
+
+  it("end with the last task of their conversation, also when all are deleted at once", async () => {
+    await using store = await make().open();
+    const own = { principal: "me", contextId: "c" };
+    for (let round = 0; round < 10; round++) {
+      const ids = ["t1", "t2", "t3", "t4"];
+      for (const id of ids) await store.append({ events: [created(id)] });
+      const turn = await store.shared.sessions.begin(own);
+      expect(turn?.agentSessionId).toBe("");
+      await turn?.record("of them");
+      await turn?.[Symbol.asyncDispose]();
+      const record = create(AuditRecordSchema);
+      await Promise.all(
+        ids.map((taskId) => store.delete({ taskId, sequence: 1n, record })),
+      );
+    }
   });
 
   it("are free when their server has lost its leases", async () => {
