@@ -79,6 +79,8 @@ describe("a client that drops its connection", () => {
       workspace: process.cwd(),
       agents: { talker: { about, open: () => ({ createExecutor }) } },
       onError,
+      // That its store grows.
+      onNotice: () => undefined,
     });
   });
   beforeEach(() => {
