@@ -187,9 +187,13 @@ describe("a companion", () => {
       method: "ide/diffRejected",
       params: { filePath },
     });
+    // Who closes a diff or proposes another one gets no answer to the first:
+    // Gemini CLI would read it as a rejection of what its user accepted.
+    const answered = agent.heard.filter(({ method }) => /diff/.test(method));
     const withdrawn = await propose("four\n");
     withdrawn.view.draft = "four, changed\n";
-    expect((await agent.call("closeDiff", { filePath })).texts).toEqual([
+    const close = { filePath, suppressNotification: true };
+    expect((await agent.call("closeDiff", close)).texts).toEqual([
       '{"content":"four, changed\\n"}',
     ]);
     expect(withdrawn.view.isOpen).toBe(false);
@@ -197,8 +201,19 @@ describe("a companion", () => {
     const replaced = await propose("five\n");
     const last = await propose("six\n");
     expect([replaced.view.isOpen, last.view.isOpen]).toEqual([false, true]);
+    last.view.accept();
+    const expected = {
+      method: "ide/diffAccepted",
+      params: { filePath, content: "six\n" },
+    };
+    expect(await last.answer()).toEqual(expected);
+    expect(agent.heard.filter(({ method }) => /diff/.test(method))).toEqual([
+      ...answered,
+      expected,
+    ]);
+    const left = await propose("seven\n");
     await companion.close();
-    expect(last.view.isOpen).toBe(false);
+    expect(left.view.isOpen).toBe(false);
   });
 
   it("makes Claude Code wait for the answer to a diff", async () => {

@@ -1,17 +1,32 @@
 import { isAbsolute, normalize } from "node:path";
 import { abortable } from "@devtool/internal/abortable";
 import type { DiffProposal, Editor, EditorDiff } from "./editor.ts";
+import type { DiffOutcome } from "./gen/devtool/ide/v1alpha/diff_pb.ts";
 import { IdeError } from "./ide-error.ts";
 import { EDITOR_TIMEOUT_MS, MAX_CONTENT_BYTES, MAX_DIFFS } from "./limits.ts";
 
 /** Who opened a diff: the session of a client. */
 export type DiffOwner = object;
 
+/** A diff that an editor shows. */
+export interface OpenDiff {
+  /**
+   * What the user decides. Undefined when that is no answer any more: the owner
+   * has closed the diff, or opened another one of the file.
+   */
+  readonly answer: Promise<DiffOutcome | undefined>;
+}
+
 interface Entry {
   readonly owner: DiffOwner;
+  readonly path: string;
   readonly title: string;
   /** Resolves once the editor shows the diff. */
   readonly opening: Promise<EditorDiff>;
+  /** Whether the owner has closed it. */
+  isWithdrawn: boolean;
+  /** What closes the view now. */
+  closing: Promise<string | undefined> | undefined;
 }
 
 /**
@@ -20,7 +35,8 @@ interface Entry {
  */
 export class OpenDiffs {
   readonly #editor: Editor;
-  readonly #entries = new Map<string, Entry>();
+  /** A diff is here until its view is closed. */
+  readonly #entries = new Set<Entry>();
 
   constructor(editor: Editor) {
     this.#editor = editor;
@@ -35,41 +51,40 @@ export class OpenDiffs {
     owner: DiffOwner,
     proposal: DiffProposal,
     signal: AbortSignal,
-  ): Promise<EditorDiff> {
+  ): Promise<OpenDiff> {
     const path = this.#checked(owner, proposal);
     const former = this.close(owner, path);
     const opening = former.then(() =>
-      callEditor(
-        (within) => this.#editor.openDiff({ ...proposal, path }, within),
-        signal,
-      ),
+      this.#show({ ...proposal, path }, signal),
     );
     // At once, so that nobody else opens one of the file meanwhile.
-    const entry = { owner, title: proposal.title, opening };
-    this.#entries.set(path, entry);
+    const entry: Entry = {
+      owner,
+      path,
+      title: proposal.title,
+      opening,
+      isWithdrawn: false,
+      closing: undefined,
+    };
+    this.#entries.add(entry);
     try {
-      const diff = await opening;
-      const ended = (): void => this.#remove(path, entry);
-      diff.outcome.then(ended, ended);
-      return diff;
+      return { answer: this.#answer(entry, await opening) };
     } catch (reason) {
-      this.#remove(path, entry);
+      this.#entries.delete(entry);
       throw reason;
     }
   }
 
   /**
    * Closes a diff of an owner. Resolves to the content as the user has changed
-   * it; undefined when the owner has no diff of this file.
+   * it; undefined when the owner has no diff of this file. When the editor
+   * fails to close the view, the file stays taken until it is closed.
    */
   async close(owner: DiffOwner, path: string): Promise<string | undefined> {
     const key = normalize(path);
-    const entry = this.#entries.get(key);
-    if (entry?.owner !== owner) return undefined;
-    this.#entries.delete(key);
-    const diff = await entry.opening.catch(() => undefined);
-    if (!diff) return undefined;
-    return await callEditor(() => diff.close(), new AbortController().signal);
+    const own = this.#of(owner).filter((entry) => entry.path === key);
+    const contents = await Promise.all(own.map((entry) => this.#close(entry)));
+    return contents.at(-1);
   }
 
   /**
@@ -77,12 +92,68 @@ export class OpenDiffs {
    * there were. A view that the editor fails to close stays.
    */
   async closeAll(owner: DiffOwner, title?: string): Promise<number> {
-    const paths = [...this.#entries]
-      .filter(([, entry]) => entry.owner === owner)
-      .filter(([, entry]) => title === undefined || entry.title === title)
-      .map(([path]) => path);
-    await Promise.allSettled(paths.map((path) => this.close(owner, path)));
-    return paths.length;
+    const own = this.#of(owner).filter(
+      (entry) => title === undefined || entry.title === title,
+    );
+    await Promise.allSettled(own.map((entry) => this.#close(entry)));
+    return own.length;
+  }
+
+  #of(owner: DiffOwner): Entry[] {
+    return [...this.#entries].filter((entry) => entry.owner === owner);
+  }
+
+  /** A view that opens when nobody waits for it any more is closed again. */
+  async #show(
+    proposal: DiffProposal,
+    signal: AbortSignal,
+  ): Promise<EditorDiff> {
+    let shown: Promise<EditorDiff> | undefined;
+    try {
+      return await callEditor((within) => {
+        shown = this.#editor.openDiff(proposal, within);
+        return shown;
+      }, signal);
+    } catch (reason) {
+      shown
+        ?.then((diff) => Promise.allSettled([diff.close(), diff.outcome]))
+        .catch(() => undefined);
+      throw reason;
+    }
+  }
+
+  async #answer(
+    entry: Entry,
+    { outcome }: EditorDiff,
+  ): Promise<DiffOutcome | undefined> {
+    try {
+      const decided = await outcome;
+      return entry.isWithdrawn ? undefined : decided;
+    } catch (reason) {
+      if (entry.isWithdrawn) return undefined;
+      throw reason;
+    } finally {
+      this.#entries.delete(entry);
+    }
+  }
+
+  #close(entry: Entry): Promise<string | undefined> {
+    entry.isWithdrawn = true;
+    entry.closing ??= this.#closeView(entry).finally(() => {
+      entry.closing = undefined;
+    });
+    return entry.closing;
+  }
+
+  async #closeView(entry: Entry): Promise<string | undefined> {
+    const diff = await entry.opening.catch(() => undefined);
+    if (!diff) return undefined;
+    const content = await callEditor(
+      () => diff.close(),
+      new AbortController().signal,
+    );
+    this.#entries.delete(entry);
+    return content;
   }
 
   /** Returns the path by which the diff is kept. */
@@ -96,27 +167,22 @@ export class OpenDiffs {
       );
     }
     const key = normalize(path);
-    const present = this.#entries.get(key);
+    const present = [...this.#entries].find((entry) => entry.path === key);
     if (present && present.owner !== owner) {
       throw new IdeError(
         "diff_open_elsewhere",
         `another agent has a diff of "${path}" open: accept, reject or close it first`,
       );
     }
-    const own = [...this.#entries.values()].filter(
-      (entry) => entry.owner === owner,
-    );
-    if (!present && own.length >= MAX_DIFFS) {
+    const { length } = this.#of(owner);
+    // One that takes the place of another may come before that is closed.
+    if (length >= MAX_DIFFS + (present ? 1 : 0)) {
       throw new IdeError(
         "too_many_diffs",
-        `${own.length} diffs are open: limit is ${MAX_DIFFS}, answer some first`,
+        `${length} diffs are open: limit is ${MAX_DIFFS}, answer some first`,
       );
     }
     return key;
-  }
-
-  #remove(path: string, entry: Entry): void {
-    if (this.#entries.get(path) === entry) this.#entries.delete(path);
   }
 }
 

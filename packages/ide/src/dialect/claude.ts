@@ -38,14 +38,14 @@ const openDiff = dialectTool({
       content: input.new_file_contents,
       title: input.tab_name,
     };
-    const diff = await diffs.open(owner, proposal, callSignal);
+    const { answer } = await diffs.open(owner, proposal, callSignal);
     // A call that is cancelled, or whose client is gone, leaves no view.
     const close = (): void => void diffs.close(owner, path).catch(() => {});
     callSignal.addEventListener("abort", close, { once: true });
     try {
-      const { decision, content } = await diff.outcome;
-      return decision === DiffDecision.ACCEPTED
-        ? ["FILE_SAVED", content]
+      const outcome = await answer;
+      return outcome?.decision === DiffDecision.ACCEPTED
+        ? ["FILE_SAVED", outcome.content]
         : ["DIFF_REJECTED", input.tab_name];
     } finally {
       callSignal.removeEventListener("abort", close);

@@ -25,9 +25,9 @@ const openDiff = dialectTool({
   input: z.object({ filePath: z.string(), newContent: z.string() }),
   async run({ filePath, newContent }, { diffs, owner, notify, sessionSignal }) {
     const proposal = { path: filePath, content: newContent, title: "" };
-    const diff = await diffs.open(owner, proposal, sessionSignal);
-    diff.outcome.then(
-      (outcome) => notify(outcomeNotice(filePath, outcome)),
+    const { answer } = await diffs.open(owner, proposal, sessionSignal);
+    answer.then(
+      (outcome) => outcome && notify(outcomeNotice(filePath, outcome)),
       () => notify(rejected(filePath)),
     );
     return [];

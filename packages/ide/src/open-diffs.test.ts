@@ -1,0 +1,78 @@
+import { expect, it } from "vitest";
+import type { DiffProposal, EditorDiff } from "./editor.ts";
+import { DiffDecision } from "./gen/devtool/ide/v1alpha/diff_pb.ts";
+import { OpenDiffs } from "./open-diffs.ts";
+import { ScriptedEditor } from "./testing/index.ts";
+
+const { signal } = new AbortController();
+const proposal = { path: "/a.ts", content: "one", title: "" };
+
+it("keeps a file whose view the editor fails to close, and drops its answer", async () => {
+  const editor = new ScriptedEditor();
+  const diffs = new OpenDiffs(editor);
+  const [owner, other] = [{}, {}];
+  const { answer } = await diffs.open(owner, proposal, signal);
+  editor.fault = "fails";
+  await expect(diffs.close(owner, "/a.ts")).rejects.toThrow("no window");
+  await expect(diffs.open(owner, proposal, signal)).rejects.toThrow();
+  editor.fault = undefined;
+  // A second view of the file would stand beside the first.
+  await expect(diffs.open(other, proposal, signal)).rejects.toMatchObject({
+    reason: "diff_open_elsewhere",
+  });
+  expect(editor.diffs).toHaveLength(1);
+  editor.diffs[0]?.accept();
+  expect(await answer).toBeUndefined();
+  const next = await diffs.open(other, proposal, signal);
+  editor.diffs[1]?.accept();
+  expect(await next.answer).toMatchObject({ decision: DiffDecision.ACCEPTED });
+});
+
+it("opens one view at a time of a file that is proposed many times", async () => {
+  const editor = new ScriptedEditor();
+  const diffs = new OpenDiffs(editor);
+  const owner = {};
+  const opened = await Promise.all(
+    Array.from({ length: 5 }, () => diffs.open(owner, proposal, signal)),
+  );
+  expect(editor.diffs.map(({ isOpen }) => isOpen)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    true,
+  ]);
+  editor.diffs[4]?.reject();
+  const answers = await Promise.all(opened.map(({ answer }) => answer));
+  expect(answers.map((each) => each?.decision)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    DiffDecision.REJECTED,
+  ]);
+});
+
+/** An editor that shows a diff late, and whose view then breaks. */
+class LateEditor extends ScriptedEditor {
+  readonly asked = Promise.withResolvers<void>();
+  readonly gate = Promise.withResolvers<void>();
+
+  override async openDiff(proposal: DiffProposal): Promise<EditorDiff> {
+    this.asked.resolve();
+    await this.gate.promise;
+    const diff = await super.openDiff(proposal);
+    return { ...diff, outcome: Promise.reject(new Error("the view broke")) };
+  }
+}
+
+it("closes a view that opens when nobody waits for it any more", async () => {
+  const editor = new LateEditor();
+  const gone = new AbortController();
+  const opening = new OpenDiffs(editor).open({}, proposal, gone.signal);
+  await editor.asked.promise;
+  gone.abort(new Error("the client is gone"));
+  await expect(opening).rejects.toThrow("the client is gone");
+  editor.gate.resolve();
+  await expect.poll(() => editor.diffs[0]?.isOpen).toBe(false);
+});
