@@ -1,9 +1,16 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { type Companion, startCompanion } from "@devtool/ide";
+import { setTimeout } from "node:timers/promises";
+import {
+  type Companion,
+  type DiffProposal,
+  type EditorDiff,
+  startCompanion,
+} from "@devtool/ide";
 import { ScriptedEditor } from "@devtool/ide/testing";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -20,6 +27,18 @@ const INITIALIZE = {
     clientInfo: { name: "x", version: "1" },
   },
 };
+
+/** An editor that takes a while to close a view. */
+class SlowEditor extends ScriptedEditor {
+  override async openDiff(proposal: DiffProposal): Promise<EditorDiff> {
+    const diff = await super.openDiff(proposal);
+    const close = async (): Promise<string> => {
+      await setTimeout(100);
+      return await diff.close();
+    };
+    return { ...diff, close };
+  }
+}
 
 describe("a companion among hostile programs", () => {
   const home = temporaryDirectory();
@@ -326,6 +345,52 @@ describe("a companion among hostile programs", () => {
         isError: false,
       },
     );
+  });
+
+  it.each([
+    ["was refused", false],
+    ["answers no close", true],
+  ])(
+    "ends soon when a client that %s keeps its connection",
+    { timeout: 8000 },
+    async (_what, isAdmitted) => {
+      const place = temporaryDirectory();
+      const options = { env: { HOME: place, TMPDIR: place }, editorPid: 1 };
+      const other = await startCompanion(new ScriptedEditor(place), options);
+      const { GEMINI_CLI_IDE_AUTH_TOKEN: given } = other.environment;
+      const headers = {
+        ...upgrade(claude(isAdmitted ? String(given) : "")),
+        host: `127.0.0.1:${other.port}`,
+      };
+      const socket = connect({
+        port: other.port,
+        host: "127.0.0.1",
+        allowHalfOpen: true,
+      });
+      socket.on("error", () => undefined);
+      const lines = Object.entries(headers).map((each) => each.join(": "));
+      socket.write(["GET / HTTP/1.1", ...lines, "", ""].join("\r\n"));
+      await once(socket, "data");
+      const begun = performance.now();
+      await other.close();
+      expect(performance.now() - begun).toBeLessThan(5000);
+      socket.destroy();
+    },
+  );
+
+  it("has closed the views of its agents when it has ended", async () => {
+    const place = temporaryDirectory();
+    const env = { HOME: place, TMPDIR: place };
+    const slow = new SlowEditor(place);
+    const other = await startCompanion(slow, { env, editorPid: 1 });
+    await using agent = await GeminiAgent.connect({
+      port: other.port,
+      authToken: other.environment.GEMINI_CLI_IDE_AUTH_TOKEN,
+    });
+    const filePath = join(place, "a.txt");
+    await agent.call("openDiff", { filePath, newContent: "x" });
+    await other.close();
+    expect(slow.diffs[0]?.isOpen).toBe(false);
   });
 
   it("writes nothing through a link that somebody planted", async () => {

@@ -54,7 +54,7 @@ export class ClientSession {
 
   /** Serves the client over a transport, until that closes. */
   async connect(transport: Transport): Promise<void> {
-    this.#server.onclose = () => this.#end();
+    this.#server.onclose = () => void this.#end();
     await this.#server.connect(transport);
   }
 
@@ -73,14 +73,13 @@ export class ClientSession {
   /** Ends the session and closes its diffs. */
   async close(): Promise<void> {
     await this.#server.close();
-    this.#end();
+    await this.#end();
   }
 
-  #end(): void {
-    if (this.#gone.signal.aborted) return;
+  async #end(): Promise<void> {
     clearTimeout(this.#timer);
     this.#gone.abort(new Error("the client is gone"));
-    void this.#parts.diffs.closeAll(this);
+    await this.#parts.diffs.closeAll(this);
   }
 
   async #call(

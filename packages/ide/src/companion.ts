@@ -77,7 +77,8 @@ export async function startCompanion(
   const port = await listen(server);
   const token = randomBytes(24).toString("hex");
   const { allowContainers = false } = options;
-  admit(server, { port, token, allowContainers }, http, sockets);
+  const guard = { port, token, allowContainers };
+  const endServer = admit(server, guard, http, sockets);
   const announcement = {
     port,
     token,
@@ -104,10 +105,7 @@ export async function startCompanion(
       await changes.end();
       await files.remove();
       await Promise.all([http.close(), sockets.close()]);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      server.close(() => resolve());
-      server.closeAllConnections();
-      await promise;
+      await endServer();
     },
   };
 }
@@ -125,13 +123,18 @@ async function listen(server: Server): Promise<number> {
   return port;
 }
 
-/** Hands what is admitted to the transports, and refuses the rest. */
+/**
+ * Hands what is admitted to the transports, and refuses the rest. Returns how
+ * to end the server with all connections.
+ */
 function admit(
   server: Server,
   guard: Parameters<typeof refusalOf>[1],
   http: StreamableHttp,
   sockets: WebSockets,
-): void {
+): () => Promise<void> {
+  // The server does not know connections that were upgraded.
+  const upgraded = new Set<Duplex>();
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const refusal = refusalOf(request.headers, guard);
     if (refusal) return answer(response, refusal.status, refusal.message);
@@ -144,16 +147,27 @@ function admit(
     });
   });
   server.on("upgrade", (request, socket: Duplex, head: Buffer) => {
+    upgraded.add(socket);
+    socket.once("close", () => upgraded.delete(socket));
     socket.on("error", () => socket.destroy());
     const refusal = refusalOf(request.headers, guard);
     if (!refusal && !sockets.isFull) {
       return sockets.accept(request, socket, head);
     }
     const status = refusal?.status ?? 503;
+    // The client may keep its half open.
+    socket.once("finish", () => socket.destroy());
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
     );
   });
+  return async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.close(() => resolve());
+    server.closeAllConnections();
+    for (const socket of upgraded) socket.destroy();
+    await promise;
+  };
 }
 
 function answer(

@@ -14,6 +14,9 @@ import type { MakeSession } from "./streamable-http.ts";
 /** How often a client must show that it lives, in milliseconds. */
 const PING_MS = 30_000;
 
+/** How long a client may take to close its side, in milliseconds. */
+const CLOSE_MS = 1000;
+
 /** Beyond this, a client reads slower than it is told, in bytes. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 
@@ -105,7 +108,13 @@ class WebSocketTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#client.close();
+    const client = this.#client;
+    if (client.readyState === client.CLOSED) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    client.once("close", () => resolve());
+    const timer = setTimeout(() => client.terminate(), CLOSE_MS);
+    client.close();
+    await promise.finally(() => clearTimeout(timer));
   }
 
   /** Hands a message on. One that is not valid is answered, and costs itself. */
