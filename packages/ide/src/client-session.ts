@@ -64,9 +64,7 @@ export class ClientSession {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       if (this.#parts.isSlow()) return this.contextChanged();
-      const { dialect, editor } = this.#parts;
-      const notice = dialect.contextNotice(editor.context());
-      if (notice) this.#notify(notice);
+      this.#tellContext();
     }, CONTEXT_DELAY_MS).unref();
   }
 
@@ -74,6 +72,16 @@ export class ClientSession {
   async close(): Promise<void> {
     await this.#server.close();
     await this.#end();
+  }
+
+  #tellContext(): void {
+    const { dialect, editor } = this.#parts;
+    try {
+      const notice = dialect.contextNotice(editor.context());
+      if (notice) this.#notify(notice);
+    } catch {
+      // The editor failed. Its next change tells the client what is then there.
+    }
   }
 
   async #end(): Promise<void> {

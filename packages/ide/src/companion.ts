@@ -48,7 +48,10 @@ export interface Companion {
    * folders, and hold the token.
    */
   readonly environment: Readonly<Record<string, string>>;
-  /** Why files for agents could not be written, a text for each. */
+  /**
+   * Why files for agents could not be written, or removed by `close`, a text
+   * for each.
+   */
   readonly problems: readonly string[];
   /** Ends all sessions, closes their diffs and removes the files. */
   close(): Promise<void>;
@@ -58,7 +61,7 @@ export interface Companion {
  * Starts a companion for an editor: a server on the loopback interface, and the
  * files by which Gemini CLI, Qwen Code and Claude Code find it.
  *
- * Rejects when no port can be opened.
+ * Rejects when no port can be opened, or the editor cannot be followed.
  */
 export async function startCompanion(
   editor: Editor,
@@ -87,11 +90,14 @@ export async function startCompanion(
     editor,
   };
   const files = new DiscoveryFiles(announcement, env);
-  await files.write();
-  const changes = followEditor(editor, files, () => [
+  const following = followEditor(editor, files, () => [
     ...http.sessions(),
     ...sockets.sessions(),
   ]);
+  const changes = await following.catch(async (reason) => {
+    await endServer();
+    throw reason;
+  });
 
   return {
     port,
@@ -102,10 +108,13 @@ export async function startCompanion(
       return files.problems;
     },
     async close() {
-      await changes.end();
-      await files.remove();
-      await Promise.all([http.close(), sockets.close()]);
-      await endServer();
+      try {
+        await changes.end();
+        await files.remove();
+        await Promise.all([http.close(), sockets.close()]);
+      } finally {
+        await endServer();
+      }
     },
   };
 }
@@ -180,27 +189,38 @@ function answer(
 }
 
 /**
- * Tells the sessions what changes in the editor, and writes the files again
- * when other folders are open.
+ * Writes the files, and again when other folders are open; tells the sessions
+ * what changes in the editor. Resolves once the files are there.
  */
-function followEditor(
+async function followEditor(
   editor: Editor,
   files: DiscoveryFiles,
   sessions: () => readonly ClientSession[],
-): { end(): Promise<void> } {
-  let folders = editor.workspaceFolders().join("\n");
+): Promise<{ end(): Promise<void> }> {
+  let folders = foldersOf(editor);
   let writing = Promise.resolve();
   const subscription = editor.onContext(() => {
     for (const session of sessions()) session.contextChanged();
-    const now = editor.workspaceFolders().join("\n");
+    const now = foldersOf(editor);
     if (now === folders) return;
     folders = now;
     writing = writing.then(() => files.write());
   });
+  writing = writing.then(() => files.write());
+  await writing;
   return {
     async end() {
       subscription[Symbol.dispose]();
       await writing;
     },
   };
+}
+
+/** The folders that are open; undefined when the editor fails to say it. */
+function foldersOf(editor: Editor): string | undefined {
+  try {
+    return editor.workspaceFolders().join("\n");
+  } catch {
+    return undefined;
+  }
 }

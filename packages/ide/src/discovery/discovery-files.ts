@@ -1,4 +1,4 @@
-import { lstat, mkdir, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import { replaceFile } from "@devtool/internal/replace-file";
@@ -7,6 +7,7 @@ import {
   DiscoveryFileSchema,
   LockFileSchema,
 } from "../gen/devtool/ide/v1alpha/discovery_pb.ts";
+import { assertOwnDirectory } from "./own-directory.ts";
 import {
   AGENT_NAMES,
   type Agent,
@@ -30,6 +31,7 @@ export interface Announcement {
 export class DiscoveryFiles {
   readonly #announcement: Announcement;
   readonly #directories: Readonly<Record<Agent, string>>;
+  readonly #written = new Set<Agent>();
   #problems: readonly string[] = [];
 
   constructor(announcement: Announcement, env: Environment) {
@@ -37,7 +39,7 @@ export class DiscoveryFiles {
     this.#directories = discoveryDirectories(env);
   }
 
-  /** Why files could not be written, one for each. */
+  /** Why files could not be written or removed, one for each. */
   get problems(): readonly string[] {
     return this.#problems;
   }
@@ -58,22 +60,51 @@ export class DiscoveryFiles {
     };
   }
 
-  /** Writes the files, or replaces them: only their owner may read them. */
+  /**
+   * Writes the files, or replaces them: only their owner may read them. Never
+   * rejects.
+   */
   async write(): Promise<void> {
-    const { pid, editor } = this.#announcement;
+    const { pid } = this.#announcement;
     await removeStaleFiles(this.#directories["gemini-cli"], pid);
-    const companion = this.#companionFile(editor.workspaceFolders());
-    const results = await Promise.all([
-      this.#writeOne("gemini-cli", companion),
-      this.#writeOne("qwen-code", companion),
-      this.#writeOne("claude-code", this.#lockFile(editor.workspaceFolders())),
-    ]);
+    const texts = this.#texts();
+    if (typeof texts === "string") {
+      this.#problems = [texts];
+      return;
+    }
+    const results = await Promise.all(
+      AGENTS.map((agent) => this.#writeOne(agent, texts[agent])),
+    );
     this.#problems = results.filter((problem) => problem !== undefined);
   }
 
-  /** Removes the files. */
+  /** Removes the files that were written. Never rejects. */
   async remove(): Promise<void> {
-    for (const agent of AGENTS) await rm(this.#path(agent), { force: true });
+    for (const agent of this.#written) {
+      const path = this.#path(agent);
+      try {
+        await assertOwnDirectory(dirname(path));
+        await rm(path, { force: true });
+      } catch (reason) {
+        const problem = `"${path}" could not be removed: ${messageOf(reason)}`;
+        this.#problems = [...this.#problems, problem];
+      }
+    }
+  }
+
+  /** Returns what the files say, or why the editor does not say it. */
+  #texts(): Readonly<Record<Agent, string>> | string {
+    try {
+      const folders = this.#announcement.editor.workspaceFolders();
+      const companion = this.#companionFile(folders);
+      return {
+        "gemini-cli": companion,
+        "qwen-code": companion,
+        "claude-code": this.#lockFile(folders),
+      };
+    } catch (reason) {
+      return `the folders that are open are not announced: ${messageOf(reason)}`;
+    }
   }
 
   #path(agent: Agent): string {
@@ -93,10 +124,10 @@ export class DiscoveryFiles {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await assertOwnDirectory(directory);
       await replaceFile(path, text, 0o600);
+      this.#written.add(agent);
       return undefined;
     } catch (reason) {
-      const why = reason instanceof Error ? reason.message : String(reason);
-      return `${AGENT_NAMES[agent]} finds this editor in its own terminals only, as "${path}" could not be written: ${why}`;
+      return `${AGENT_NAMES[agent]} finds this editor in its own terminals only, as "${path}" could not be written: ${messageOf(reason)}`;
     }
   }
 
@@ -130,15 +161,6 @@ const AGENTS = ["gemini-cli", "qwen-code", "claude-code"] as const;
 
 const EMIT_ALL = { alwaysEmitImplicit: true } as const;
 
-/**
- * Throws when a directory is a link, or another user's, who could put other
- * files in place of ours.
- */
-async function assertOwnDirectory(path: string): Promise<void> {
-  const found = await lstat(path);
-  if (!found.isDirectory()) throw new Error(`"${path}" is not a directory`);
-  const user = process.getuid?.();
-  if (user !== undefined && found.uid !== user) {
-    throw new Error(`"${path}" belongs to another user`);
-  }
+function messageOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
 }

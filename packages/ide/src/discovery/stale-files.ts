@@ -1,6 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { assertOwnDirectory } from "./own-directory.ts";
 import { FILE_NAMES } from "./places.ts";
 
 /**
@@ -12,12 +13,15 @@ export async function removeStaleFiles(
   directory: string,
   pid: number,
 ): Promise<void> {
-  const names = await readdir(directory).catch(() => []);
+  // Nothing is removed where we write nothing.
+  const names = await assertOwnDirectory(directory)
+    .then(() => readdir(directory))
+    .catch(() => []);
   for (const name of names) {
     const groups = FILE_NAMES["gemini-cli"].exec(name)?.groups;
     if (Number(groups?.pid) !== pid || groups?.port === undefined) continue;
     if (await isListening(Number(groups.port))) continue;
-    // Somebody else's file in a shared directory stays.
+    // One that cannot be removed stays.
     await rm(join(directory, name), { force: true }).catch(() => undefined);
   }
 }
