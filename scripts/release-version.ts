@@ -1,7 +1,7 @@
 /**
  * Gives all packages the next version, which the changesets decide, and writes
  * it wherever a text has it: the changelog, the install lines of pages, and the
- * kit, which reads no files. `pnpm release:version`
+ * packages that read no files. `pnpm release:version`
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -32,9 +32,11 @@ const today = new Date().toISOString().slice(0, 10);
 rewrite("CHANGELOG.md", (text) =>
   releaseChangelog(text, `${to} (${today})`, changesets),
 );
-rewrite("packages/conformance/src/version.ts", (text) =>
-  text.replace(`"${from}"`, `"${to}"`),
-);
+for (const name of ["conformance", "ide"]) {
+  rewrite(`packages/${name}/src/version.ts`, (text) =>
+    text.replace(`"${from}"`, `"${to}"`),
+  );
+}
 const pages = readdirSync(join(ROOT, "docs")).filter((name) =>
   name.endsWith(".md"),
 );

@@ -1,7 +1,16 @@
 // The public names of @devtool/ide. Each name added here becomes public API.
 
-export { type Companion, startCompanion } from "./companion.ts";
-export type { DiffProposal, Editor, EditorDiff } from "./editor.ts";
+export {
+  type Companion,
+  type CompanionOptions,
+  startCompanion,
+} from "./companion.ts";
+export type {
+  DiffProposal,
+  Editor,
+  EditorDiff,
+  FileLocation,
+} from "./editor.ts";
 export {
   type EditorContext,
   EditorContextSchema,
