@@ -29,9 +29,10 @@ interface Place {
   /** The port of a companion that works, and its token. */
   readonly port: number;
   readonly token: string;
-  /** The ports of a program that is none, and of one that hangs. */
+  /** The ports of programs that are none, that hang, and that never end. */
   readonly stranger: number;
   readonly silent: number;
+  readonly endless: number;
   /** Writes a file for Gemini CLI. */
   write(pid: number, content: object | string): string;
   content(changes?: object): object;
@@ -60,6 +61,13 @@ const COMPLAINTS: readonly Complaint[] = [
     complaint: "the companion does not answer",
     make: ({ write, content, silent }) =>
       void write(100, content({ port: silent })),
+    verdict: "broken",
+    says: /does not answer: start the companion again$/,
+  },
+  {
+    complaint: "what listens sends its answer without end",
+    make: ({ write, content, endless }) =>
+      void write(100, content({ port: endless })),
     verdict: "broken",
     says: /does not answer: start the companion again$/,
   },
@@ -210,7 +218,7 @@ describe("the doctor of companions", () => {
     return typeof address === "object" ? (address?.port ?? 0) : 0;
   };
   let companion: Awaited<ReturnType<typeof startCompanion>>;
-  let ports = { stranger: 0, silent: 0 };
+  let ports = { stranger: 0, silent: 0, endless: 0 };
 
   beforeAll(async () => {
     const home = temporaryDirectory();
@@ -219,6 +227,14 @@ describe("the doctor of companions", () => {
     ports = {
       stranger: await listen(createServer((_, response) => response.end("hi"))),
       silent: await listen(createServer(() => undefined)),
+      endless: await listen(
+        createServer(({ socket }) => {
+          const timer = setInterval(() => {
+            socket.write("HTTP/1.1 102 Processing\r\n\r\n");
+          }, 100);
+          socket.once("close", () => clearInterval(timer));
+        }),
+      ),
     };
   });
   afterAll(async () => {
@@ -268,6 +284,7 @@ describe("the doctor of companions", () => {
 
   it.each(COMPLAINTS)(
     "knows the cause when $complaint",
+    { timeout: 10_000 },
     async ({ make, verdict, says, warning }) => {
       const place = newPlace();
       const changes = make(place);

@@ -24,12 +24,14 @@ export async function probe(target: Target): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   if (port < 1 || port > 65_535) return `port ${port} is none`;
   const at = `${host}:${port}`;
+  // A timeout of the socket would begin again with each byte.
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const sent = request({
     host,
     port,
     path: agent === "claude-code" ? "/" : "/mcp",
     headers: headersFor(target),
-    timeout: TIMEOUT_MS,
+    signal,
     agent: false,
     ...(target.lookup && { lookup: target.lookup }),
   });
@@ -40,16 +42,16 @@ export async function probe(target: Target): Promise<string | undefined> {
   sent.on("response", ({ statusCode = 0 }) =>
     resolve(problemOfStatus(statusCode, target)),
   );
-  sent.on("timeout", () =>
-    resolve(`${at} does not answer: start the companion again`),
-  );
-  sent.on("error", (reason) =>
+  sent.on("error", ({ message }) => {
+    if (signal.aborted) {
+      return resolve(`${at} does not answer: start the companion again`);
+    }
     resolve(
-      /ENOTFOUND|EAI_AGAIN/.test(reason.message)
+      /ENOTFOUND|EAI_AGAIN/.test(message)
         ? `"${host}" is not known in this container: start it with that name for its host`
         : `nobody listens at ${at}: start the companion again`,
-    ),
-  );
+    );
+  });
   sent.end();
   return await promise.finally(() => sent.destroy());
 }
