@@ -141,7 +141,7 @@ const COMPLAINTS: readonly Complaint[] = [
     complaint: "Gemini CLI does not know the terminal, nor the file the editor",
     make: ({ write, content }) =>
       void write(100, content({ ideInfo: undefined })),
-    verdict: "refused",
+    verdict: "broken",
     says: /^it does not name its editor/,
   },
   {
@@ -332,6 +332,96 @@ describe("the doctor of companions", () => {
       "200 chosen",
     );
   });
+
+  it("takes the old file of its editor as Gemini CLI does, whatever its folders", async () => {
+    const place = newPlace();
+    const { home, write, content } = place;
+    const old = (pid: number, changes: object): void => {
+      const path = `gemini/ide/gemini-ide-server-${pid}.json`;
+      putFile(home, path, JSON.stringify(content(changes)));
+      chmodSync(join(home, path), 0o600);
+    };
+    write(100, content());
+    old(100, { workspacePath: "/elsewhere" });
+    old(200, {});
+    const [gemini] = await findCompanions(surroundings(place));
+    expect(
+      gemini?.files.map(({ path, verdict }) => `${basename(path)} ${verdict}`),
+    ).toEqual([
+      "gemini-ide-server-100.json broken",
+      `gemini-ide-server-100-${place.port}.json passed_over`,
+      "gemini-ide-server-200.json refused",
+    ]);
+    expect(gemini?.files.map(({ says }) => says)).toEqual([
+      expect.stringMatching(/^it is for "\/elsewhere": run the agent there/),
+      expect.anything(),
+      "Gemini CLI reads it only in the terminals of process 200, and here of 100: remove it",
+    ]);
+  });
+
+  it("stops as Gemini CLI does at a file that names no editor", async () => {
+    const place = newPlace();
+    const { write, content } = place;
+    write(100, content({ ideInfo: undefined }));
+    write(200, content());
+    const [gemini] = await findCompanions(surroundings(place));
+    expect(gemini?.files.map(({ verdict }) => verdict)).toEqual([
+      "broken",
+      "passed_over",
+    ]);
+  });
+
+  it.each<[string, (place: Place) => object, string[]]>([
+    ["there is no file", () => ({}), ["variable chosen"]],
+    [
+      "the terminal is not known",
+      () => ({ TERM_PROGRAM: "" }),
+      ["variable broken"],
+    ],
+    [
+      "they are for other folders",
+      () => ({ GEMINI_CLI_IDE_WORKSPACE_PATH: "/elsewhere" }),
+      ["variable broken"],
+    ],
+    [
+      "nobody listens at the port of the file",
+      ({ write, content }) => {
+        write(100, content({ port: CLOSED }));
+        return { GEMINI_CLI_IDE_AUTH_TOKEN: "of the file counts" };
+      },
+      ["file broken", "variable chosen"],
+    ],
+    [
+      "the only file is for other folders",
+      ({ write, content }) => {
+        write(100, content({ workspacePath: "/elsewhere" }));
+        return {};
+      },
+      ["file refused"],
+    ],
+  ])(
+    "uses the variables as Gemini CLI does when %s",
+    async (_when, make, expected) => {
+      const place = newPlace();
+      const { home, workspace, port, token } = place;
+      const env = {
+        HOME: home,
+        TMPDIR: home,
+        TERM_PROGRAM: "vscode",
+        GEMINI_CLI_IDE_SERVER_PORT: String(port),
+        GEMINI_CLI_IDE_WORKSPACE_PATH: workspace,
+        GEMINI_CLI_IDE_AUTH_TOKEN: token,
+        ...make(place),
+      };
+      const [gemini] = await findCompanions({ ...surroundings(place), env });
+      expect(
+        gemini?.files.map(({ path, verdict }) => {
+          const isFile = path.startsWith("/");
+          return `${isFile ? "file" : "variable"} ${verdict}`;
+        }),
+      ).toEqual(expected);
+    },
+  );
 
   it("chooses as Qwen Code does: the newest that works", async () => {
     const place = newPlace();

@@ -21,27 +21,52 @@ const PORT_VARIABLES: Readonly<Record<Agent, string>> = {
 
 /**
  * Returns why an agent does not consider a file; undefined when it does, which
- * says nothing of whether anybody listens at its port.
+ * says nothing of whether it can connect.
  */
 export function refusalOf(
   candidate: Candidate,
-  { agent, cwd, env, isRunning }: AgentSurroundings,
+  surroundings: AgentSurroundings,
 ): string | undefined {
-  const { unreadable, folders, pid } = candidate;
+  const { unreadable, pid, isLegacy } = candidate;
+  const { agent, idePid, isRunning } = surroundings;
   if (unreadable !== undefined) return unreadable;
-  if (folders.length === 0) {
-    return "no folder is open in the editor: open one";
+  if (isLegacy) {
+    return idePid !== undefined && pid !== idePid
+      ? `Gemini CLI reads it only in the terminals of process ${pid}, and here of ${idePid}: remove it`
+      : undefined;
   }
-  const here = realPathOrMissing(cwd);
-  if (!folders.some((folder) => isInside(realPathOrMissing(folder), here))) {
-    return `it is for ${folders.map((folder) => `"${folder}"`).join(", ")}: run the agent there, or open "${cwd}" in the editor`;
-  }
-  if (agent === "gemini-cli" && candidate.editor === "" && !isKnown(env)) {
-    return "it does not name its editor, and the terminal is of none that Gemini CLI knows: update the companion, or use the editor's own terminal";
-  }
+  const mismatch = mismatchOf(candidate, surroundings);
+  if (mismatch !== undefined) return mismatch;
   return agent !== "gemini-cli" && pid > 0 && !isRunning(pid)
     ? `its process (${pid}) is gone: start the companion again`
     : undefined;
+}
+
+/**
+ * Returns why an agent cannot use what it has chosen, before it connects. Only
+ * Gemini CLI checks more then: it tries nothing else after that.
+ */
+export function faultOf(
+  candidate: Candidate,
+  surroundings: AgentSurroundings,
+): string | undefined {
+  const { agent, env } = surroundings;
+  if (agent !== "gemini-cli") return undefined;
+  return candidate.editor === "" && !isKnown(env)
+    ? "it does not name its editor, and the terminal is of none that Gemini CLI knows: update the companion, or use the editor's own terminal"
+    : mismatchOf(candidate, surroundings);
+}
+
+/** Returns why the folders of an editor are not those of an agent. */
+function mismatchOf(
+  { folders }: Candidate,
+  { cwd }: AgentSurroundings,
+): string | undefined {
+  if (folders.length === 0) return "no folder is open in the editor: open one";
+  const here = realPathOrMissing(cwd);
+  return folders.some((folder) => isInside(realPathOrMissing(folder), here))
+    ? undefined
+    : `it is for ${folders.map((folder) => `"${folder}"`).join(", ")}: run the agent there, or open "${cwd}" in the editor`;
 }
 
 /** Whether Gemini CLI knows the editor by the terminal. */
@@ -55,7 +80,7 @@ function isKnown(env: Environment): boolean {
 
 /**
  * Sorts the files that an agent considers: it takes the first one. Gemini CLI
- * tries no other one after that.
+ * tries no other file after that.
  */
 export function inOrderOfChoice(
   candidates: readonly Candidate[],

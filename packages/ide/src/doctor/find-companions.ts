@@ -1,4 +1,4 @@
-import { lookup } from "node:dns/promises";
+import { lookup as resolveName } from "node:dns/promises";
 import type { RequestOptions } from "node:http";
 import {
   AGENT_NAMES,
@@ -10,9 +10,11 @@ import { probe } from "../transport/probe.ts";
 import { type Candidate, readCandidates } from "./candidate.ts";
 import {
   type AgentSurroundings,
+  faultOf,
   inOrderOfChoice,
   refusalOf,
 } from "./choose-candidate.ts";
+import { VARIABLES_PATH, withVariables } from "./variables.ts";
 
 /** Where agents are started. */
 export interface Surroundings {
@@ -28,8 +30,9 @@ export interface Surroundings {
   readonly lookup?: RequestOptions["lookup"];
 }
 
-/** What becomes of a discovery file. */
+/** What becomes of a discovery file, or of the variables of the terminal. */
 export interface FoundFile {
+  /** The path of the file, or the name of the variable with the port. */
   readonly path: string;
   /**
    * `chosen`: the agent connects by it. `broken`: the agent chooses it, and
@@ -73,32 +76,25 @@ async function findFiles(
 ): Promise<FoundFile[]> {
   const own: AgentSurroundings = { agent, ...surroundings };
   const found = await readCandidates(agent, directory, surroundings.user);
-  const refused = found.flatMap((candidate) => {
-    const says = refusalOf(candidate, own);
-    return says === undefined ? [] : [{ candidate, says }];
-  });
-  const considered = found.filter(
-    (each) => !refused.some(({ candidate }) => candidate === each),
-  );
+  const { order, refused } = sortOut(found, own);
   const host = await hostFor(agent, surroundings);
+  const { lookup } = surroundings;
   const files: FoundFile[] = [];
   let isDone = false;
-  for (const candidate of inOrderOfChoice(considered, own)) {
+  for (const [index, candidate] of order.entries()) {
     const { port, token } = candidate;
-    const problem = await probe({
-      agent,
-      host,
-      port,
-      token,
-      lookup: surroundings.lookup,
-    });
+    const fault = faultOf(candidate, own);
+    const problem =
+      fault ?? (await probe({ agent, host, port, token, lookup }));
     const verdict = isDone
       ? "passed_over"
       : problem === undefined
         ? "chosen"
         : "broken";
-    // Only Qwen Code goes on to the next one when it cannot connect.
-    isDone ||= problem === undefined || agent !== "qwen-code";
+    // When it cannot connect, Qwen Code goes on, and Gemini CLI to variables.
+    const goesOn =
+      agent === "qwen-code" || order[index + 1]?.path === VARIABLES_PATH;
+    isDone ||= problem === undefined || fault !== undefined || !goesOn;
     const says =
       problem ?? `${candidate.editor || "an editor"} at ${host}:${port}`;
     files.push({
@@ -117,6 +113,30 @@ async function findFiles(
       warning: warningOf(candidate),
     })),
   ];
+}
+
+/** Says what an agent tries, in its order, and why it does not consider others. */
+function sortOut(found: readonly Candidate[], own: AgentSurroundings) {
+  const refused = found.flatMap((candidate) => {
+    const says = refusalOf(candidate, own);
+    return says === undefined ? [] : [{ candidate, says }];
+  });
+  const considered = found.filter(
+    (each) => !refused.some(({ candidate }) => candidate === each),
+  );
+  const files = inOrderOfChoice(considered, own);
+  // Gemini CLI takes a file for other folders before the variables, and fails.
+  const isStopped =
+    files.length === 0 &&
+    refused.some(
+      ({ candidate: { unreadable, isLegacy } }) =>
+        unreadable === undefined && !isLegacy,
+    );
+  const order =
+    own.agent === "gemini-cli" && !isStopped
+      ? withVariables(files, own.env)
+      : files;
+  return { order, refused };
 }
 
 function warningOf({ path, mode, unreadable }: Candidate): string {
@@ -141,7 +161,7 @@ async function hostFor(
         ? here
         : outside;
     case "qwen-code":
-      return await lookup(outside).then(
+      return await resolveName(outside).then(
         () => outside,
         () => here,
       );
