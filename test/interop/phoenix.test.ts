@@ -34,7 +34,7 @@ describe("a turn in Arize Phoenix", () => {
           .poll(() => statusOf(`${url}/healthz`), { timeout: START_MS })
           .toBe(200);
         const contextId = await playTurn(url);
-        const spans = await spansIn(url, 7);
+        const spans = await spansIn(url, 5);
         const kinds = new Map(spans.map((span) => [span.name, span.span_kind]));
         expect(Object.fromEntries(kinds)).toMatchObject({
           SendMessage: "CHAIN",
