@@ -32,7 +32,7 @@ const today = new Date().toISOString().slice(0, 10);
 rewrite("CHANGELOG.md", (text) =>
   releaseChangelog(text, `${to} (${today})`, changesets),
 );
-for (const name of ["conformance", "ide"]) {
+for (const name of ["conformance", "ide", "server"]) {
   rewrite(`packages/${name}/src/version.ts`, (text) =>
     text.replace(`"${from}"`, `"${to}"`),
   );

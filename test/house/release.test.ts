@@ -21,7 +21,7 @@ const CHANGELOG = `# Changelog
 
 describe("a version", () => {
   it("is that of all packages, and of those that have it in their code", () => {
-    const written = ["conformance", "ide"].map((name) => {
+    const written = ["conformance", "ide", "server"].map((name) => {
       const text = readFileSync(
         `${ROOT}packages/${name}/src/version.ts`,
         "utf8",
