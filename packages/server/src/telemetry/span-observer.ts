@@ -130,13 +130,23 @@ class SpanRecorder {
     this.#open.set(id, { span, context, filter });
     const end = (how: OperationEnd): void => {
       this.#open.delete(id);
-      try {
-        this.#noteEnd(operation, how, span, filter);
-      } finally {
-        span.end();
-      }
+      this.#end(operation, how, span, filter);
     };
     return Object.assign(end, { traceContext: traceContextOf(span) });
+  }
+
+  /** Ends a span, whatever can be said of it. */
+  #end(
+    operation: Operation,
+    how: OperationEnd,
+    span: Span,
+    filter: SecretFilter,
+  ): void {
+    try {
+      if (span.isRecording()) this.#noteEnd(operation, how, span, filter);
+    } finally {
+      span.end();
+    }
   }
 
   #noteEnd(
@@ -145,7 +155,6 @@ class SpanRecorder {
     span: Span,
     filter: SecretFilter,
   ): void {
-    if (!span.isRecording()) return;
     span.setAttributes(attributesAtEnd(operation, facts));
     span.addLinks(linksTo(links));
     if (outcome === "failed") {
