@@ -11,8 +11,8 @@ export type DiffOwner = object;
 /** A diff that an editor shows. */
 export interface OpenDiff {
   /**
-   * What the user decides. Undefined when that is no answer any more: the owner
-   * has closed the diff, or opened another one of the file.
+   * What the user decides. Undefined when nobody waits for it any longer: the
+   * owner has closed the diff, or opened another one of the file.
    */
   readonly answer: Promise<DiffOutcome | undefined>;
 }

@@ -267,7 +267,10 @@ export class ServerMetrics implements Disposable {
   }
 }
 
-/** Whether a request was refused: by its caller, or because it is no call. */
+/**
+ * Whether a request was refused: its caller may not make it, or it reached no
+ * method.
+ */
 function isRefused(binding: string, code: string): boolean {
   const isCaller = code === "unauthenticated" || code === "permission_denied";
   // A probe is answered with `unavailable`.

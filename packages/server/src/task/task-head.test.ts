@@ -8,6 +8,7 @@ import {
   SummarySchema,
   type Task,
   TaskCreatedSchema,
+  type TaskEvent,
   TaskState,
   TextContentSchema,
 } from "@devtool/schema";
@@ -116,6 +117,19 @@ describe("the head of a long task", () => {
     expect(charactersIn(log.task.history)).toBeLessThan(MOST);
   });
 
+  it("is not read of a task that is deleted meanwhile", async () => {
+    const log = await logOf("none");
+    await log.append([text("half of it")]);
+    store.cut = async function* (events) {
+      for await (const event of events) {
+        yield event;
+        store.isEmpty = true;
+        return;
+      }
+    };
+    expect(await readHead(store, "t1", "none")).toBeUndefined();
+  });
+
   it("fails instead of giving half a task, when its log is gone", async () => {
     const log = await logOf("none");
     await log.append([text("x".repeat(5 * MEGABYTE))]);
@@ -143,12 +157,18 @@ describe("the head of a long task", () => {
 class CountingStore extends MemoryTaskStore {
   reads = 0;
   isEmpty = false;
+  /** Changes what a reader gets. */
+  cut: (events: AsyncIterable<TaskEvent>) => AsyncIterable<TaskEvent> = (
+    events,
+  ) => events;
 
   override readEvents(
     ...of: Parameters<MemoryTaskStore["readEvents"]>
   ): ReturnType<MemoryTaskStore["readEvents"]> {
     this.reads++;
-    return this.isEmpty ? super.readEvents("", 0n) : super.readEvents(...of);
+    return this.isEmpty
+      ? super.readEvents("", 0n)
+      : this.cut(super.readEvents(...of));
   }
 }
 

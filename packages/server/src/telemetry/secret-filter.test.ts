@@ -18,7 +18,7 @@ describe("a text without secrets", () => {
     [`Cookie: a=${LONG}${LONG}`, "Cookie: [hidden]"],
     [`https://user:${LONG}@host/x`, "https://user:[hidden]@host/x"],
     ["the token of a page", "the token of a page"],
-  ])("%.40s", (text, shown) => {
+  ])("is what is left of case %#", (text, shown) => {
     expect(new SecretFilter([]).hide(text)).toBe(shown);
   });
 
