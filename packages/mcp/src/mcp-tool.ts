@@ -46,7 +46,7 @@ const MAX_TITLE_LENGTH = 100;
  * Creates the agent's tool for a tool of an MCP server.
  *
  * Every call asks. Approvals bind to the server and to the hash of the
- * definition.
+ * definition. Only the order of calls trusts the server's `readOnlyHint`.
  */
 export function createMcpTool(options: McpToolOptions): Tool {
   const { qualifiedName, definition, supervisor, place } = options;
@@ -72,6 +72,7 @@ export function createMcpTool(options: McpToolOptions): Tool {
       return {
         args,
         facts,
+        onlyReads: annotations.readOnlyHint === true,
         description: `${oneLine(title || name, MAX_TITLE_LENGTH)} (MCP server ${server}: ${place})`,
         confirmation: {
           case: "mcpDetails",

@@ -21,7 +21,7 @@ export interface ToolDefinition extends ToolDeclaration {
    * Returns the question for the user before a call runs.
    *
    * Default: there is no question. The tool must then change nothing: its calls
-   * run without approval, and in parallel with others.
+   * run without approval, and side by side with others.
    */
   ask?(args: JsonObject): string;
   /**

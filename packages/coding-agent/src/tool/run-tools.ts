@@ -49,8 +49,9 @@ export interface RunToolsOptions {
  * Runs tool calls as the coding agent does, for an agent of your own.
  *
  * Validates the calls, applies the policy, asks for approval and runs them.
- * Calls that change nothing run in parallel. Of one list of calls, the first
- * 128 run; the others fail and say so.
+ * Edits, and calls that the user is asked about, keep their order; adjacent
+ * others run side by side. Of one list of calls, the first 128 run; the others
+ * fail and say so.
  *
  * First finishes the calls that an interrupted run of the turn left open, so an
  * agent that resumes after a restart begins with `runTools` and no calls. When

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   createPolicyEngine,
@@ -107,32 +108,91 @@ describe("the tool scheduler", () => {
     ]);
   });
 
-  it("runs adjacent read-only calls in parallel, and a call that changes something alone, in order", async () => {
-    const both = Promise.withResolvers<void>();
-    let looking = 0;
-    const order: string[] = [];
-    const meet = look(async function* () {
-      if (++looking === 2) both.resolve();
-      await both.promise;
-      order.push("look");
-      yield textResult("seen");
+  const orders: readonly (readonly [
+    title: string,
+    tools: readonly string[],
+    order: string,
+  ])[] = [
+    ["calls that read", ["look", "look"], "+a +b -a -b"],
+    ["acts that policy allows", ["act", "act"], "+a +b -a -b"],
+    ["such an act and a read", ["act", "look"], "+a +b -a -b"],
+    ["an act that asks", ["change", "act"], "+a -a +b -b"],
+    ["a read before it", ["look", "change"], "+a -a +b -b"],
+    ["a read that asks", ["fetch", "act"], "+b -b +a -a"],
+    ["an edit that policy allows", ["act", "edit", "act"], "+a -a +b -b +c -c"],
+    ["a call that waits", ["act", "wait", "look"], "+a -a +b -b +c -c"],
+    ["a restore", ["restore", "look"], "+a -a +b -b"],
+  ];
+  it.each(orders)("keeps the order that %s needs", async (_, names, order) => {
+    const seen: string[] = [];
+    const observed = (extra: Partial<ToolInvocation>): Tool => ({
+      ...change(),
+      prepare: async (args) => ({
+        args,
+        description: "Change",
+        confirmation: {
+          case: "genericDetails",
+          value: create(GenericDetailsSchema, {}),
+        },
+        ...extra,
+        async *execute() {
+          seen.push(`+${args.id}`);
+          await delay(20);
+          seen.push(`-${args.id}`);
+          yield textResult("done");
+        },
+      }),
     });
-    const act = change(async function* () {
-      order.push("change");
+    const edit = {
+      case: "fileEditDetails",
+      value: create(FileDiffSchema, {}),
+    } as const;
+    const asking: SchedulerContext = {
+      ...context({
+        look: observed({ confirmation: { case: undefined } }),
+        act: observed({}),
+        change: observed({}),
+        fetch: observed({ onlyReads: true }),
+        edit: observed({ confirmation: edit }),
+        wait: observed({ waitsForPrevious: true }),
+        restore: observed({ changes: ["a.txt"] }),
+      }),
+      policy: {
+        decide: async ({ call: { toolName } }) => ({
+          decision: ["change", "fetch"].includes(toolName) ? "ask" : "allow",
+          rule: "",
+          reason: "",
+        }),
+      },
+    };
+    const calls = names.map((name, at) => {
+      const id = "abc".charAt(at);
+      const { call: made } = call(id, name);
+      return { call: { ...made, inputParameters: { id } } };
+    });
+    for await (const batch of runNewCalls(calls, asking, signal)) {
+      for (const { call: made } of batch) {
+        if (!made.confirmationRequest) continue;
+        // The answer comes when the others have had time to run.
+        const answer = confirmation(made.toolCallId, OPTION_PROCEED_ONCE);
+        setTimeout(() => asking.confirmations.answer(answer), 100);
+      }
+    }
+    expect(seen.join(" ")).toBe(order);
+  });
+
+  it("runs a limited number of calls side by side", async () => {
+    let running = 0;
+    let most = 0;
+    const busy = look(async function* () {
+      most = Math.max(most, ++running);
+      await delay(5);
+      running--;
       yield textResult("done");
     });
-    const calls = [
-      call("a", "look"),
-      call("b", "look"),
-      call("c", "change"),
-      call("d", "look"),
-    ];
-    const policy: PolicyEngine = {
-      decide: async () => ({ decision: "allow", rule: "", reason: "" }),
-    };
-    const allowing = { ...context({ look: meet, change: act }), policy };
-    await collect(runNewCalls(calls, allowing, signal));
-    expect(order).toEqual(["look", "look", "change", "look"]);
+    const calls = Array.from({ length: 40 }, (_, at) => call(`${at}`, "look"));
+    await collect(runNewCalls(calls, context({ look: busy }), signal));
+    expect(most).toBe(16);
   });
 
   it("asks before a change, accepts an answer at once, and does not ask again when it runs (TOOL-2)", async () => {

@@ -8,6 +8,7 @@ import {
   OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS_AND_SAVE,
+  type Task,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
@@ -47,12 +48,14 @@ export interface SchedulerContext extends PrepareContext, RunContext {}
 
 /** The maximum number of calls of one step that run. The other calls fail. */
 const MAX_CALLS = 128;
+/** The maximum number of calls that run side by side. */
+const MAX_SIDE_BY_SIDE = 16;
 
 /**
  * Runs the calls that a model requested in one step.
  *
  * Opens the approval questions and publishes all calls in one batch, then runs
- * them in order. Adjacent calls that change nothing run in parallel. An edit is
+ * them in order. Adjacent calls that need no order run side by side. An edit is
  * shown on top of the edits of the same file before it.
  *
  * Yields calls when they change. The caller must record them before it asks for
@@ -121,8 +124,8 @@ function openQuestions(
 }
 
 /**
- * Runs groups of calls one after the other, and the calls of a group in
- * parallel.
+ * Runs groups of calls one after the other, and the calls of a group side by
+ * side.
  */
 async function* runPrepared(
   prepared: readonly PreparedCall[],
@@ -140,14 +143,14 @@ async function* runPrepared(
   };
   let previous: Promise<unknown> = Promise.resolve();
   let followsChange = false;
-  for (const group of parallelGroups(prepared)) {
+  for (const group of groupsOf(prepared, context.task)) {
     const slots = group.map((item) => ({
       item,
       followsChange,
       start: previous,
       end: Promise.withResolvers<void>(),
     }));
-    followsChange ||= group.some(changesSomething);
+    followsChange ||= group.some(mayChange);
     runs.push(...slots.map((slot) => runSlot(slot, step, context, signal)));
     previous = Promise.all([previous, ...slots.map(({ end }) => end.promise)]);
   }
@@ -155,27 +158,48 @@ async function* runPrepared(
 }
 
 /**
- * Splits calls into groups that may run in parallel: adjacent calls that change
- * nothing, or a single call that does.
+ * Splits calls into groups that run side by side: adjacent calls that need no
+ * order, or a single call that does.
  */
-function parallelGroups(prepared: readonly PreparedCall[]): PreparedCall[][] {
+function groupsOf(
+  prepared: readonly PreparedCall[],
+  task: Task,
+): PreparedCall[][] {
   const groups: PreparedCall[][] = [];
-  let readOnlyGroup: PreparedCall[] | undefined;
+  let open: PreparedCall[] | undefined;
   for (const item of prepared) {
-    const isChange = changesSomething(item);
-    if (readOnlyGroup && !isChange) {
-      readOnlyGroup.push(item);
+    const isAlone = needsOrder(item, task);
+    if (open && !isAlone && open.length < MAX_SIDE_BY_SIDE) {
+      open.push(item);
       continue;
     }
     const group = [item];
     groups.push(group);
-    readOnlyGroup = isChange ? undefined : group;
+    open = isAlone ? undefined : group;
   }
   return groups;
 }
 
-function changesSomething({ invocation }: PreparedCall): boolean {
-  return invocation?.confirmation !== undefined;
+/**
+ * Whether a call runs after all calls before it and before all calls after it:
+ * it edits files, says so itself, or may change something and the user is asked
+ * about it.
+ */
+function needsOrder(item: PreparedCall, task: Task): boolean {
+  const { call, invocation } = item;
+  if (!invocation) return false;
+  const { changes, confirmation, waitsForPrevious } = invocation;
+  const isEdit = changes || confirmation?.case === "fileEditDetails";
+  if (isEdit || waitsForPrevious) return true;
+  const isAsked =
+    isAwaitingApproval(call) ||
+    // A call that was answered before a restart has the answer in the log.
+    findConfirmation(task, call.toolCallId) !== undefined;
+  return isAsked && mayChange(item);
+}
+
+function mayChange({ invocation }: PreparedCall): boolean {
+  return invocation?.confirmation !== undefined && !invocation.onlyReads;
 }
 
 /** The state that the calls of one step share. */
@@ -189,7 +213,7 @@ interface StepState {
 /** The place of a call in the order of its step. */
 interface Slot {
   readonly item: PreparedCall;
-  /** Whether a call before it in the step changes something. */
+  /** Whether a call before it in the step may change something. */
   readonly followsChange: boolean;
   /** Resolves when the calls before have ended. */
   readonly start: Promise<unknown>;

@@ -84,9 +84,21 @@ export interface ToolInvocation {
    * The details that the user sees before approving the call.
    *
    * Undefined means that the call changes nothing: it needs no approval and may
-   * run in parallel with others.
+   * run side by side with others.
    */
   readonly confirmation?: ConfirmationRequest["details"];
+  /**
+   * Whether the call changes nothing although it has a confirmation. Calls after
+   * it then do not wait for the user's answer to it. Default: false.
+   */
+  readonly onlyReads?: boolean;
+  /**
+   * Whether the call runs after all calls before it in its step, and before all
+   * calls after it, even if the user is not asked. Default: only for edits.
+   *
+   * Calls that may change something keep their order if the user is asked.
+   */
+  readonly waitsForPrevious?: boolean;
   /**
    * Facts about this call for the policy. They replace those of the tool. An
    * approval covers their server and definition.

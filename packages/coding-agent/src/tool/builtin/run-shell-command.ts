@@ -39,6 +39,12 @@ const SHAPE = {
     .string()
     .optional()
     .describe("The directory to run it in. Default: the workspace."),
+  wait_for_previous: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether it runs after the calls before it in this step, and not beside them.",
+    ),
 };
 
 const PARAMETERS = toolArgs(SHAPE);
@@ -172,6 +178,7 @@ export function runShellCommandTool(
         confirmation: { case: "executeDetails" as const, value: details },
         confinement: confines ? undefined : ("none" as const),
         access: access.length > 0 ? access : undefined,
+        waitsForPrevious: checked.wait_for_previous,
         execute: run("write"),
       });
       return {

@@ -52,6 +52,7 @@ export function webFetchTool(policy: OutboundPolicy): Tool {
       return {
         args,
         description,
+        onlyReads: true,
         confirmation: {
           case: "genericDetails",
           value: create(GenericDetailsSchema, { description }),
