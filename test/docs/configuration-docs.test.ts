@@ -1,9 +1,12 @@
+import { execFile } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { promisify } from "node:util";
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import type { Io } from "@devtool/cli/testing";
 import { readConfig, runProgram } from "@devtool/cli/testing";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { BudgetConfigSchema, McpServerSchema } from "@devtool/schema";
 import {
@@ -25,6 +28,8 @@ import {
   TlsConfigSchema,
 } from "@devtool/schema/testing";
 import { beforeAll, describe, expect, it } from "vitest";
+
+const execute = promisify(execFile);
 
 describe("docs/configuration.md", () => {
   let text: string;
@@ -151,6 +156,35 @@ describe("docs/configuration.md", () => {
     const exported = await say(["audit", "export", ...connected]);
     expect(exported).toMatch(/^\{"number":"1".*"AUDIT_ACTION_ASKED"/);
     expect(exported).toContain(`"hash":"${head}"`);
+    // As the auditor does it, after a deletion.
+    const [task = ""] = /"taskId":"([^"]+)"/.exec(exported)?.slice(1) ?? [];
+    await say(["tasks", "delete", task, "--yes", ...connected]);
+    const info: unknown = JSON.parse(
+      await readFile(join(data, "server.json"), "utf8"),
+    );
+    const { url, token } = objectOrEmpty(info);
+    const [, steps = ""] =
+      /<!-- keys: verify -->\n```sh\n([\s\S]*?)```/.exec(text) ?? [];
+    const checked = await execute(
+      "sh",
+      [
+        "-euc",
+        steps
+          .replace(/^devtool (.*)$/m, "echo $1")
+          .replaceAll("https://agent.example", String(url)),
+      ],
+      {
+        cwd: base,
+        env: { ...process.env, AUDIT_TOKEN: String(token), HEAD: head },
+      },
+    );
+    const argv = checked.stdout
+      .trim()
+      .split(" ")
+      .map((word) => (word.startsWith("keys-") ? join(base, word) : word));
+    expect(await say(argv)).toMatch(
+      /^verified 5 records;.*\ntask .* was removed by local at .*, signed\n$/,
+    );
     expect(server.says()).toContain("devtool serves");
   });
 });

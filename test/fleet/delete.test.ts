@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { type DevtoolClient, textMessage } from "@devtool/client";
+import { fetchKeySet } from "@devtool/client/testing";
 import { AuditAction } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { expect, it } from "vitest";
@@ -36,6 +37,13 @@ describeWithPostgres("DeleteTask at a server of several", (database) => {
       action: AuditAction.TASK_DELETED,
       taskId,
     });
+    // The keys are those of all servers.
+    const keys = await fetchKeySet(
+      `${one.server.url}/.well-known/jwks.json`,
+      AbortSignal.timeout(LIMIT_MS),
+    );
+    const { deleted } = await verifyAudit(one.store.readAudit(0n), { keys });
+    expect(deleted.at(-1)).toMatchObject({ taskId, isVerified: true });
     expect([...one.errors, ...other.errors]).toEqual([]);
   });
 

@@ -16,7 +16,8 @@ import type { ServerSettings } from "@devtool/server";
 
 type Authentication = NonNullable<ServerSettings["authentication"]>;
 type JwtOptions = NonNullable<Authentication["jwt"]>;
-type KeySet = NonNullable<JwtOptions["keys"]>;
+/** A JSON Web Key Set. */
+export type KeySet = NonNullable<JwtOptions["keys"]>;
 
 /**
  * Returns the settings of authentication and TLS from a config file, with the
@@ -61,7 +62,10 @@ async function jwtOptions(
     // Fields that the file does not set are empty.
     ...defined({
       jwksUri: jwksUri || undefined,
-      keys: keysFile === "" ? undefined : await readKeySet(keysFile, directory),
+      keys:
+        keysFile === ""
+          ? undefined
+          : await readKeySet("jwt.keys_file", keysFile, directory),
       algorithms: algorithms.length > 0 ? algorithms : undefined,
       approveScope: approveScope || undefined,
       auditScope: auditScope || undefined,
@@ -107,15 +111,20 @@ async function readNamedFile(field: string, path: string): Promise<string> {
 }
 
 /**
- * Reads a JSON Web Key Set. The keys themselves are checked when a token is.
+ * Reads a JSON Web Key Set, which a field of a config file or an option names.
+ * The keys themselves are checked when a token is.
  */
-async function readKeySet(path: string, directory: string): Promise<KeySet> {
+export async function readKeySet(
+  name: string,
+  path: string,
+  directory: string,
+): Promise<KeySet> {
   const json: unknown = parseJsonOrUndefined(
-    await readNamedFile("jwt.keys_file", resolve(directory, path)),
+    await readNamedFile(name, resolve(directory, path)),
   );
   if (isKeySet(json)) return json;
   throw new Error(
-    `jwt.keys_file "${path}" holds no key set: it needs a list of "keys", in JSON`,
+    `${name} "${path}" holds no key set: it needs a list of "keys", in JSON`,
   );
 }
 

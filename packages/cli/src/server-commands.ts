@@ -325,6 +325,10 @@ function addAudit(program: Command, io: Io, done: Done): void {
       "--head <hash>",
       "hash printed by an earlier check, which must still be in the log",
     )
+    .option(
+      "--keys <file...>",
+      "public keys (JWKS) of the server that you kept: each deletion after --head must be signed with one",
+    )
     .option("--log <file>", JOB_LOG)
     .action(async (options) =>
       done(await (await import("./command/audit.ts")).verify(options, io)),

@@ -1,7 +1,13 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { fromJsonString, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  fromBinary,
+  fromJsonString,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import { timestampNow } from "@bufbuild/protobuf/wkt";
 import {
   confirmationPart,
   pendingToolCalls,
@@ -18,6 +24,7 @@ import {
   type SendMessageRequestSchema,
   type Task,
 } from "@devtool/schema";
+import { chainRecord } from "@devtool/server/store";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection/connection.ts";
 import { runCommand } from "../testing/run-command.ts";
@@ -127,11 +134,60 @@ describe("devtool audit", () => {
     expect((await audit("verify")).code).toBe(0);
     expect(await audit("verify", "--head", head)).toMatchObject({
       code: 1,
-      err: `devtool: audit log: no record has the hash "${head}": the end of the log was cut off\n`,
+      err: `devtool: audit log: no record has the hash "${head}": the end of the log was cut off (2 records before it verified)\n`,
     });
     // Also when a server wrote on from where the log was cut.
     await work();
     expect((await audit("verify", "--head", head)).code).toBe(1);
+  });
+
+  it("finds with --keys a deletion that somebody without the keys of the server made", async () => {
+    const keys = join(root, "jwks.json");
+    {
+      await using server = await serve();
+      const answer = await fetch(`${server.url}/.well-known/jwks.json`);
+      await writeFile(keys, await answer.text());
+    }
+    const one = await work();
+    const other = await work();
+    {
+      await using server = await serve();
+      const client = await createClient(server, "connect");
+      await client.tasks.deleteTask({ taskId: one });
+    }
+    const removed = (id: string) =>
+      `task ${id} was removed by local at [^ ]+, with what 1 of them showed`;
+    const signed = await audit("verify", "--keys", keys, keys);
+    expect([signed.code, signed.err]).toEqual([0, ""]);
+    expect(signed.out).toMatch(new RegExp(`\\n${removed(one)}, signed\\n$`));
+    // Who can write the database only removes a text, and says that a caller
+    // deleted its task.
+    await forgeDeletion(join(root, "data/tasks.db"), other);
+    const unchecked = await audit("verify");
+    expect([unchecked.code, unchecked.err]).toEqual([0, ""]);
+    expect(unchecked.out).toMatch(
+      new RegExp(
+        `${removed(other)}\\nno signature of a deletion was checked: give the public keys that you kept with --keys\\n$`,
+      ),
+    );
+    expect(await audit("verify", "--keys", keys)).toEqual({
+      code: 1,
+      out: "",
+      err: `devtool: audit log: record 10, which says that task "${other}" was deleted, has no signature (9 records before it verified)\n`,
+    });
+  });
+
+  it.each([
+    ["nope.json", "cannot be read: name an existing file"],
+    ["empty.json", 'holds no key set: it needs a list of "keys", in JSON'],
+  ])("says that --keys %s %s", async (name, problem) => {
+    const path = join(root, name);
+    if (name === "empty.json") await writeFile(path, "{}");
+    expect(await audit("verify", "--keys", path)).toEqual({
+      code: 1,
+      out: "",
+      err: `devtool: --keys "${path}" ${problem}\n`,
+    });
   });
 
   function serve() {
@@ -141,8 +197,10 @@ describe("devtool audit", () => {
     });
   }
 
-  /** Has a file written, with approval: four records. */
-  async function work(): Promise<void> {
+  /**
+   * Has a file written, with approval: four records. Returns the id of the task.
+   */
+  async function work(): Promise<string> {
     await using server = await serve();
     const client = await createClient(server, "connect");
     const signal = AbortSignal.timeout(300_000);
@@ -165,6 +223,7 @@ describe("devtool audit", () => {
       { message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id },
       asked,
     );
+    return asked.id;
   }
 
   function change(sql: string): void {
@@ -185,3 +244,26 @@ describe("devtool audit", () => {
     ]);
   }
 });
+
+/** Deletes the texts of a task, and chains a record that says it was deleted. */
+async function forgeDeletion(path: string, taskId: string): Promise<void> {
+  const database = new DatabaseSync(path);
+  const last = database
+    .prepare("SELECT data FROM audit ORDER BY number DESC LIMIT 1")
+    .get();
+  const { record, data } = chainRecord(
+    create(AuditRecordSchema, {
+      action: AuditAction.TASK_DELETED,
+      ...{ taskId, principal: "local", sequence: 99n },
+      time: timestampNow(),
+    }),
+    last?.data instanceof Uint8Array
+      ? fromBinary(AuditRecordSchema, last.data)
+      : undefined,
+  );
+  database.prepare("DELETE FROM audit_shown WHERE task_id = ?").run(taskId);
+  database
+    .prepare("INSERT INTO audit (number, data) VALUES (?, ?)")
+    .run(record.number, data);
+  database.close();
+}

@@ -1,6 +1,8 @@
 import { access } from "node:fs/promises";
+import { defined } from "@devtool/internal/json";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
+import { type KeySet, readKeySet } from "../authentication.ts";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -36,7 +38,11 @@ export async function exportAudit(
  * moved or removed.
  */
 export async function verify(
-  options: AuditOptions & { readonly head?: string },
+  options: AuditOptions & {
+    readonly head?: string;
+    /** Files with public keys of servers, which verify deletions. */
+    readonly keys?: readonly string[];
+  },
   io: Io,
 ): Promise<number> {
   if (options.head !== undefined && !HASH.test(options.head)) {
@@ -44,23 +50,14 @@ export async function verify(
       `--head "${options.head}" is not a hash: give the one that an earlier "devtool audit verify" printed`,
     );
   }
-  let headSeen = options.head === undefined;
-  async function* watched(): AsyncIterable<AuditRecord> {
-    for await (const record of readAudit(options, io)) {
-      headSeen ||= Buffer.from(record.hash).toString("base64") === options.head;
-      yield record;
-    }
-  }
-  const { count, head, fault, deleted } = await verifyAudit(watched());
+  const keys = options.keys && (await readKeySets(options.keys));
+  const { count, head, fault, deleted } = await verifyAudit(
+    readAudit(options, io),
+    defined({ head: options.head, keys }),
+  );
   if (fault !== undefined) {
     return reportFault(
       `${fault} (${countOf(count, "record")} before it verified)`,
-      io,
-    );
-  }
-  if (!headSeen) {
-    return reportFault(
-      `no record has the hash "${options.head}": the end of the log was cut off`,
       io,
     );
   }
@@ -68,8 +65,12 @@ export async function verify(
     io.stdout,
     `verified ${countOf(count, "record")}${head === "" ? "" : `; the last has the hash ${head}`}`,
   );
-  for (const { taskId, by, time, texts } of deleted.slice(-MAX_DELETED)) {
-    const shown = texts === 0 ? "" : `, with what ${texts} of them showed`;
+  for (const { taskId, by, time, texts, isVerified } of deleted.slice(
+    -MAX_DELETED,
+  )) {
+    const shown =
+      (texts === 0 ? "" : `, with what ${texts} of them showed`) +
+      (isVerified ? ", signed" : "");
     writeLine(
       io.stdout,
       `task ${visibleName(taskId)} was removed by ${visibleName(by)} at ${time?.toISOString() ?? "an unknown time"}${shown}`,
@@ -78,6 +79,12 @@ export async function verify(
   if (deleted.length > MAX_DELETED) {
     const others = countOf(deleted.length - MAX_DELETED, "task");
     writeLine(io.stdout, `${others} before were removed, too`);
+  }
+  if (deleted.length > 0 && !keys) {
+    writeLine(
+      io.stdout,
+      "no signature of a deletion was checked: give the public keys that you kept with --keys",
+    );
   }
   return ExitCode.OK;
 }
@@ -91,6 +98,18 @@ const HASH = /^[A-Za-z0-9+/]{43}=$/;
 function reportFault(problem: string, io: Io): number {
   writeLine(io.stderr, `devtool: audit log: ${problem}`);
   return ExitCode.FAILED;
+}
+
+/** Reads key sets (JWKS) from files, as one. */
+async function readKeySets(paths: readonly string[]): Promise<KeySet> {
+  const sets = await Promise.all(
+    paths.map((path) => readKeySet("--keys", path, ".")),
+  );
+  const keys = sets.flatMap((set) => set.keys);
+  // Most keys are in several files, by which time they were kept.
+  return {
+    keys: [...new Map(keys.map((key) => [key.kid ?? key, key])).values()],
+  };
 }
 
 async function* readAudit(

@@ -44,6 +44,7 @@ import type {
   SharedTasks,
   TaskStore,
 } from "../store/task-store.ts";
+import { signTombstone } from "../store/tombstone.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { StoreFaults } from "../task/store-faults.ts";
 import { Budgets } from "../task/turn-budget.ts";
@@ -87,7 +88,7 @@ interface ServerParts {
    * tasks that it runs.
    */
   readonly notifications: Notifications;
-  /** The keys that sign agent cards and notifications. */
+  /** The keys that sign agent cards, notifications and deletions. */
   readonly keys: SigningKeys;
   /** What the server's observer hears. Undefined: there is none. */
   readonly operations: Operations | undefined;
@@ -246,7 +247,7 @@ function createParts(
 ): ServerParts {
   const limits = limitsWithDefaults(options.limits);
   const keys = signingKeys(options, surroundings.clock, store);
-  const tasks = createTasks(agents, options, surroundings, store);
+  const tasks = createTasks(agents, options, surroundings, { store, keys });
   const { registry, operations } = tasks;
   const notifications = createNotifications({
     ...surroundings,
@@ -289,7 +290,7 @@ function createTasks(
   agents: ServedAgents,
   options: ServerSettings,
   { clock, onError, onNotice }: Surroundings,
-  store: ServerStore,
+  { store, keys }: { readonly store: ServerStore; readonly keys: SigningKeys },
 ): Tasks {
   const { retryWindowMs = 10 * 60_000, observer } = options;
   const { shared } = store;
@@ -310,6 +311,7 @@ function createTasks(
     messages: shared && messages,
     shared,
     assertReachable: (path) => assertReachable(path, roots),
+    sign: async (record) => signTombstone(record, await keys.current()),
     budgets: new Budgets(
       options.budget ?? create(BudgetConfigSchema),
       store,

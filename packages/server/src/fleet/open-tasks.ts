@@ -1,4 +1,9 @@
-import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
+import {
+  type AuditRecord,
+  type Task,
+  type TaskCreated,
+  TaskState,
+} from "@devtool/schema";
 import { Code, DevtoolError, hasCode, quoted } from "../errors.ts";
 import type { ServerLoad } from "../server-load.ts";
 import type { GoneTask, TaskChanges } from "../store/task-changes.ts";
@@ -28,6 +33,8 @@ interface OpenTasksOptions extends TaskOpenerOptions {
    * one began. Default: it can in all.
    */
   readonly assertReachable?: ((workspacePath: string) => void) | undefined;
+  /** Signs the audit record of a deletion. Default: it has no signature. */
+  readonly sign?: ((record: AuditRecord) => Promise<AuditRecord>) | undefined;
 }
 
 /** Work of a server for its open tasks, beside that of their agents. */
@@ -225,8 +232,10 @@ export class OpenTasks implements AsyncDisposable {
     task: Pick<Task, "id" | "contextId" | "principal" | "sequence" | "state">,
     by: TaskDeleter,
   ): Promise<void> {
-    const { store, now } = this.#options;
-    await store.delete(await deletionOf(store, task, by, now()));
+    const { store, now, sign } = this.#options;
+    const deletion = await deletionOf(store, task, by, now());
+    const record = (await sign?.(deletion.record)) ?? deletion.record;
+    await store.delete({ ...deletion, record });
     const { id: taskId, contextId, principal } = task;
     await this.#noteDeleted({ taskId, contextId, principal });
   }

@@ -4,10 +4,10 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { type TaskEvent, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { ServerSettings } from "../server-options.ts";
-import { verifyAudit } from "../store/audit-chain.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SqliteTaskStore } from "../store/sqlite-task-store.ts";
 import type { ServerStore } from "../store/task-store.ts";
+import { verifyAudit } from "../store/verify-audit.ts";
 import { created, eventsOf, text } from "../testing/task-events.ts";
 import { OpenTasks } from "./open-tasks.ts";
 import { Retention } from "./retention.ts";

@@ -77,8 +77,8 @@ interface KnownKeys {
 }
 
 /**
- * The keys with which a server signs agent cards and notifications (ES256).
- * Creates and rotates them as needed.
+ * The keys with which a server signs agent cards, notifications and the audit
+ * records of deletions (ES256). Creates and rotates them as needed.
  */
 export class SigningKeys {
   readonly #options: SigningKeysOptions;

@@ -6,7 +6,8 @@ import {
   AuditRecordSchema,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { chainRecord, decodeRecord, verifyAudit } from "./audit-chain.ts";
+import { chainRecord, decodeRecord } from "./audit-chain.ts";
+import { verifyAudit } from "./verify-audit.ts";
 
 describe("the audit chain (S13)", () => {
   it("is valid as it was written", async () => {
@@ -70,7 +71,12 @@ describe("the audit chain (S13)", () => {
     expect(await verify([gone, ...others, tombstone])).toMatchObject({
       count: 4n,
       fault: undefined,
-      deleted: [{ taskId: "t0", by: "ada", time: new Date(1000), texts: 1 }],
+      deleted: [
+        {
+          ...{ taskId: "t0", by: "ada", time: new Date(1000), texts: 1 },
+          isVerified: false,
+        },
+      ],
     });
     const missing =
       "what record 1 shows is missing, and no record says that its task was deleted: it was tampered with";

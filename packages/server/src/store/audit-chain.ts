@@ -1,14 +1,10 @@
 import { hash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { timestampDate } from "@bufbuild/protobuf/wkt";
-import {
-  AuditAction,
-  type AuditRecord,
-  AuditRecordSchema,
-} from "@devtool/schema";
+import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-const NO_HASH = new Uint8Array();
+/** The hash before the first record. */
+export const NO_HASH: Uint8Array<ArrayBuffer> = new Uint8Array();
 
 /** An audit record with its number and hashes. */
 export interface ChainedRecord {
@@ -138,10 +134,10 @@ export function decodeAuditRow({
  * Returns what is wrong with a record at its place in the chain; undefined when
  * it is valid.
  */
-function chainFault(
+export function chainFault(
   record: AuditRecord,
   previous: AuditRecord | undefined,
-  hashed = hashOf,
+  hashed: (record: AuditRecord) => Uint8Array = hashOf,
 ): string | undefined {
   const number = (previous?.number ?? 0n) + 1n;
   if (record.number !== number) {
@@ -160,107 +156,9 @@ function chainFault(
  * Returns what is wrong with the text of a record; undefined when it is that of
  * its digest, or missing.
  */
-function shownFault(record: AuditRecord): string | undefined {
+export function shownFault(record: AuditRecord): string | undefined {
   const { text } = detachShown(record);
   return !text || Buffer.compare(text.digest, record.shownDigest) === 0
     ? undefined
     : `what record ${record.number} shows was changed`;
-}
-
-/** A deleted task, as the audit log has it. */
-export interface DeletedTask {
-  readonly taskId: string;
-  /**
-   * The principal that deleted it, or the server's setting by which it was
-   * deleted.
-   */
-  readonly by: string;
-  readonly time: Date | undefined;
-  /** The number of records whose text went with it. */
-  readonly texts: number;
-}
-
-/** The result of verifying the audit log. */
-export interface AuditVerdict {
-  /** The number of valid records before the end or the first fault. */
-  readonly count: bigint;
-  /**
-   * The hash of the last valid record, in base64 as in the record's JSON. Empty
-   * without a record. Keep it elsewhere to detect later that records up to it
-   * were removed or changed.
-   */
-  readonly head: string;
-  /**
-   * What is wrong with the record after the valid ones; undefined when all are
-   * valid.
-   */
-  readonly fault: string | undefined;
-  /** The tasks whose deletion explains that texts are missing. */
-  readonly deleted: readonly DeletedTask[];
-}
-
-/**
- * Verifies the audit log from its first record: no record is missing, changed
- * or moved, and no text is missing but those of deleted tasks (S13). Stops at
- * the first fault, and throws nothing but what `records` throws.
- *
- * ```ts
- * const { count, head, fault } = await verifyAudit(store.readAudit(0n));
- * ```
- */
-export async function verifyAudit(
-  records: AsyncIterable<AuditRecord>,
-): Promise<AuditVerdict> {
-  let last: AuditRecord | undefined;
-  let fault: string | undefined;
-  const texts = new MissingTexts();
-  for await (const record of records) {
-    fault = chainFault(record, last) ?? shownFault(record);
-    if (fault !== undefined) break;
-    last = record;
-    texts.note(record);
-  }
-  const unexplained = fault === undefined ? texts.unexplained : undefined;
-  return {
-    count: unexplained ? unexplained.number - 1n : (last?.number ?? 0n),
-    head: Buffer.from(
-      (unexplained ? unexplained.previousHash : last?.hash) ?? NO_HASH,
-    ).toString("base64"),
-    fault: unexplained
-      ? `what record ${unexplained.number} shows is missing, and no record says that its task was deleted: it was tampered with`
-      : fault,
-    deleted: texts.deleted,
-  };
-}
-
-/** The records whose texts are missing, and the deletions that explain it. */
-class MissingTexts {
-  readonly deleted: DeletedTask[] = [];
-  /** By task: the first such record that no deletion explains, and how many. */
-  readonly #missing = new Map<string, { first: AuditRecord; count: number }>();
-
-  /** Takes the next record of the chain. */
-  note(record: AuditRecord): void {
-    const { action, taskId, principal, actor, rule, time } = record;
-    const missing = this.#missing.get(taskId);
-    if (action === AuditAction.TASK_DELETED) {
-      this.#missing.delete(taskId);
-      this.deleted.push({
-        taskId,
-        by: rule || actor || principal,
-        time: time && timestampDate(time),
-        texts: missing?.count ?? 0,
-      });
-    } else if (record.shown === "" && record.shownDigest.length > 0) {
-      const { first = record, count = 0 } = missing ?? {};
-      this.#missing.set(taskId, { first, count: count + 1 });
-    }
-  }
-
-  /** The first record whose text is missing without a deletion after it. */
-  get unexplained(): AuditRecord | undefined {
-    // Of each task the first one, in the order of the chain.
-    const [first] = this.#missing.values();
-    return first?.first;
-  }
 }

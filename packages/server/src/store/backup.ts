@@ -13,10 +13,10 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import type { DatabaseSync, DatabaseSyncOptions } from "node:sqlite";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { type AuditVerdict, verifyAudit } from "./audit-chain.ts";
 import { storeError } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import type { ServerStore } from "./task-store.ts";
+import { type AuditVerdict, verifyAudit } from "./verify-audit.ts";
 
 /** The contents of a backup. */
 export interface BackupContents {

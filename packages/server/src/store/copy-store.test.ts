@@ -12,11 +12,11 @@ import {
 import { beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { created, eventsOf, text } from "../testing/task-events.ts";
-import { verifyAudit } from "./audit-chain.ts";
 import { copyStore } from "./copy-store.ts";
 import { MemoryTaskStore } from "./memory-task-store.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import type { TaskAppend } from "./task-store.ts";
+import { verifyAudit } from "./verify-audit.ts";
 
 const signal = new AbortController().signal;
 

@@ -6,8 +6,8 @@ import {
   TaskEventSchema,
 } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { type AuditVerdict, verifyAudit } from "./audit-chain.ts";
 import type { ServerStore } from "./task-store.ts";
+import { type AuditVerdict, verifyAudit } from "./verify-audit.ts";
 
 /** The maximum number of tasks, events or audit records to hold at a time. */
 const PAGE = 256;

@@ -28,11 +28,11 @@ import {
   text,
 } from "../testing/task-events.ts";
 import { testTaskStore } from "../testing/task-store.contract.ts";
-import { verifyAudit } from "./audit-chain.ts";
 import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
+import { verifyAudit } from "./verify-audit.ts";
 
 /** A task of which a part is left when its deletion is committed. */
 async function appendLarge(store: SqliteTaskStore): Promise<void> {

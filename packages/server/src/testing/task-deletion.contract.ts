@@ -11,8 +11,8 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import { verifyAudit } from "../store/audit-chain.ts";
 import type { ServerStore, TaskStore } from "../store/task-store.ts";
+import { verifyAudit } from "../store/verify-audit.ts";
 import { created, eventsOf, message, sequences, text } from "./task-events.ts";
 import type { OpenTaskStore } from "./task-list.contract.ts";
 

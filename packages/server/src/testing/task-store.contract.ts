@@ -9,8 +9,8 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import { verifyAudit } from "../store/audit-chain.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { verifyAudit } from "../store/verify-audit.ts";
 import { testDelete } from "./task-deletion.contract.ts";
 import {
   created,

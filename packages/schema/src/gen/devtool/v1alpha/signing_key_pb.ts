@@ -16,8 +16,8 @@ export const file_devtool_v1alpha_signing_key: GenFile = /*@__PURE__*/
 
 /**
  * The file `signing-keys.json` in the data directory (mode 0600), or the row in the
- * store that servers share: the keys with which they sign agent cards and push
- * notifications.
+ * store that servers share: the keys with which they sign agent cards, push
+ * notifications and the audit records of deletions.
  *
  * @generated from message devtool.v1alpha.SigningKeyFile
  */
