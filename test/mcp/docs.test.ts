@@ -11,7 +11,9 @@ describe("docs/mcp.md", () => {
   it("shows servers of an operator that can be used", async () => {
     const directory = temporaryDirectory();
     putFile(directory, "config.toml", await snippet("toml"));
-    const { mcpServers } = await readConfig(undefined, directory);
+    const { mcpServers } = await readConfig(undefined, directory, {
+      TICKETS_TOKEN: "hush",
+    });
     await rm(directory, { recursive: true });
     expect(mcpServers.map(({ transport }) => transport.case)).toEqual([
       "stdio",

@@ -94,36 +94,59 @@ describe("the config file", () => {
     }
   });
 
+  it("has variables of the environment in what only MCP servers see", async () => {
+    const { mcpServers } = await read(
+      `[[mcp_servers]]
+name = "a"
+http = { url = 'https://\${HOST}/mcp', headers = { Authorization = 'Bearer \${TOKEN}' } }
+[[mcp_servers]]
+name = "b"
+stdio = { command = "sh", args = ['-c', 'echo \${KEY}'], env = { KEY = '\${TOKEN}\${TOKEN}', MONEY = 'pa$$word{}$' } }`,
+      // A value is not read again for variables.
+      { HOST: "x.example", TOKEN: `$1\${HOST}` },
+    );
+    expect(mcpServers.map(({ transport }) => transport.value)).toMatchObject([
+      {
+        url: "https://x.example/mcp",
+        headers: { Authorization: `Bearer $1\${HOST}` },
+      },
+      {
+        args: ["-c", `echo \${KEY}`],
+        env: { KEY: `$1\${HOST}$1\${HOST}`, MONEY: "pa$$word{}$" },
+      },
+    ]);
+  });
+
   it.each([
-    [`url = 'https://x/\${TOKEN}'`, "mcp_servers.http.url"],
+    [`http = { url = 'https://\${NONE}/' }`, "http.url", "which is not set"],
     [
-      `url = 'https://x/'\nheaders = { X-Key = 'Bearer \${TOKEN:-hush}' }`,
-      "mcp_servers.http.headers.X-Key",
+      `http = { url = 'https://x/', headers = { X-Key = '\${KEY:-hush}' } }`,
+      "http.headers.X-Key",
+      "with more than a name",
+    ],
+    [
+      `stdio = { command = "sh", env = { KEY = '\${env:KEY}' } }`,
+      "stdio.env.KEY",
+      "with more than a name",
+    ],
+    [
+      `stdio = { command = "sh", args = ['--key', '\${KEY}'] }`,
+      "stdio.args",
+      "and variables are replaced only in env, headers and url of mcp_servers",
     ],
   ])(
-    "N14: is refused with a variable, which is not replaced: %s",
-    async (http, place) => {
-      const text = `[[mcp_servers]]\nname = "a"\n[mcp_servers.http]\n${http}`;
-      const error = await read(text).catch(String);
-      expect(error).toContain(
-        `${place} has the variable "\${TOKEN}", and variables are not replaced: write the value itself`,
+    "N14: is refused with a variable that is not replaced: %s",
+    async (settings, place, problem) => {
+      const text = `[[mcp_servers]]\nname = "a"\n${settings}`;
+      const error = await read(text, { KEY: "sesame" }).catch(String);
+      expect(error).toMatch(
+        new RegExp(
+          `mcp_servers\\.${place} has the variable "\\$\\{\\w+\\}",? ${problem}`,
+        ),
       );
-      expect(error).not.toContain("hush");
+      expect(error).not.toMatch(/hush|sesame/);
     },
   );
-
-  it("N14: is refused with a variable for a program, unless it is a script's own", async () => {
-    const stdio = (value: string): Promise<unknown> =>
-      read(`[[mcp_servers]]\nname = "a"\nstdio = { command = "sh", ${value} }`);
-    await expect(stdio(`env = { KEY = '\${env:KEY}' }`)).rejects.toThrow(
-      "mcp_servers.stdio.env.KEY has the variable",
-    );
-    await expect(stdio(`args = ['--key', '\${KEY}']`)).rejects.toThrow(
-      "mcp_servers.stdio.args has the variable",
-    );
-    await stdio(`args = ['-c', 'echo \${KEY}']`);
-    await stdio("env = { KEY = 'pa$$word{}$' }");
-  });
 
   it("is refused when others may change it", async () => {
     putFile(directory, "open.toml", "");
@@ -144,8 +167,8 @@ describe("the config file", () => {
     },
   );
 
-  async function read(text: string) {
+  async function read(text: string, environment = {}) {
     putFile(directory, "config.toml", text);
-    return readConfig(undefined, directory);
+    return readConfig(undefined, directory, environment);
   }
 });

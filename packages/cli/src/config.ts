@@ -14,15 +14,20 @@ import {
 } from "@devtool/schema/operator";
 import { errorCode, errorMessage } from "./errors.ts";
 
+/** Environment variables by name. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * Reads the operator's config file: the named one, or `config.toml` in the data
- * directory, which may be missing.
+ * directory, which may be missing. Variables such as `${TOKEN}` in the settings
+ * of MCP servers are replaced from `environment`.
  *
  * Throws an error that names the file and what is wrong with it.
  */
 export async function readConfig(
   named: string | undefined,
   dataDirectory: string,
+  environment: Environment = process.env,
 ): Promise<ServerConfig> {
   const path = named ?? resolve(dataDirectory, "config.toml");
   const text = await readFile(path, "utf8").catch((reason: unknown) => {
@@ -46,8 +51,7 @@ export async function readConfig(
   }
   const { parseToml } = await import("./parse-toml.ts");
   try {
-    const json = plainJson(parseToml(text));
-    assertNoPlaceholder(json, "");
+    const json = replaceVariables(plainJson(parseToml(text)), "", environment);
     return decodeStrictJson(
       ServerConfigSchema,
       withEnumNames(ServerConfigSchema, json),
@@ -62,30 +66,68 @@ export async function readConfig(
 }
 
 /** A variable as the settings of other programs have it, such as `${TOKEN}`. */
-const PLACEHOLDER = /\$\{(\w*)[^{}]*\}/;
+const VARIABLE = /\$\{(\w*)([^{}]*)\}/g;
+
+/** Where variables are replaced: none of it is shown to users or models. */
+const REPLACED = /^mcp_servers\.(stdio\.env\.|(http|sse)\.(url$|headers\.))/;
 
 /**
- * Throws for a variable in a value: it is not replaced, so an MCP server would
- * get it in place of the key that it stands for. A script behind `-c` may have
- * variables of its own.
+ * Returns the value with the variables of the operator's environment in place.
+ *
+ * Throws for one that is not set, and for one elsewhere, which a program would
+ * get in place of what it stands for. A script behind `-c` may have variables of
+ * its own.
  */
-function assertNoPlaceholder(json: JsonValue, place: string): void {
+function replaceVariables(
+  json: JsonValue,
+  place: string,
+  environment: Environment,
+): JsonValue {
   if (typeof json === "string") {
-    const [, name] = PLACEHOLDER.exec(json) ?? [];
-    if (name === undefined) return;
-    throw new Error(
-      `${place} has the variable "\${${name}}", and variables are not replaced: write the value itself, and keep the file to yourself (chmod 600)`,
+    return json.replace(VARIABLE, (_, name: string, more: string) =>
+      readVariable({ name, more, place }, environment),
     );
   }
   if (Array.isArray(json)) {
-    if (json.includes("-c")) return;
-    for (const item of json) assertNoPlaceholder(item, place);
-    return;
+    return json.includes("-c")
+      ? json
+      : json.map((item) => replaceVariables(item, place, environment));
   }
-  if (!isObject(json)) return;
-  for (const [key, value] of Object.entries(json)) {
-    assertNoPlaceholder(value, place === "" ? key : `${place}.${key}`);
+  if (!isObject(json)) return json;
+  return Object.fromEntries(
+    Object.entries(json).map(([key, value]) => {
+      const inside = place === "" ? key : `${place}.${key}`;
+      return [key, replaceVariables(value, inside, environment)];
+    }),
+  );
+}
+
+function readVariable(
+  {
+    name,
+    more,
+    place,
+  }: {
+    readonly name: string;
+    readonly more: string;
+    readonly place: string;
+  },
+  environment: Environment,
+): string {
+  const problem = `${place} has the variable "\${${name}}"`;
+  if (!REPLACED.test(place)) {
+    throw new Error(
+      `${problem}, and variables are replaced only in env, headers and url of mcp_servers: write the value itself, and keep the file to yourself (chmod 600)`,
+    );
   }
+  if (more !== "") {
+    throw new Error(`${problem} with more than a name: write \${NAME}`);
+  }
+  const value = environment[name];
+  if (value !== undefined) return value;
+  throw new Error(
+    `${problem}, which is not set where devtool runs: set it, or write the value itself`,
+  );
 }
 
 /**
