@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import {
@@ -40,6 +41,25 @@ class SlowEditor extends ScriptedEditor {
   }
 }
 
+/** The IPv4 addresses, and raw IPv6 ones, at which a port is open here. */
+function listeningAt(port: number): string[] {
+  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+  return execFileSync("cat", ["/proc/net/tcp", "/proc/net/tcp6"], {
+    encoding: "utf8",
+  })
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/))
+    .filter(
+      ([, local, , state]) => local?.endsWith(`:${hex}`) && state === "0A",
+    )
+    .map(([, local = ""]) => {
+      const bytes = local.split(":")[0] ?? "";
+      return bytes.length > 8
+        ? bytes
+        : Buffer.from(bytes, "hex").reverse().join(".");
+    });
+}
+
 describe("a companion among hostile programs", () => {
   const home = temporaryDirectory();
   const workspace = temporaryDirectory();
@@ -61,7 +81,13 @@ describe("a companion among hostile programs", () => {
   /** Sends a request, and resolves to its status and text. */
   function send(
     headers: Record<string, string>,
-    { path = "/mcp", method = "POST", body = JSON.stringify(INITIALIZE) } = {},
+    {
+      path = "/mcp",
+      method = "POST",
+      body = JSON.stringify(INITIALIZE),
+      port: to = port,
+      at = "127.0.0.1",
+    } = {},
   ): Promise<{ readonly status: number; readonly text: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{
       status: number;
@@ -72,7 +98,8 @@ describe("a companion among hostile programs", () => {
       accept: "application/json, text/event-stream",
       ...headers,
     };
-    const sent = request({ port, path, method, headers: all }, (response) => {
+    const target = { host: at, port: to, path, method, headers: all };
+    const sent = request(target, (response) => {
       let text = "";
       response.on("data", (chunk) => {
         text += chunk;
@@ -181,18 +208,72 @@ describe("a companion among hostile programs", () => {
     expect(await promise).toBe(400);
   });
 
+  it.each([
+    "0.0.0.0",
+    "::",
+    "",
+    "127.0.0.1",
+    "203.0.113.7",
+    "::ffff:0.0.0.0",
+    "host.docker.internal",
+  ])("refuses to listen for containers at %j", async (address) => {
+    const options = { env, allowContainers: { address } };
+    await expect(startCompanion(editor, options)).rejects.toThrow(
+      `address "${address}" for containers is not a private IP address: give that of their bridge, such as 172.17.0.1`,
+    );
+  });
+
+  it("says when the address for containers is not this machine's", async () => {
+    const options = { env, allowContainers: { address: "10.255.255.254" } };
+    await expect(startCompanion(editor, options)).rejects.toThrow(
+      /^port \d+ of address "10.255.255.254" cannot be opened for containers: .*EADDRNOTAVAIL/,
+    );
+  });
+
+  const bridge = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ address }) =>
+      /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.|^f[cd]/.test(address),
+    );
+  if (!bridge) console.info("skipped: no private address to listen at");
+  it.skipIf(!bridge)(
+    "admits containers at the address of their bridge, by their name for the host alone",
+    async () => {
+      const address = String(bridge?.address);
+      await using stack = new AsyncDisposableStack();
+      const open = stack.adopt(
+        await startCompanion(editor, {
+          env,
+          editorPid: 4244,
+          allowContainers: { address },
+        }),
+        (each) => each.close(),
+      );
+      const given = bearer(String(open.environment.GEMINI_CLI_IDE_AUTH_TOKEN));
+      const container = { host: `host.docker.internal:${open.port}` };
+      const knock = (headers: Record<string, string>, at = address) =>
+        send(headers, { port: open.port, at });
+      const { origin } = { origin: "http://host.docker.internal" };
+      const statuses = await Promise.all([
+        knock({ ...given, ...container }),
+        knock(container),
+        knock({ ...given, ...container, origin }),
+        knock({ ...given, host: `${address}:${open.port}` }),
+        knock({ ...given, host: `127.0.0.1:${open.port}` }),
+        knock({ ...given, ...container }, "127.0.0.1"),
+        knock(given, "127.0.0.1"),
+      ]);
+      expect(statuses.map(({ status }) => status)).toEqual([
+        200, 401, 403, 403, 403, 403, 200,
+      ]);
+      expect(listeningAt(open.port)).toHaveLength(2);
+      await stack.disposeAsync();
+      expect(listeningAt(open.port)).toEqual([]);
+    },
+  );
+
   it("listens on the loopback interface alone", async () => {
-    const listening = execFileSync("cat", ["/proc/net/tcp", "/proc/net/tcp6"], {
-      encoding: "utf8",
-    });
-    const hex = port.toString(16).toUpperCase().padStart(4, "0");
-    const rows = listening
-      .split("\n")
-      .map((row) => row.trim().split(/\s+/))
-      .filter(([, local = "", , state]) => {
-        return local.endsWith(`:${hex}`) && state === "0A";
-      });
-    expect(rows.map(([, local]) => local)).toEqual([`0100007F:${hex}`]);
+    expect(listeningAt(port)).toEqual(["127.0.0.1"]);
   });
 
   it.each([

@@ -6,6 +6,7 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from "node:http";
+import { BlockList, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { ClientSession } from "./client-session.ts";
 import { claudeDialect } from "./dialect/claude.ts";
@@ -31,9 +32,12 @@ export interface CompanionOptions {
   readonly editorPid?: number;
   /**
    * Whether agents in containers may connect, by the name
-   * `host.docker.internal`. Default: false.
+   * `host.docker.internal`. Where that name leads to the loopback interface, as
+   * in Docker Desktop, `true` is enough. On Linux, `address` is that of the
+   * containers' bridge on this machine, such as `172.17.0.1`; it must be a
+   * private one. Default: false.
    */
-  readonly allowContainers?: boolean;
+  readonly allowContainers?: boolean | { readonly address: string };
   /** Default: this process's environment variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -61,7 +65,8 @@ export interface Companion {
  * Starts a companion for an editor: a server on the loopback interface, and the
  * files by which Gemini CLI, Qwen Code and Claude Code find it.
  *
- * Rejects when no port can be opened, or the editor cannot be followed.
+ * Rejects when no port can be opened, also at the address for containers, or
+ * the editor cannot be followed.
  */
 export async function startCompanion(
   editor: Editor,
@@ -76,12 +81,15 @@ export async function startCompanion(
   const http = new StreamableHttp(makes(geminiCliDialect));
   const sockets = new WebSockets(makes(claudeDialect));
 
-  const server = createServer({ headersTimeout: 10_000 });
-  const port = await listen(server);
   const token = randomBytes(24).toString("hex");
   const { allowContainers = false } = options;
-  const guard = { port, token, allowContainers };
-  const endServer = admit(server, guard, http, sockets);
+  const { port, servers } = await openServers(allowContainers);
+  const ends = servers.map(({ server, hosts }) =>
+    admit(server, { hosts, token }, http, sockets),
+  );
+  const endServers = async (): Promise<void> => {
+    await Promise.all(ends.map((end) => end()));
+  };
   const announcement = {
     port,
     token,
@@ -95,7 +103,7 @@ export async function startCompanion(
     ...sockets.sessions(),
   ]);
   const changes = await following.catch(async (reason) => {
-    await endServer();
+    await endServers();
     throw reason;
   });
 
@@ -113,23 +121,86 @@ export async function startCompanion(
         await files.remove();
         await Promise.all([http.close(), sockets.close()]);
       } finally {
-        await endServer();
+        await endServers();
       }
     },
   };
 }
 
-/** Listens at a free port of the loopback interface. */
-async function listen(server: Server): Promise<number> {
+/** A server that listens, and what clients may call its host. */
+interface OpenServer {
+  readonly server: Server;
+  readonly hosts: readonly string[];
+}
+
+/**
+ * Listens at a free port of the loopback interface, and at the same port of the
+ * address for containers.
+ */
+async function openServers(
+  allowContainers: NonNullable<CompanionOptions["allowContainers"]>,
+): Promise<{
+  readonly port: number;
+  readonly servers: readonly OpenServer[];
+}> {
+  const address =
+    typeof allowContainers === "object" ? allowContainers.address : undefined;
+  if (address !== undefined) assertPrivateAddress(address);
+  const server = createServer(SERVER_OPTIONS);
+  const port = await listen(server, 0, "127.0.0.1");
+  const names = ["127.0.0.1", "localhost"];
+  if (allowContainers === true) names.push(CONTAINER_HOST);
+  const open = { server, hosts: names.map((name) => `${name}:${port}`) };
+  if (address === undefined) return { port, servers: [open] };
+  const other = createServer(SERVER_OPTIONS);
+  try {
+    await listen(other, port, address);
+  } catch (cause) {
+    server.close();
+    throw new Error(
+      `port ${port} of address "${address}" cannot be opened for containers: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    );
+  }
+  const hosts = [`${CONTAINER_HOST}:${port}`];
+  return { port, servers: [open, { server: other, hosts }] };
+}
+
+const SERVER_OPTIONS = { headersTimeout: 10_000 } as const;
+
+/** What agents in containers call the host. */
+const CONTAINER_HOST = "host.docker.internal";
+
+/** The addresses of networks that are not the internet. */
+const PRIVATE = new BlockList();
+PRIVATE.addSubnet("10.0.0.0", 8);
+PRIVATE.addSubnet("172.16.0.0", 12);
+PRIVATE.addSubnet("192.168.0.0", 16);
+PRIVATE.addSubnet("fc00::", 7, "ipv6");
+
+function assertPrivateAddress(address: string): void {
+  const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+  if (isIP(address) !== 0 && PRIVATE.check(address, family)) return;
+  throw new Error(
+    `address "${address}" for containers is not a private IP address: give that of their bridge, such as 172.17.0.1`,
+  );
+}
+
+/** Resolves to the port at which a server then listens. */
+async function listen(
+  server: Server,
+  port: number,
+  host: string,
+): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   server.once("error", reject);
-  server.listen(0, "127.0.0.1", () => {
+  server.listen(port, host, () => {
     const address = server.address();
     resolve(typeof address === "object" && address ? address.port : 0);
   });
-  const port = await promise;
+  const opened = await promise;
   server.removeListener("error", reject);
-  return port;
+  return opened;
 }
 
 /**

@@ -9,10 +9,9 @@ export interface Refusal {
 
 /** Which requests a companion admits. */
 export interface GuardOptions {
-  readonly port: number;
+  /** What clients may give as `Host`: names of this machine, with the port. */
+  readonly hosts: readonly string[];
   readonly token: string;
-  /** Whether containers may connect, which name the host differently. */
-  readonly allowContainers: boolean;
 }
 
 /** The header in which Claude Code sends the token. */
@@ -25,12 +24,9 @@ const CLAUDE_TOKEN = "x-claude-code-ide-authorization";
  */
 export function refusalOf(
   headers: IncomingHttpHeaders,
-  { port, token, allowContainers }: GuardOptions,
+  { hosts, token }: GuardOptions,
 ): Refusal | undefined {
-  const names = ["127.0.0.1", "localhost"];
-  if (allowContainers) names.push("host.docker.internal");
-  const host = headers.host ?? "";
-  if (!names.some((name) => host.toLowerCase() === `${name}:${port}`)) {
+  if (!hosts.includes(headers.host?.toLowerCase() ?? "")) {
     return { status: 403, message: "Invalid Host header" };
   }
   if (headers.origin !== undefined) {
