@@ -175,6 +175,7 @@ export const SECTIONS: readonly Section[] = [
       "discovery",
       "gemini_cli",
       "claude",
+      "stdio",
     ),
   },
   {

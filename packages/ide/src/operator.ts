@@ -8,3 +8,4 @@ export {
   type Surroundings,
 } from "./doctor/find-companions.ts";
 export { ideProcess } from "./doctor/ide-process.ts";
+export { type EditorStreams, serveEditor } from "./stdio/serve-editor.ts";

@@ -42,6 +42,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     [
       "ide",
       [
+        ["stdio"],
         ["companion", "doctor"],
         ["transport"],
         ["client-session"],

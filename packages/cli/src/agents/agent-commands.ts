@@ -30,9 +30,18 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
 ];
 
 function addIde(program: Command, io: Io, done: Done): void {
-  program
+  const ide = program
     .command("ide")
-    .description("Agents in a terminal, and the editors beside them")
+    .description("Agents in a terminal, and the editors beside them");
+  ide
+    .command("serve")
+    .description(
+      "Run as the companion of an editor that starts this as a child process, over standard input and output",
+    )
+    .action(async () =>
+      done(await (await import("../command/ide-serve.ts")).ideServe(io)),
+    );
+  ide
     .command("doctor")
     .description(
       "Say which editor's companion each agent would find from here, and why no other one",
