@@ -1047,7 +1047,6 @@ async function openSession(
   const { servers, notices } = serversOf([peer.server], {
     // No progress is held back.
     now: () => (nowMs += 1000),
-    sample: async () => ({ model: "m", text: "answer" }),
   });
   peer.script = scriptOf(era === "discovery" ? DISCOVERING : {});
   const tools = await servers.tools(signal);

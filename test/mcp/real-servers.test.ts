@@ -33,10 +33,6 @@ describe("the reference servers over standard streams", () => {
     const settings = [everything(), files(workspace), memory(workspace)];
     ({ servers } = serversOf(settings, {
       workspacePath: workspace,
-      sample: async ({ systemPrompt, messages }) => ({
-        model: "m",
-        text: `${systemPrompt} / ${messages[0]?.text}`,
-      }),
     }));
     tools = await servers.tools(signal);
   });

@@ -82,7 +82,10 @@ export interface PlayedCall {
   readonly events: readonly ToolEvent[];
 }
 
-/** Runs a call to its end; what it asks is answered by `answer`. */
+/**
+ * Runs a call to its end; what it asks is answered by `answer`. The model says
+ * what it was asked.
+ */
 export async function play(
   tool: Tool,
   args: JsonObject,
@@ -97,6 +100,11 @@ export async function play(
   for await (const event of invocation.execute(signal)) {
     events.push(event);
     if (event.case === "question") event.reply(answer(event.value));
+    if (event.case === "sample") {
+      const { systemPrompt, messages } = event.value;
+      const text = `${systemPrompt} / ${messages[0]?.text}`;
+      event.reply(Promise.resolve({ model: "m", text }));
+    }
   }
   const last = events.at(-1);
   if (last?.case !== "result") {

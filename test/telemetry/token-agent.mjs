@@ -16,9 +16,11 @@ export const agent = {
       modelFor: () => "m-1",
       async *execute(turn) {
         const isObserved = turn.prompt?.parts[0]?.content.value === "steps";
-        const end = isObserved ? turn.observeStep("m-1", "acme") : undefined;
+        const end = isObserved
+          ? turn.beginStep("m-1", { provider: "acme" })
+          : undefined;
         end?.({ outcome: "succeeded", facts: { usage, firstPieceMs: 20 } });
-        yield { case: "usage", value: usage };
+        if (!isObserved) yield { case: "usage", value: usage };
         yield { case: "text", value: "done" };
       },
     }),

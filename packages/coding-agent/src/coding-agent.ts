@@ -13,6 +13,7 @@ import {
 import { DEFAULT_LOOP_LIMITS, withLoopGuard } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
+import { stepModel } from "./agent/step-model.ts";
 import { agentWorkspace } from "./assembly/agent-workspace.ts";
 import {
   createConversations,
@@ -152,10 +153,11 @@ async function openCodingAgent(
   model: Model,
   services: AgentServices,
 ): Promise<OpenAgent> {
+  const steps = stepModel(model);
   const host = await AgentHost.open({
     options,
     services,
-    model,
+    model: steps,
     limits: { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits },
     environment: inheritedEnvironment(process.env),
   });
@@ -164,7 +166,7 @@ async function openCodingAgent(
   if (options.sandbox === "bwrap") await host.sandbox();
   const commands = createSlashCommands(
     host,
-    createConversations(services.conversations, model),
+    createConversations(services.conversations, steps),
   );
   return {
     commands,

@@ -8,11 +8,12 @@ export type {
   McpServerStatus,
   McpSession,
   OpenMcp,
-  Sample,
 } from "./tool/mcp.ts";
 export type {
   Answer,
   Question,
+  SampleRequest,
+  SampleResponse,
   Tool,
   ToolEvent,
   ToolResult,

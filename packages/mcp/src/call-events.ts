@@ -1,5 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import type { Answer, Question, ToolEvent } from "@devtool/coding-agent/tool";
+import type {
+  Answer,
+  Question,
+  SampleRequest,
+  SampleResponse,
+  ToolEvent,
+} from "@devtool/coding-agent/tool";
 import { abortable } from "@devtool/internal/abortable";
 import { ToolCallProgressSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
@@ -16,6 +22,14 @@ export interface CallHooks {
    * user answers: the user is not asked any longer.
    */
   ask(question: Question, withdrawn: AbortSignal): Promise<Answer>;
+  /**
+   * Asks the agent's model. Rejects with its errors, and when the call ends or
+   * `withdrawn` aborts before.
+   */
+  sample(
+    request: SampleRequest,
+    withdrawn: AbortSignal,
+  ): Promise<SampleResponse>;
 }
 
 /**
@@ -64,20 +78,43 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   }
 
   async ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
+    return await this.#wait<Answer>(withdrawn, (reply, over) => ({
+      case: "question",
+      value: question,
+      reply,
+      withdrawn: over,
+    }));
+  }
+
+  async sample(
+    request: SampleRequest,
+    withdrawn: AbortSignal,
+  ): Promise<SampleResponse> {
+    return await this.#wait<SampleResponse>(withdrawn, (reply, over) => ({
+      case: "sample",
+      value: request,
+      reply,
+      withdrawn: over,
+    }));
+  }
+
+  /** Adds an event, and waits for the reply to it without the deadline. */
+  async #wait<Reply>(
+    withdrawn: AbortSignal,
+    asking: (
+      reply: (value: Reply | Promise<Reply>) => void,
+      over: AbortSignal,
+    ) => ToolEvent,
+  ): Promise<Reply> {
     using _paused = this.#deadline.pause();
-    const answer = Promise.withResolvers<Answer>();
+    const { promise, resolve } = Promise.withResolvers<Reply>();
     const over = AbortSignal.any([
       withdrawn,
       this.#signal,
       this.#finished.signal,
     ]);
-    this.#push({
-      case: "question",
-      value: question,
-      reply: answer.resolve,
-      withdrawn: over,
-    });
-    return await abortable(answer.promise, over);
+    this.#push(asking(resolve, over));
+    return await abortable(promise, over);
   }
 
   /** Adds the result, which is the last event. */

@@ -96,7 +96,6 @@ export function createMcp({
         environment: services.environment,
         now: () => performance.now(),
         clientInfo: { name: "devtool", version: VERSION },
-        sample: services.sample,
         clientFetch,
         authorizationOf: authorize,
         onNotice: services.onNotice,

@@ -26,6 +26,7 @@ describe("elicitation", async () => {
     const questions: Question[] = [];
     const hooks = {
       progress: () => undefined,
+      sample: () => Promise.reject(new Error("asks no model")),
       ask: async (question: Question): Promise<Answer> => {
         questions.push(question);
         return (
@@ -169,6 +170,7 @@ describe("elicitation", async () => {
       const shown: string[] = [];
       const hooks = {
         progress: () => undefined,
+        sample: () => Promise.reject(new Error("asks no model")),
         ask: async ({ details }: Question): Promise<Answer> => {
           if (details.case === "genericDetails") {
             shown.push(details.value.description);

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { Sample } from "@devtool/coding-agent/tool";
 import { abortable } from "@devtool/internal/abortable";
 import { traceFields } from "@devtool/internal/trace-parent";
 import type { McpServer, TraceContext } from "@devtool/schema";
@@ -35,11 +34,6 @@ export interface ConnectionOptions extends TransportOptions {
    * Returns where a server was named. Default: in the operator's configuration.
    */
   readonly originOf?: (server: McpServer) => ServerOrigin;
-  /**
-   * Asks the model on behalf of a server, after the user agreed. Default:
-   * servers may not ask it.
-   */
-  readonly sample?: Sample;
 }
 
 /** The timeout of a request that is not a tool call, in milliseconds. */

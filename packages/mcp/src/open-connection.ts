@@ -18,7 +18,7 @@ import { MessageReader } from "./message-reader.ts";
 import { createSafeValidator } from "./safe-validator.ts";
 import { loadSdk } from "./sdk.ts";
 import { serverPlace } from "./server-place.ts";
-import { answerRequests, clientCapabilities } from "./server-requests.ts";
+import { answerRequests, CLIENT_CAPABILITIES } from "./server-requests.ts";
 import { ServerSecrets } from "./server-secrets.ts";
 
 /**
@@ -114,7 +114,7 @@ async function createClient(
   versionNegotiation: VersionNegotiationOptions,
 ): Promise<{ readonly client: Client; readonly connection: McpConnection }> {
   const { Client } = await loadSdk();
-  const { clientInfo, originOf, workspacePath, sample } = options;
+  const { clientInfo, originOf, workspacePath } = options;
   const { server } = opened;
   const validator = await createSafeValidator();
   const changeOf = (list: ListKind) => ({
@@ -124,7 +124,7 @@ async function createClient(
   const client: Client = new Client(
     { ...clientInfo },
     {
-      capabilities: clientCapabilities(sample),
+      capabilities: CLIENT_CAPABILITIES,
       jsonSchemaValidator: validator,
       versionNegotiation,
       // The reader ends long lists, and keeps what came until then.
@@ -153,7 +153,6 @@ async function createClient(
     },
     secrets: new ServerSecrets(server),
     workspacePath,
-    sample,
     validator,
     findCall: () => connection.findCall(),
   });

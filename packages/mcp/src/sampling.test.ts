@@ -1,4 +1,4 @@
-import type { Question, Sample } from "@devtool/coding-agent/tool";
+import type { Question, SampleRequest } from "@devtool/coding-agent/tool";
 import { describe, expect, it } from "vitest";
 import { sampleForServer } from "./sampling.ts";
 
@@ -14,17 +14,17 @@ describe("a request of a hostile MCP server to ask the model", () => {
    */
   async function ask(optionId: string) {
     const shown: Question[] = [];
-    const sent: Parameters<Sample>[0][] = [];
+    const sent: SampleRequest[] = [];
     const hooks = {
       progress: () => undefined,
       ask: async (question: Question) => {
         shown.push(question);
         return { optionId, text: "" };
       },
-    };
-    const sample = async (request: Parameters<Sample>[0]) => {
-      sent.push(request);
-      return { model: "m", text: "yes" };
+      sample: async (request: SampleRequest) => {
+        sent.push(request);
+        return { model: "m", text: "yes" };
+      },
     };
     const image = {
       type: "image" as const,
@@ -52,7 +52,7 @@ describe("a request of a hostile MCP server to ask the model", () => {
     const request = { method: "sampling/createMessage" as const, params };
     const asked = sampleForServer(
       request,
-      { server: SERVER, hooks, sample },
+      { server: SERVER, hooks },
       new AbortController().signal,
     );
     const result = await asked.catch(({ message }: Error) => message);

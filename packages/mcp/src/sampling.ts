@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import type { Sample } from "@devtool/coding-agent/tool";
 import {
   ConfirmationOptionSchema,
   GenericDetailsSchema,
@@ -15,14 +14,10 @@ import type { CallHooks } from "./call-events.ts";
 import { contentText } from "./call-result.ts";
 import { type AskingServer, serverTitle } from "./server-place.ts";
 
-/**
- * The server that wants to ask the model, and how the user and the model are
- * asked.
- */
+/** The server that wants to ask the model, and the call that it asks for. */
 export interface Sampling {
   readonly server: AskingServer;
   readonly hooks: CallHooks;
-  readonly sample: Sample;
 }
 
 /**
@@ -33,7 +28,7 @@ export interface Sampling {
  */
 export async function sampleForServer(
   { params }: CreateMessageRequest,
-  { server, hooks, sample }: Sampling,
+  { server, hooks }: Sampling,
   signal: AbortSignal,
 ): Promise<CreateMessageResult> {
   const messages = params.messages.map(({ role, content }) => ({
@@ -72,6 +67,6 @@ export async function sampleForServer(
   if (optionId !== OPTION_PROCEED_ONCE) {
     throw new DevtoolError("the user declined", Code.PermissionDenied);
   }
-  const { model, text } = await sample(request, signal);
+  const { model, text } = await hooks.sample(request, signal);
   return { model, role: "assistant", content: { type: "text", text } };
 }

@@ -1,6 +1,5 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Sample } from "@devtool/coding-agent/tool";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type {
   Client,
@@ -20,8 +19,6 @@ export interface ServerRequests {
   readonly secrets: ServerSecrets;
   /** The absolute path of the workspace, the only root that servers get. */
   readonly workspacePath: string;
-  /** Asks the model on behalf of a server; undefined when servers may not. */
-  readonly sample: Sample | undefined;
   /** Checks the user's answers against the forms of the server. */
   readonly validator: jsonSchemaValidator;
   /**
@@ -32,18 +29,14 @@ export interface ServerRequests {
 }
 
 /**
- * Returns the capabilities that the client declares: the requests that a server
- * may send.
+ * The capabilities that the client declares: the requests that a server may
+ * send.
  */
-export function clientCapabilities(
-  sample: Sample | undefined,
-): ClientCapabilities {
-  const capabilities = {
-    roots: {},
-    elicitation: { form: { applyDefaults: true }, url: {} },
-  };
-  return sample ? { ...capabilities, sampling: {} } : capabilities;
-}
+export const CLIENT_CAPABILITIES: ClientCapabilities = {
+  roots: {},
+  elicitation: { form: { applyDefaults: true }, url: {} },
+  sampling: {},
+};
 
 /**
  * Answers the requests of a server: for roots at once, for anything else by
@@ -52,8 +45,7 @@ export function clientCapabilities(
  * A request is refused while no call of the server runs.
  */
 export function answerRequests(client: Client, requests: ServerRequests): void {
-  const { server, secrets, workspacePath, sample, validator, findCall } =
-    requests;
+  const { server, secrets, workspacePath, validator, findCall } = requests;
   const roots = [
     { uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) },
   ];
@@ -67,7 +59,6 @@ export function answerRequests(client: Client, requests: ServerRequests): void {
       return elicit(server, asked, { hooks, validator }, mcpReq.signal);
     },
   );
-  if (!sample) return;
   client.setRequestHandler(
     "sampling/createMessage",
     async (request, { mcpReq }) => {
@@ -80,7 +71,7 @@ export function answerRequests(client: Client, requests: ServerRequests): void {
       }
       return sampleForServer(
         secrets.hideIn(request),
-        { server, hooks, sample },
+        { server, hooks },
         mcpReq.signal,
       );
     },

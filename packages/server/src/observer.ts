@@ -89,6 +89,8 @@ export interface OperationFacts {
   readonly contextId?: string | undefined;
   /** The state of the task that a request was answered with last. */
   readonly state?: TaskState | undefined;
+  /** The id of the turn that a step belongs to, when it begins. */
+  readonly turnId?: string | undefined;
   /** Who provides the model of a step, as OpenTelemetry names them. */
   readonly provider?: string | undefined;
   /** The tokens of a step, or the sum of a turn. */

@@ -52,8 +52,10 @@ export class TokenMetrics {
   ): void {
     const used = amountsOf(facts.usage, facts.cost);
     if (kind === "step") {
-      const counted = this.#counted.get(parentId) ?? NOTHING;
-      if (facts.usage) this.#counted.set(parentId, add(counted, used));
+      // A call may have asked, which is a part of the turn.
+      const turnId = begun?.turnId ?? parentId;
+      const counted = this.#counted.get(turnId) ?? NOTHING;
+      if (facts.usage) this.#counted.set(turnId, add(counted, used));
       this.#add(used, [agent, name, begun?.provider ?? ""]);
     } else {
       const counted = this.#counted.get(id) ?? NOTHING;

@@ -6,6 +6,7 @@ export { readConfig } from "../config.ts";
 export { discoveryPath, writeDiscovery } from "../connection/discovery.ts";
 export type { Io } from "../io.ts";
 export { listenOptions } from "../listen-options.ts";
+export { ServerMetrics } from "../metrics/server-metrics.ts";
 export { runProgram } from "../program.ts";
 export { BEHAVIOURS } from "../tck/behaviours.ts";
 export { PROFILES } from "../tck/profile.ts";

@@ -7,6 +7,7 @@ import {
   Code,
   changedDetail,
   DevtoolError,
+  type OperationEnd,
   type Turn,
 } from "@devtool/server/agent";
 import type { NewCall } from "../tool/prepared-call.ts";
@@ -16,7 +17,7 @@ import {
   runOpenCalls,
   type SchedulerContext,
 } from "../tool/scheduler.ts";
-import type { ToolSet } from "../tool/tool.ts";
+import type { SampleRequest, SampleResponse, ToolSet } from "../tool/tool.ts";
 import { type Briefing, TurnBriefing } from "./briefing.ts";
 import { HistoryCompressor } from "./history-compressor.ts";
 import type {
@@ -24,19 +25,19 @@ import type {
   IncrementalHistory,
 } from "./incremental-history.ts";
 import type {
-  ModelEvent,
-  ModelRequest,
+  AgentModel,
   ModelToolCall,
+  StepRequest,
   StepSource,
 } from "./model.ts";
-import { ObservedStep, observedSource } from "./observed-step.ts";
+import { type StepTurn, sampleModel } from "./sample-model.ts";
 
 /** Dependencies and options of an agent loop. */
 export interface AgentLoopOptions {
   /** Produces the steps: a model or a slash command. */
   readonly source: StepSource;
-  /** The name of the model that events mention when the user chose none. */
-  readonly modelName: string;
+  /** Answers for the source, and for MCP servers. */
+  readonly model: AgentModel;
   /** Opens the tools for one turn. */
   readonly openTools: (signal: AbortSignal) => Promise<ToolSet>;
   readonly policy: PolicyEngine;
@@ -82,7 +83,7 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
   return {
     takesSteering: true,
     continuesFromLog: true,
-    modelFor: (task) => chosenModel(task) || options.modelName,
+    modelFor: (task) => chosenModel(task) || options.model.name,
     execute: (turn, signal) => {
       history ??= options.histories.startAfter(turn.earlier);
       return runTurn(options, history, turn, signal);
@@ -104,6 +105,7 @@ async function* runTurn(
     [Symbol.asyncDispose]: () =>
       signal.aborted ? options.endProcesses() : Promise.resolve(),
   };
+  const model = new TurnModel(options, history, turn, toolSet);
   const context: SchedulerContext = {
     tools: toolSet.tools,
     policy,
@@ -112,6 +114,8 @@ async function* runTurn(
     settle: (edit) => toolSet.settle(edit),
     confirmations: turn.confirmations,
     traceContext: (callId) => turn.traceContext(callId),
+    sample: (request, callId, sampleSignal) =>
+      model.sample(request, callId, sampleSignal),
     get task() {
       return turn.task;
     },
@@ -123,7 +127,6 @@ async function* runTurn(
   )) {
     yield { case: "toolCalls", value };
   }
-  const model = new TurnModel(options, history, turn, toolSet);
   for (let step = 0; step < maxSteps; step++) {
     turn.takeSteering();
     yield* model.compressHistory(signal);
@@ -186,7 +189,7 @@ class TurnModel {
       options.readBriefing([...toolSet.tools.keys()]),
     );
     this.#compressor = new HistoryCompressor(
-      observedSource(options.source, turn, options.modelName),
+      options.source,
       turn.task.id,
       options.onNotice,
     );
@@ -206,45 +209,53 @@ class TurnModel {
    */
   async *generate(signal: AbortSignal): AsyncIterable<StepEvent> {
     const { recent } = this.#history.update(this.#conversation());
-    const { source, modelName } = this.#options;
-    const observed = new ObservedStep(this.#turn, {
-      name: chosenModel(this.#turn.task) || modelName,
-      provider: source.provider,
-    });
+    const request: StepRequest = {
+      ...this.#request(recent),
+      beginStep: (model, about) => {
+        const end = this.#turn.beginStep(model, about);
+        return (how) => end(this.#withContext(how));
+      },
+    };
     failpoint("devtool:model.ask.before");
-    try {
-      for await (const event of source.generate(
-        this.#request(recent),
-        signal,
-      )) {
-        observed.note(event);
-        if (this.#briefing.hasNotices) {
-          yield* await this.#briefing.takeNotices();
-        }
-        this.#compressor.recordUsage(event);
-        yield event.case === "usage" ? this.#withContext(event) : event;
+    for await (const event of this.#options.source.generate(request, signal)) {
+      if (this.#briefing.hasNotices) {
+        yield* await this.#briefing.takeNotices();
       }
-      observed.succeed();
-    } catch (reason) {
-      if (!signal.aborted) observed.fail(reason);
-      throw reason;
-    } finally {
-      observed.cancel();
+      this.#compressor.recordUsage(event);
+      // The step records it at its end.
+      if (event.case !== "usage") yield event;
     }
     failpoint("devtool:model.ask.after");
   }
 
+  /** Asks the model for a running call. */
+  sample(
+    request: SampleRequest,
+    callId: string,
+    signal: AbortSignal,
+  ): Promise<SampleResponse> {
+    const turn: StepTurn = {
+      model: chosenModel(this.#turn.task),
+      beginStep: (model, about) =>
+        this.#turn.beginStep(model, { ...about, callId }),
+    };
+    return sampleModel(this.#options.model, request, turn, signal);
+  }
+
   /** Adds how full the model's context is after a step, for the log. */
-  #withContext({
-    value,
-  }: Extract<ModelEvent, { readonly case: "usage" }>): StepEvent {
-    const contextTokens = value.inputTokens + value.outputTokens;
+  #withContext(how: OperationEnd): OperationEnd {
+    const { usage, ...facts } = how.facts ?? {};
+    if (!usage) return how;
+    const contextTokens = usage.inputTokens + usage.outputTokens;
     const contextWindowTokens = BigInt(
       this.#options.source.maxInputTokens ?? 0,
     );
     return {
-      case: "usage",
-      value: { ...value, contextTokens, contextWindowTokens },
+      ...how,
+      facts: {
+        ...facts,
+        usage: { ...usage, contextTokens, contextWindowTokens },
+      },
     };
   }
 
@@ -257,7 +268,7 @@ class TurnModel {
     return earlier.length === 0 ? task.history : [...earlier, ...task.history];
   }
 
-  #request(history: readonly Message[]): ModelRequest {
+  #request(history: readonly Message[]): StepRequest {
     return {
       history,
       tools: [...this.#toolSet.tools.values()].map(
@@ -266,6 +277,7 @@ class TurnModel {
       workspacePath: this.#options.workspacePath,
       instructions: () => this.#briefing.instructions(),
       model: chosenModel(this.#turn.task),
+      beginStep: (model, about) => this.#turn.beginStep(model, about),
     };
   }
 }

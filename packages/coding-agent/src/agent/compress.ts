@@ -12,7 +12,7 @@ import {
 import { messageText, textMessage } from "../tool/message-text.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
 import { modelHistory } from "./history.ts";
-import type { ModelRequest, StepSource } from "./model.ts";
+import type { StepRequest, StepSource } from "./model.ts";
 
 /** The share of a model's input limit above which the history is summarized. */
 const THRESHOLD = 0.7;
@@ -52,44 +52,32 @@ export function needsCompression(
   return tokens > maxInputTokens * THRESHOLD;
 }
 
-/** The outcome of `compress`. */
-export interface Compression {
-  /** Undefined when a summary would not make the history shorter. */
-  readonly summary: Summary | undefined;
-  /**
-   * The tokens that the model used. Undefined when it was not called or did not
-   * report them.
-   */
-  readonly usage: Usage | undefined;
-}
-
 /**
- * Has a model summarize the older part of a conversation.
+ * Has a model summarize the older part of a conversation. Returns undefined when
+ * a summary would not make the history shorter.
  *
  * `request.history` is the whole conversation. Throws the errors of the model.
  */
 export async function compress(
   source: StepSource,
-  request: ModelRequest,
+  request: StepRequest,
   signal: AbortSignal,
-): Promise<Compression> {
+): Promise<Summary | undefined> {
   const current = modelHistory(request.history);
   const keptMessages = countKeptMessages(request.history);
   const older = current.slice(0, current.length - keptMessages);
   if (older.every((message) => summaryOf(message) !== undefined)) {
-    return { summary: undefined, usage: undefined };
+    return undefined;
   }
-  const summaryRequest: ModelRequest = {
+  const summaryRequest: StepRequest = {
     ...request,
     history: [...older, textMessage(Role.USER, REQUEST)],
     tools: [],
     instructions: async () => INSTRUCTIONS,
   };
   let answer = "";
-  let usage: Usage | undefined;
   for await (const event of source.generate(summaryRequest, signal)) {
     if (event.case === "text") answer += event.value;
-    if (event.case === "usage") usage = event.value;
   }
   const notes = answer.trim();
   // The user's last request is repeated after the notes, unless it is among the
@@ -108,12 +96,7 @@ export async function compress(
     : "";
   const text = notes + quoted;
   const isShorter = notes !== "" && text.length / 4 < estimateTokens(older);
-  return {
-    summary: isShorter
-      ? create(SummarySchema, { text, keptMessages })
-      : undefined,
-    usage,
-  };
+  return isShorter ? create(SummarySchema, { text, keptMessages }) : undefined;
 }
 
 /**

@@ -52,6 +52,7 @@ async function failWith(
     history,
     tools: [],
     instructions: async () => "",
+    beginStep: () => () => undefined,
   };
   const events: AgentEvent[] = await Array.fromAsync(
     compressor.compress(request, new AbortController().signal),

@@ -3,7 +3,7 @@ import { type Message, NoticeSchema, type Usage } from "@devtool/schema";
 import type { AgentEvent } from "@devtool/server/agent";
 import { clientError } from "../client-error.ts";
 import { compress, needsCompression } from "./compress.ts";
-import type { ModelEvent, ModelRequest, StepSource } from "./model.ts";
+import type { ModelEvent, StepRequest, StepSource } from "./model.ts";
 
 /**
  * Summarizes the history of a task when it approaches the model's input limit,
@@ -49,13 +49,12 @@ export class HistoryCompressor {
    * notice for the user.
    */
   async *compress(
-    request: ModelRequest,
+    request: StepRequest,
     signal: AbortSignal,
   ): AsyncIterable<AgentEvent> {
     this.#hasRun = true;
     try {
-      const { summary, usage } = await compress(this.#source, request, signal);
-      if (usage) yield { case: "usage", value: usage };
+      const summary = await compress(this.#source, request, signal);
       if (summary) yield { case: "summary", value: summary };
     } catch (reason) {
       signal.throwIfAborted();

@@ -7,7 +7,7 @@ import type {
   Summary,
   Usage,
 } from "@devtool/schema";
-import type { OfferedModel } from "@devtool/server/agent";
+import type { OfferedModel, Turn } from "@devtool/server/agent";
 import type { ToolDeclaration } from "../tool/tool.ts";
 
 /** The input of one step of a model. */
@@ -48,6 +48,12 @@ export interface ModelRequest {
    * server's default.
    */
   readonly model: string;
+}
+
+/** The input of one step of a turn. */
+export interface StepRequest extends ModelRequest {
+  /** `Turn.beginStep` of the turn that pays for the requests to a model. */
+  readonly beginStep: Turn["beginStep"];
 }
 
 /** A piece of a model's output. */
@@ -100,28 +106,43 @@ export interface StepSource {
    */
   readonly maxInputTokens?: number | undefined;
   /**
-   * Who provides the model, as the attribute `gen_ai.provider.name` of
-   * OpenTelemetry names it, for instance `anthropic`. Default: not known.
-   */
-  readonly provider?: string | undefined;
-  /**
    * Generates one step.
    *
    * Throws a `DevtoolError` when it fails. Ends soon after `signal` aborts.
    */
   generate(
-    request: ModelRequest,
+    request: StepRequest,
     signal: AbortSignal,
   ): AsyncIterable<ModelEvent>;
+}
+
+/**
+ * A model as the agent has it: each request to it is a step of a turn
+ * (`stepModel`).
+ */
+export interface AgentModel extends StepSource {
+  /** The name that clients see. */
+  readonly name: string;
 }
 
 /**
  * A language model, or anything that takes its place, such as the scripted
  * model.
  */
-export interface Model extends StepSource {
+export interface Model {
   /** The name that clients see, for instance `gemini-3-pro`. */
   readonly name: string;
+  /**
+   * The maximum number of input tokens. Undefined means no limit.
+   *
+   * The agent summarizes a long history before it reaches this limit.
+   */
+  readonly maxInputTokens?: number | undefined;
+  /**
+   * Who provides the model, as the attribute `gen_ai.provider.name` of
+   * OpenTelemetry names it, for instance `anthropic`. Default: not known.
+   */
+  readonly provider?: string | undefined;
   /**
    * Whether the model repeats itself on purpose, as a script does. The loop
    * guard does not stop such a model.
@@ -148,6 +169,15 @@ export interface Model extends StepSource {
    * Throws a `DevtoolError` when they cannot be listed.
    */
   listModels?(signal: AbortSignal): Promise<readonly OfferedModel[]>;
+  /**
+   * Generates one step of a turn, or a text on behalf of one.
+   *
+   * Throws a `DevtoolError` when it fails. Ends soon after `signal` aborts.
+   */
+  generate(
+    request: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<ModelEvent>;
   /**
    * Loads what the first request needs, which would wait for it otherwise.
    * Default: nothing.

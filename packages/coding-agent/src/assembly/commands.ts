@@ -4,7 +4,7 @@ import {
   VERSION,
 } from "@devtool/server/agent";
 import { compress } from "../agent/compress.ts";
-import type { Model } from "../agent/model.ts";
+import type { AgentModel } from "../agent/model.ts";
 import { withoutQuestions } from "../agent/questions.ts";
 import { builtinCommands } from "../command/builtin/builtin-commands.ts";
 import { createCommandFiles } from "../command/files/command-files.ts";
@@ -69,20 +69,18 @@ function mcpSession({
  */
 export function createConversations(
   { find, summarize }: AgentConversations,
-  model: Model,
+  model: AgentModel,
 ): Conversations {
   return {
     find,
-    async compress(taskId, signal) {
+    async compress(taskId, asked, signal) {
       let messageCount = 0;
       const summary = await summarize(taskId, async ({ history, settings }) => {
         messageCount = history.length;
         const request = {
+          ...asked,
           history: withoutQuestions(history),
-          tools: [],
           workspacePath: settings?.workspacePath ?? "",
-          instructions: async () => "",
-          model: "",
         };
         return compress(model, request, signal);
       });

@@ -32,7 +32,7 @@ import {
 } from "@devtool/server/agent";
 import { HistoryCache } from "../agent/incremental-history.ts";
 import { loadMemory, type Memory } from "../agent/memory.ts";
-import type { Model } from "../agent/model.ts";
+import type { AgentModel } from "../agent/model.ts";
 import type {
   CodingAgentOptions,
   ToolLimits,
@@ -46,14 +46,13 @@ import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
 import { misspelledTools } from "./misspelled-tools.ts";
-import { modelSample } from "./model-sample.ts";
 
 /** Dependencies of `AgentHost`. */
 export interface AgentHostDependencies {
   readonly options: CodingAgentOptions;
   readonly services: AgentServices;
   readonly limits: ToolLimits;
-  readonly model: Model;
+  readonly model: AgentModel;
   /**
    * The environment variables of commands, without secrets. `AgentHost` filters
    * its PATH.
@@ -151,7 +150,7 @@ export class AgentHost implements AsyncDisposable {
     rules: ServerRules,
     saved: SavedApprovals | undefined,
   ) {
-    const { options, model, services, environment } = dependencies;
+    const { options, services, environment } = dependencies;
     const {
       dataDirectory,
       operator,
@@ -202,7 +201,6 @@ export class AgentHost implements AsyncDisposable {
     this.mcp = options.mcp?.open({
       ...services,
       environment: this.environment,
-      sample: modelSample(model),
     });
   }
 

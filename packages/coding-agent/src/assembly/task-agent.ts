@@ -51,7 +51,7 @@ export function createTaskAgent(
   const sentNotices = new Set<string>();
   const loop = createAgentLoop({
     source: command ? commands.play(command, context) : model,
-    modelName: model.name,
+    model,
     workspacePath,
     policy,
     histories: host.histories,

@@ -51,6 +51,7 @@ describe("the prompts of MCP servers", () => {
       tools: [],
       workspacePath: "/w",
       instructions: async () => "",
+      beginStep: () => () => undefined,
       model: "",
     };
     for (const _step of [1, 2]) {

@@ -1,5 +1,5 @@
 import type { CommandPlace } from "@devtool/server/agent";
-import type { Model } from "../agent/model.ts";
+import type { AgentModel } from "../agent/model.ts";
 import { clientError } from "../client-error.ts";
 import type { McpPrompt } from "../tool/mcp.ts";
 import { readArguments } from "./arguments.ts";
@@ -18,7 +18,7 @@ export interface PromptServers {
 export interface PromptCommandsOptions {
   readonly servers: PromptServers;
   /** The model that responds to the prompts. */
-  readonly model: Model;
+  readonly model: AgentModel;
   /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
 }

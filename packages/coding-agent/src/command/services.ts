@@ -1,7 +1,7 @@
 import type { Task } from "@devtool/schema";
 import type { CommandContext, CommandPlace } from "@devtool/server/agent";
 import type { Memory } from "../agent/memory.ts";
-import type { Model } from "../agent/model.ts";
+import type { AgentModel, StepRequest } from "../agent/model.ts";
 import type { StoredCheckpoints } from "../tool/checkpoint/checkpoints.ts";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
@@ -19,7 +19,7 @@ export interface CommandServices {
    * A model that understands prose, for `/init`. Undefined for the scripted
    * model.
    */
-  readonly prose?: Model | undefined;
+  readonly prose?: AgentModel | undefined;
   /**
    * Reads the memory files that apply to a workspace and principal, for
    * `/memory`.
@@ -55,13 +55,18 @@ export interface Conversations {
    */
   find(context: CommandContext): Promise<Task | undefined>;
   /**
-   * Replaces the older history of a task by a summary.
+   * Replaces the older history of a task by a summary, for the turn of the
+   * command that `request` is a step of.
    *
    * Returns the number of messages that the summary replaces, or 0 when a
    * summary would not be shorter. Throws `Code.FailedPrecondition` while the
    * task is working.
    */
-  compress(taskId: string, signal: AbortSignal): Promise<number>;
+  compress(
+    taskId: string,
+    request: StepRequest,
+    signal: AbortSignal,
+  ): Promise<number>;
 }
 
 /**

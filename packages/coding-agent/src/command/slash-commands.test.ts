@@ -5,7 +5,7 @@ import {
 } from "@devtool/schema";
 import type { CommandContext } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
-import type { ModelRequest } from "../agent/model.ts";
+import type { StepRequest } from "../agent/model.ts";
 import { optional, required } from "./arguments.ts";
 import type { CommandSource, SlashCommand } from "./slash-command.ts";
 import { SlashCommands } from "./slash-commands.ts";
@@ -204,12 +204,13 @@ async function textOf(
   return text;
 }
 
-function nothing(): ModelRequest {
+function nothing(): StepRequest {
   return {
     history: [],
     tools: [],
     workspacePath: "/w",
     instructions: async () => "",
+    beginStep: () => () => undefined,
     model: "",
   };
 }

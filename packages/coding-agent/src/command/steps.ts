@@ -6,23 +6,21 @@ import {
 } from "@devtool/schema";
 import { type CommandContext, quoted } from "@devtool/server/agent";
 import type {
-  Model,
+  AgentModel,
   ModelRequest,
   ModelToolCall,
+  StepRequest,
   StepSource,
 } from "../agent/model.ts";
-import type { McpPromptMessage } from "../tool/mcp.ts";
 import { textMessage } from "../tool/message-text.ts";
+import type { McpPromptMessage } from "../tool/tool.ts";
 
 /**
  * Creates the single step of a command that replies with a text, which `text`
  * returns when the step runs.
  */
 export function replyWith(
-  text: (
-    request: ModelRequest,
-    signal: AbortSignal,
-  ) => string | Promise<string>,
+  text: (request: StepRequest, signal: AbortSignal) => string | Promise<string>,
 ): StepSource {
   return {
     async *generate(request, signal) {
@@ -93,7 +91,7 @@ export function callTool(call: ModelToolCall): StepSource {
  * prompt is read once, with the first step.
  */
 export function promptModel(
-  model: Model,
+  model: AgentModel,
   readPrompt: (signal: AbortSignal) => Promise<readonly McpPromptMessage[]>,
 ): StepSource {
   let prompt: Promise<readonly Message[]> | undefined;

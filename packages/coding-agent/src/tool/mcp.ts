@@ -1,6 +1,6 @@
 import type { McpServer, SlashCommandArgument } from "@devtool/schema";
 import type { AgentServices } from "@devtool/server/agent";
-import type { Tool } from "./tool.ts";
+import type { McpPromptMessage, Tool } from "./tool.ts";
 
 /**
  * Support for MCP servers. `createMcp(options)` of `@devtool/mcp` implements
@@ -27,11 +27,6 @@ export interface McpServices
    * workspace or other user can change the programs on PATH.
    */
   readonly environment: Readonly<Record<string, string>>;
-  /**
-   * Sends a request of an MCP server to the agent's model, after the user's
-   * approval.
-   */
-  readonly sample: Sample;
 }
 
 /**
@@ -131,35 +126,3 @@ export interface McpPrompt {
     signal: AbortSignal,
   ): Promise<readonly McpPromptMessage[]>;
 }
-
-/** A message of a prompt, or of a request to the model. */
-export interface McpPromptMessage {
-  readonly role: "user" | "assistant";
-  /** Text as it is; of any other content, its kind and size. */
-  readonly text: string;
-}
-
-/** A request of an MCP server to the model (sampling). */
-export interface SampleRequest {
-  /** Empty when the server gives none. */
-  readonly systemPrompt: string;
-  readonly messages: readonly McpPromptMessage[];
-  /**
-   * The maximum number of tokens that the server asks for. Models are not told
-   * of it: a response may be longer.
-   */
-  readonly maxTokens: number;
-}
-
-/** The response of the model to a `SampleRequest`. */
-export interface SampleResponse {
-  /** The name of the model. */
-  readonly model: string;
-  readonly text: string;
-}
-
-/** Sends a request of an MCP server to the model. */
-export type Sample = (
-  request: SampleRequest,
-  signal: AbortSignal,
-) => Promise<SampleResponse>;

@@ -22,7 +22,13 @@ import {
   toolFailure,
 } from "@devtool/server/agent";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
-import type { ToolEvent, ToolInvocation, ToolResult } from "./tool.ts";
+import type {
+  SampleRequest,
+  SampleResponse,
+  ToolEvent,
+  ToolInvocation,
+  ToolResult,
+} from "./tool.ts";
 
 /** Dependencies of a running call. */
 export interface RunContext {
@@ -35,7 +41,16 @@ export interface RunContext {
   readonly nextId: () => string;
   /** `Turn.traceContext`. Default: the server records no traces. */
   readonly traceContext?: Turn["traceContext"];
+  /** Asks the agent's model for a call. Default: there is none to ask. */
+  readonly sample?: Sample;
 }
+
+/** Asks the agent's model on behalf of the running call with an id. */
+export type Sample = (
+  request: SampleRequest,
+  callId: string,
+  signal: AbortSignal,
+) => Promise<SampleResponse>;
 
 /**
  * Runs a call that may run. Yields it when it starts, with each event, and when
@@ -75,6 +90,8 @@ export async function* runCall(
     for await (const event of permitted.execute(signal, trace)) {
       if (event.case === "question") {
         yield* ask(update.call, event, context, signal);
+      } else if (event.case === "sample") {
+        await answerSample(call.toolCallId, event, context, signal);
       } else {
         update = applyEvent(update, event);
         yield update;
@@ -93,7 +110,7 @@ export async function* runCall(
 
 function applyEvent(
   { call, detail }: Required<CallUpdate>,
-  event: Exclude<ToolEvent, AskingEvent>,
+  event: Exclude<ToolEvent, AskingEvent | SamplingEvent>,
 ): Required<CallUpdate> {
   switch (event.case) {
     case "live": {
@@ -133,6 +150,24 @@ function wellFormedResult(result: ToolResult): ToolResult {
 }
 
 type AskingEvent = Extract<ToolEvent, { case: "question" }>;
+type SamplingEvent = Extract<ToolEvent, { case: "sample" }>;
+
+/** Asks the model for a call, and waits for its response. */
+async function answerSample(
+  callId: string,
+  { value, reply, withdrawn }: SamplingEvent,
+  { sample }: RunContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = AbortSignal.any([signal, withdrawn]);
+  const response = sample
+    ? sample(value, callId, wanted)
+    : Promise.reject(
+        new DevtoolError("the agent has no model to ask", Code.Unimplemented),
+      );
+  reply(response);
+  await response.catch(() => undefined);
+}
 
 /**
  * Publishes a question of a running call as a call of its own, which ends when

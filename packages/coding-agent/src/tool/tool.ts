@@ -178,6 +178,17 @@ export type ToolEvent =
       /** Aborts when the answer is no longer wanted. */
       readonly withdrawn: AbortSignal;
     }
+  /**
+   * A request to the agent's model, which the user has agreed to. `reply` is
+   * called once, unless the call is aborted before.
+   */
+  | {
+      readonly case: "sample";
+      readonly value: SampleRequest;
+      readonly reply: (response: Promise<SampleResponse>) => void;
+      /** Aborts when the response is no longer wanted. */
+      readonly withdrawn: AbortSignal;
+    }
   /** The outcome: `output` for a successful call, `error` for a failed one. */
   | { readonly case: "result"; readonly value: ToolResult };
 
@@ -202,5 +213,31 @@ export interface Answer {
   /** The id of the selected option. */
   readonly optionId: string;
   /** The text that the user sent with the answer. Empty when there was none. */
+  readonly text: string;
+}
+
+/** A message of a prompt, or of a request to the model. */
+export interface McpPromptMessage {
+  readonly role: "user" | "assistant";
+  /** Text as it is; of any other content, its kind and size. */
+  readonly text: string;
+}
+
+/** A request of an MCP server to the model (sampling). */
+export interface SampleRequest {
+  /** Empty when the server gives none. */
+  readonly systemPrompt: string;
+  readonly messages: readonly McpPromptMessage[];
+  /**
+   * The maximum number of tokens that the server asks for. Models are not told
+   * of it: a response may be longer.
+   */
+  readonly maxTokens: number;
+}
+
+/** The response of the model to a `SampleRequest`. */
+export interface SampleResponse {
+  /** The name of the model. */
+  readonly model: string;
   readonly text: string;
 }

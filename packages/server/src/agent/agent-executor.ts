@@ -35,7 +35,10 @@ export type AgentEvent =
   | { readonly case: "thought"; readonly value: AgentThought }
   /** A source of the answer. */
   | { readonly case: "citation"; readonly value: Citation }
-  /** Tokens that one request to a model took. */
+  /**
+   * Tokens that one request to a model took, for an agent that does not call
+   * `Turn.beginStep`.
+   */
   | { readonly case: "usage"; readonly value: Usage }
   /**
    * A message from the system to the user, for instance that a request is
@@ -196,14 +199,16 @@ export interface Turn {
   takeSteering(): void;
 
   /**
-   * Tells the server's observer (`ServerSettings.observer`) that a request to a
-   * model begins. Call the result when it ends.
+   * Begins a request to a model, of which the server's observer hears
+   * (`ServerSettings.observer`). Call the result when it ends: the tokens in
+   * its facts then count for the budgets and are in the log, and the agent
+   * yields no `usage` for them.
+   *
+   * Throws the reason, and ends the turn with it, when a budget is used up.
    *
    * @param model the name of the model; empty when it is not known
-   * @param provider who provides it, as the attribute `gen_ai.provider.name` of
-   * OpenTelemetry names it. Default: not known
    */
-  observeStep(model: string, provider?: string): (end: OperationEnd) => void;
+  beginStep(model: string, about?: StepFacts): (end: OperationEnd) => void;
 
   /**
    * Returns the place of the turn in a trace, to hand on to what the agent
@@ -211,6 +216,17 @@ export interface Turn {
    * the server records no traces.
    */
   traceContext(callId?: string): TraceContext | undefined;
+}
+
+/** What an agent knows about a request to a model when it begins. */
+export interface StepFacts {
+  /**
+   * Who provides the model, as the attribute `gen_ai.provider.name` of
+   * OpenTelemetry names it. Default: not known.
+   */
+  readonly provider?: string | undefined;
+  /** The id of the running call that asks. Default: the turn itself asks. */
+  readonly callId?: string | undefined;
 }
 
 /** A user's answer to a tool call with other arguments. */

@@ -4,7 +4,6 @@ import type {
   SlashCommand as SlashCommandDeclaration,
   Summary,
   Task,
-  Usage,
 } from "@devtool/schema";
 import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
@@ -377,21 +376,14 @@ export interface AgentConversations {
    * Replaces the older history of a task with a summary.
    *
    * `make` receives the task; its history begins with that of the tasks which
-   * it continues. Returns the recorded summary, or undefined when `make` gave
-   * none or the task changed meanwhile. Throws `Code.FailedPrecondition` while
+   * it continues. It returns undefined when a summary would not be shorter. The
+   * tokens of its model count for the turn that asks (`Turn.beginStep`).
+   * Returns the recorded summary, or undefined when `make` gave none or the task
+   * changed meanwhile. Throws `Code.FailedPrecondition` while
    * the task is working, and `Code.Unavailable` when another server runs it.
    */
   summarize(
     taskId: string,
-    make: (task: Task) => Promise<Summarized>,
+    make: (task: Task) => Promise<Summary | undefined>,
   ): Promise<Summary | undefined>;
-}
-
-/** The result of `make` in `AgentConversations.summarize`. */
-export interface Summarized {
-  /** Undefined when a summary would not be shorter than the history. */
-  readonly summary: Summary | undefined;
-
-  /** The tokens that the model took; undefined when no model was asked. */
-  readonly usage: Usage | undefined;
 }

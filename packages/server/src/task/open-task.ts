@@ -13,7 +13,6 @@ import {
   TaskRenamedSchema,
   TaskState,
 } from "@devtool/schema";
-import type { Summarized } from "../agent/agent.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
@@ -302,23 +301,20 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   }
 
   async summarize(
-    make: (task: Task) => Promise<Summarized>,
+    make: (task: Task) => Promise<Summary | undefined>,
   ): Promise<Summary | undefined> {
     this.#assertNotRunning();
     const { sequence } = this.task;
     const earlier = await this.#options.earlier(this.task);
-    const { summary, usage } = await make({
+    const summary = await make({
       ...this.task,
       history: [...earlier.before, ...this.task.history],
     });
     this.#assertNotRunning();
     const fits = this.task.sequence === sequence ? summary : undefined;
-    const used: LogEntry[] = usage
-      ? [{ payload: { case: "usage", value: usage } }]
-      : [];
+    if (!fits) return undefined;
     await this.#recorder.append([
-      ...used,
-      ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : []),
+      { payload: { case: "summary", value: fits } },
     ]);
     return fits;
   }

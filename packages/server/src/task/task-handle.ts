@@ -8,7 +8,6 @@ import {
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
-import type { Summarized } from "../agent/agent.ts";
 import { Code, DevtoolError } from "../errors.ts";
 
 /** A client's message to a task that exists. */
@@ -114,7 +113,7 @@ export interface TaskHandle {
    * which it continues
    */
   summarize(
-    make: (task: Task) => Promise<Summarized>,
+    make: (task: Task) => Promise<Summary | undefined>,
   ): Promise<Summary | undefined>;
 }
 

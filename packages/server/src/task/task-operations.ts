@@ -13,6 +13,7 @@ import {
   type Usage,
   UsageSchema,
 } from "@devtool/schema";
+import type { StepFacts } from "../agent/agent-executor.ts";
 import type { CallUpdate } from "../agent/call-update.ts";
 import { isPrompt } from "../agent/turn-news.ts";
 import type { Operation, OperationEnd, OperationKind } from "../observer.ts";
@@ -98,10 +99,12 @@ export class TaskOperations {
   beginStep(
     task: Task,
     model: string,
-    provider: string,
+    { provider, callId }: StepFacts,
   ): (end: OperationEnd) => void {
+    const parentId = this.#calls.get(callId ?? "")?.id;
     const step = this.#begin(task, "step", model, {
-      facts: provider === "" ? {} : { provider },
+      ...(parentId !== undefined && { parentId }),
+      facts: { provider, turnId: this.#turn?.id },
     });
     return (end) => {
       const { usage } = end.facts ?? {};

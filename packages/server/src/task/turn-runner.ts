@@ -20,7 +20,7 @@ import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
-import { BudgetReached, type Budgets } from "./turn-budget.ts";
+import { BudgetReached, type Budgets, type TurnBudget } from "./turn-budget.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
@@ -203,6 +203,28 @@ export class TurnRunner implements AsyncDisposable {
     this.#options.recorder.append(entries).catch(() => undefined);
   }
 
+  /**
+   * Returns what ends a step once: it counts the tokens and records them. Store
+   * failures surface on the next append.
+   */
+  #countedEnd(
+    end: ((how: OperationEnd) => void) | undefined,
+    budget: TurnBudget | undefined,
+  ): (how: OperationEnd) => void {
+    let isOpen = true;
+    return (how) => {
+      if (!isOpen) return;
+      isOpen = false;
+      const value = how.facts?.usage;
+      if (value) {
+        budget?.add(value);
+        const held = this.#options.recorder.record({ case: "usage", value });
+        held?.catch(() => undefined);
+      }
+      end?.(how);
+    };
+  }
+
   /** Runs the agent for one turn, and returns the entry that ends the turn. */
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     const { log, recorder, executor, earlier, sessions, operations } =
@@ -262,9 +284,10 @@ export class TurnRunner implements AsyncDisposable {
           .catch(() => undefined);
       },
       sessionFence: agentSession?.fence ?? 0n,
-      observeStep(model, provider = "") {
-        const end = operations?.beginStep(log.task, model, provider);
-        return end ?? (() => undefined);
+      beginStep: (model, about = {}) => {
+        budget?.assertWithin(cut);
+        const end = operations?.beginStep(log.task, model, about);
+        return this.#countedEnd(end, budget);
       },
       traceContext: (callId) => operations?.traceContext(callId),
     };

@@ -17,7 +17,7 @@ import {
 import type { CommandContext } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
 import { loadMemory } from "../../agent/memory.ts";
-import type { ModelRequest, ModelToolCall } from "../../agent/model.ts";
+import type { ModelToolCall, StepRequest } from "../../agent/model.ts";
 import type { McpServerStatus } from "../../tool/mcp.ts";
 import { Workspace } from "../../tool/workspace.ts";
 import { TrustStore } from "../../trust/trust-store.ts";
@@ -351,11 +351,12 @@ tool calls: 3 (2 succeeded, 1 failed)
     all: CommandServices,
     history: readonly Message[],
   ) {
-    const request: ModelRequest = {
+    const request: StepRequest = {
       history,
       tools: [],
       workspacePath: workspace,
       instructions: async () => "",
+      beginStep: () => () => undefined,
       model: "",
     };
     const commands = new SlashCommands(builtinCommands(all));

@@ -25,10 +25,10 @@ export function conversationCommands(
       "Replaces the older part of this conversation by a summary, so that the model has room",
     arguments: [],
     play: (_args, context) =>
-      replyWith(async (_request, signal) => {
+      replyWith(async (request, signal) => {
         const task = await conversations.find(context);
         if (!task) return noConversation(context);
-        const count = await conversations.compress(task.id, signal);
+        const count = await conversations.compress(task.id, request, signal);
         return count === 0
           ? "There is nothing to gain: the conversation is short."
           : `A summary stands for ${count} ${count === 1 ? "message" : "messages"} now; the log keeps them.`;

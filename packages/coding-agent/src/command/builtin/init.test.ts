@@ -96,6 +96,7 @@ Say here what the project is for.
       tools: [],
       workspacePath: workspace,
       instructions: async () => "",
+      beginStep: () => () => undefined,
       model: "",
     };
     return Array.fromAsync(model.generate(request, signal));

@@ -219,6 +219,7 @@ describe("command files", () => {
       tools: [],
       workspacePath: workspace,
       instructions: async () => "",
+      beginStep: () => () => undefined,
       model: "",
     };
     for await (const event of model.generate(request, signal)) {

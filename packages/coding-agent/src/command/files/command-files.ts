@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { isPlaceholder } from "@devtool/sandbox";
 import type { CommandFile } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import type { Model } from "../../agent/model.ts";
+import type { AgentModel } from "../../agent/model.ts";
 import { clientError } from "../../client-error.ts";
 import { hasConfig } from "../../trust/config-files.ts";
 import { trustProblem, type WorkspaceTrust } from "../../trust/trust.ts";
@@ -23,7 +23,7 @@ const MAX_COMMANDS = 200;
 export interface CommandFilesOptions {
   readonly trust: WorkspaceTrust;
   /** The model that responds to the prompts. */
-  readonly model: Model;
+  readonly model: AgentModel;
   /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
 }

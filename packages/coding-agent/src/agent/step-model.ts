@@ -1,26 +1,18 @@
 import type { Usage } from "@devtool/schema";
-import type { OperationEnd, Turn } from "@devtool/server/agent";
-import type { ModelEvent, ModelRequest, StepSource } from "./model.ts";
+import type { OperationEnd } from "@devtool/server/agent";
+import type { AgentModel, Model, ModelEvent } from "./model.ts";
 import { ModelFault } from "./remote/model-fault.ts";
 
-/** Who answers a step, for the server's observer. */
-export interface Answerer {
-  /** The name of the model. */
-  readonly name: string;
-  /** `StepSource.provider`. */
-  readonly provider: string | undefined;
-}
-
-/** A step of a model, of which the server's observer hears. */
-export class ObservedStep {
+/** A step of a model, as far as the server has to know. */
+class ObservedStep {
   readonly #end: (end: OperationEnd) => void;
   readonly #began = performance.now();
   #firstPieceMs: number | undefined;
   #usage: Usage | undefined;
   #finishReason = "stop";
 
-  constructor(turn: Pick<Turn, "observeStep">, { name, provider }: Answerer) {
-    this.#end = turn.observeStep(name, provider);
+  constructor(end: (end: OperationEnd) => void) {
+    this.#end = end;
   }
 
   /** Notes what an event says about the step. */
@@ -56,21 +48,23 @@ export class ObservedStep {
   }
 }
 
-/** Returns a source of whose steps the server's observer hears. */
-export function observedSource(
-  source: StepSource,
-  turn: Pick<Turn, "observeStep">,
-  name: string,
-): StepSource {
+/**
+ * Returns a model each of whose requests is a step of the turn that asks: it
+ * counts for the budgets, and the server's observer hears of it.
+ *
+ * Nothing of the agent has the model itself, so no request is left out.
+ */
+export function stepModel(model: Model): AgentModel {
+  const { name, maxInputTokens, provider } = model;
   return {
-    maxInputTokens: source.maxInputTokens,
-    async *generate(request: ModelRequest, signal: AbortSignal) {
-      const step = new ObservedStep(turn, {
-        name: request.model || name,
-        provider: source.provider,
-      });
+    name,
+    maxInputTokens,
+    async *generate({ beginStep, ...request }, signal) {
+      const step = new ObservedStep(
+        beginStep(request.model || name, { provider }),
+      );
       try {
-        for await (const event of source.generate(request, signal)) {
+        for await (const event of model.generate(request, signal)) {
           step.note(event);
           yield event;
         }

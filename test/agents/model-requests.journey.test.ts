@@ -1,0 +1,227 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { ServerMetrics } from "@devtool/cli/testing";
+import {
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { type Model, serveCodingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { createMcp } from "@devtool/mcp";
+import {
+  BudgetConfigSchema,
+  emptyTask,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  Role,
+  type Task,
+  TaskState,
+  UsageSchema,
+} from "@devtool/schema";
+import type { DevtoolServer, Observer } from "@devtool/server";
+import type { OperationEnd } from "@devtool/server/agent";
+import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import { nodeServer, serverProgram } from "../mcp/servers.ts";
+import { startTelemetry } from "../telemetry/telemetry.ts";
+
+const SAMPLING_TOOL = "mcp__everything__trigger-sampling-request";
+
+/**
+ * A model whose requests take 200 tokens each. It calls the tool of an MCP server
+ * that asks the model as often as the prompt says.
+ */
+function createModel(): Model {
+  return {
+    name: "m-1",
+    provider: "acme",
+    async *generate({ history, tools }) {
+      const [verb, count] = textOf(history.findLast(isPrompt)).split(" ");
+      const calls = history.flatMap(({ parts }) =>
+        parts.filter(({ content }) => content.case === "toolCall"),
+      );
+      if (tools.length > 0 && verb === "sample") {
+        for (let each = calls.length; each < Number(count); each++) {
+          const args = { prompt: "why?" };
+          yield { case: "toolCall", value: { name: SAMPLING_TOOL, args } };
+        }
+      }
+      yield { case: "text", value: "Because." };
+      yield { case: "usage", value: create(UsageSchema, USAGE) };
+    },
+  };
+}
+const USAGE = { inputTokens: 150n, outputTokens: 50n };
+
+describe("what asks the model beside the turn's own steps", () => {
+  it("counts where an MCP server does: in the task, its spans and its budget", async () => {
+    await using told = await startTelemetry();
+    using metrics = new ServerMetrics({
+      elapsedMs: () => 0,
+      storeBytes: async () => undefined,
+    });
+    const server = await serve({}, (operation) => {
+      const ends = [told.observer, metrics.observer].map((each) =>
+        each?.(operation),
+      );
+      return Object.assign(
+        (how: OperationEnd) => ends.forEach((end) => void end?.(how)),
+        { traceContext: ends[0]?.traceContext },
+      );
+    });
+    const task = await converse(clientOf(server), "sample 1");
+    expect(task.state).toBe(TaskState.COMPLETED);
+    // A step that calls the tool, the request of the server, and a last step.
+    expect(task.usage).toMatchObject({
+      inputTokens: 450n,
+      outputTokens: 150n,
+      contextTokens: 200n,
+    });
+    await server.close();
+    await told.flush();
+    const call = await told.find(`execute_tool ${SAMPLING_TOOL}`);
+    const chats = told.spans.filter(({ name }) => name === "chat m-1");
+    expect(chats).toHaveLength(3);
+    const [sampled] = chats.filter(
+      ({ parentSpanId }) => parentSpanId === call.spanId,
+    );
+    expect(sampled?.attributes).toMatchObject({
+      "gen_ai.provider.name": "acme",
+      "gen_ai.usage.input_tokens": 150,
+      "gen_ai.usage.output_tokens": 50,
+    });
+    const turn = await told.find("invoke_agent devtool");
+    expect(turn.attributes["gen_ai.usage.input_tokens"]).toBe(450);
+    const counted = await metrics.read();
+    const input = counted.find(({ about }) =>
+      about.name.endsWith("inference.usage.input_tokens"),
+    );
+    const labels = {
+      "gen_ai.agent.name": "devtool",
+      "gen_ai.request.model": "m-1",
+      "gen_ai.provider.name": "acme",
+    };
+    expect(input?.series).toEqual([[labels, 450]]);
+  });
+
+  it.for([
+    [{ turn: { tokens: 400n } }, "This turn used 400 tokens"],
+    [{ task: { tokens: 400n } }, "This task used 400 tokens"],
+    [{ day: { tokens: 400n } }, "Today, your tasks used 400 tokens"],
+  ] as const)(
+    "is refused in words when a budget is used up: %s",
+    async ([budget, words]) => {
+      await using server = await serve(budget);
+      const task = await converse(clientOf(server), "sample 2");
+      expect([task.state, task.stateText]).toEqual([
+        TaskState.INPUT_REQUIRED,
+        expect.stringContaining(`${words}, and the limit is 400.`),
+      ]);
+      expect(task.usage?.inputTokens).toBe(300n);
+    },
+  );
+
+  it("counts for the turn of /compress, and for the day of its principal", async () => {
+    await using told = await startTelemetry();
+    await using server = await serve({ day: { tokens: 700n } }, told.observer);
+    const client = clientOf(server);
+    const { id, contextId } = await converse(client, `say ${"x".repeat(9000)}`);
+    const talk = await converse(client, "say no more", { taskId: id });
+    const compressed = await runCommand(client, "compress", contextId);
+    expect(textOf(compressed.history.at(-1))).toMatch(/^A summary stands for/);
+    expect(compressed.usage).toMatchObject(USAGE);
+    const after = await client.tasks.getTask({ taskId: id });
+    expect(after.task?.usage?.inputTokens).toBe(talk.usage?.inputTokens);
+    await converse(client, "say more", { taskId: id });
+    const refused = await runCommand(client, "compress", contextId);
+    expect(refused.stateText).toContain(
+      "Today, your tasks used 800 tokens, and the limit is 700.",
+    );
+    // A command that asks no model has no step of one.
+    await runCommand(client, "stats", contextId);
+    await server.close();
+    await told.flush();
+    const chats = told.spans.filter(({ name }) => name === "chat m-1");
+    expect(chats).toHaveLength(4);
+    expect(
+      chats.every(
+        ({ attributes }) => attributes["gen_ai.usage.input_tokens"] === 150,
+      ),
+    ).toBe(true);
+  });
+});
+
+function serve(
+  budget: MessageInitShape<typeof BudgetConfigSchema>,
+  observer?: Observer,
+): Promise<DevtoolServer> {
+  const program = [serverProgram("server-everything"), "stdio"];
+  return serveCodingAgent({
+    workspace: temporaryDirectory(),
+    model: createModel(),
+    mcp: createMcp({ servers: [nodeServer("everything", program)] }),
+    budget: create(BudgetConfigSchema, budget),
+    observer,
+  });
+}
+
+/** Sends a message, and agrees to what the task asks until it asks no more. */
+async function converse(
+  client: DevtoolClient,
+  text: string,
+  more: { readonly taskId?: string } = {},
+): Promise<Task> {
+  const message = textMessage(crypto.randomUUID(), text);
+  let { task = emptyTask() } = await client.tasks.sendMessage({
+    message,
+    ...more,
+  });
+  for (;;) {
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
+    if (parts.length === 0) return task;
+    const answer = { messageId: crypto.randomUUID(), parts };
+    const taskId = task.id;
+    ({ task = emptyTask() } = await client.tasks.sendMessage({
+      message: answer,
+      taskId,
+    }));
+  }
+}
+
+/** Runs a slash command to its end. */
+async function runCommand(
+  client: DevtoolClient,
+  word: string,
+  contextId: string,
+): Promise<Task> {
+  const { result } = await client.commands.runSlashCommand({
+    command: { commandPath: [word] },
+    contextId,
+  });
+  const taskId = result?.executionId ?? "";
+  let task = emptyTask();
+  await expect
+    .poll(async () => {
+      ({ task = emptyTask() } = await client.tasks.getTask({ taskId }));
+      return isInterrupted(task.state) || isTerminal(task.state);
+    })
+    .toBe(true);
+  return task;
+}
+
+function isPrompt({ role, parts }: Message): boolean {
+  return (
+    role === Role.USER && parts.some(({ content }) => content.case === "text")
+  );
+}
+
+function textOf(message: Message | undefined): string {
+  const content = message?.parts.find(
+    (part) => part.content.case === "text",
+  )?.content;
+  return String(content?.value ?? "");
+}
