@@ -35,7 +35,13 @@ export const SECTIONS: readonly Section[] = [
     about:
       "The service that runs tasks, the state of a task, and the events that it consists of.",
     names: "lowerCamelCase",
-    files: paths("devtool/v1alpha", "task_service", "task", "task_event"),
+    files: paths(
+      "devtool/v1alpha",
+      "task_service",
+      "task",
+      "task_event",
+      "ide_context",
+    ),
   },
   {
     title: "Settings",

@@ -119,8 +119,14 @@ describe("a companion", () => {
             isActive: true,
             cursor: { line: 1, character: 4 },
             selectedText: "let",
+            isDirty: false,
           },
-          { path: join(workspace, "old.ts"), timestamp: 1, isActive: false },
+          {
+            path: join(workspace, "old.ts"),
+            timestamp: 1,
+            isActive: false,
+            isDirty: false,
+          },
         ],
       },
     });

@@ -1,6 +1,7 @@
 import type { ApprovalMode } from "@devtool/schema";
 import type { LoopLimits } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
+import type { Ide } from "./tool/ide.ts";
 import type { Mcp } from "./tool/mcp.ts";
 import type { Tool } from "./tool/tool.ts";
 
@@ -60,6 +61,12 @@ export interface CodingAgentOptions {
    * servers fail.
    */
   readonly mcp?: Mcp;
+  /**
+   * The editors of the server's user, whose context the model is given and
+   * which show proposed changes, in workspaces that the operator trusts.
+   * Default: none.
+   */
+  readonly ide?: Ide;
   /**
    * The sandbox for the processes that tools start.
    *

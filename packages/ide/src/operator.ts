@@ -1,6 +1,7 @@
 // The names of @devtool/ide/operator: for the command, which is a bundle. Not
 // part of the published package.
 
+export { IdeLinks } from "./client/ide-links.ts";
 export {
   type AgentReport,
   type FoundFile,

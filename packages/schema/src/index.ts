@@ -109,6 +109,10 @@ export {
   EventRowSchema,
 } from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
+  type IdeContext,
+  IdeContextSchema,
+} from "./gen/devtool/v1alpha/ide_context_pb.ts";
+export {
   type InboxRefusal,
   InboxRefusalSchema,
   type InboxRequest,
@@ -251,6 +255,7 @@ export {
   type ListedRule,
   WorkspaceService,
 } from "./gen/devtool/v1alpha/workspace_service_pb.ts";
+export { mergeIdeContext } from "./ide-context.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";

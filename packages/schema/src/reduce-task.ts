@@ -19,6 +19,7 @@ import {
   type Usage,
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
+import { withIdeContext } from "./ide-context.ts";
 import { noteCalls } from "./known-calls.ts";
 import {
   withAgentPart,
@@ -167,6 +168,8 @@ function reducePayload(
       return { ...task, title: payload.value.title };
     case "sessionTools":
       return { ...task, sessionTools: payload.value };
+    case "ideContext":
+      return withIdeContext(task, payload.value);
     case "usage":
       return { ...task, usage: addUsage(task.usage, payload.value) };
     case "notice":

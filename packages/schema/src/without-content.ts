@@ -67,7 +67,11 @@ function firstPresent(task: Task): number {
  * have nothing else: at the end of a message that ends with one of them, where
  * the next piece of a text continues it.
  */
-function emptyMessage({ metadata: _metadata, ...message }: Message): Message {
+function emptyMessage({
+  metadata: _metadata,
+  ideContext: _ideContext,
+  ...message
+}: Message): Message {
   const kept = message.parts.flatMap((part) => emptyPart(part) ?? []);
   const last = message.parts.at(-1);
   if (!last || kept.length === message.parts.length) {

@@ -98,10 +98,9 @@ function packageOf(path: string): string {
 
 function sdkBreach(file: SourceFile, specifier: string): Breach[] {
   const own = packageOf(file.path);
-  const isForeign = SDKS.some(
-    ([name, sdk]) => sdk.test(specifier) && name !== own,
-  );
-  return isForeign ? [breach("SDK", file, specifier)] : [];
+  const owners = SDKS.filter(([, sdk]) => sdk.test(specifier));
+  const isForeign = owners.every(([name]) => name !== own);
+  return owners.length > 0 && isForeign ? [breach("SDK", file, specifier)] : [];
 }
 
 function stageBreach(file: SourceFile, specifier: string): Breach[] {

@@ -42,7 +42,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     [
       "ide",
       [
-        ["stdio"],
+        ["client", "stdio"],
         ["companion", "doctor"],
         ["transport"],
         ["client-session"],
@@ -287,11 +287,11 @@ export const ENTRIES: ReadonlySet<string> = new Set([
   "postgres/src/testing/postgres-server.ts",
 ]);
 
-/** The heavy SDKs, each with the package that may import it. */
+/** The heavy SDKs, each with a package that may import it. */
 export const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["gemini", /^(@google\/|google-auth-library$)/],
   ["mcp", /^@modelcontextprotocol\/client/],
-  ["ide", /^@modelcontextprotocol\/(?!client)/],
+  ["ide", /^@modelcontextprotocol\//],
   ["ide", /^ws$/],
   ["acp", /^@agentclientprotocol\//],
   ["openai", /^openai(\/|$)/],

@@ -103,6 +103,7 @@ export class SessionUpdates {
       case "messageTaken":
       case "messageWithdrawn":
       case "renamed":
+      case "ideContext":
       case undefined:
         return [];
       default:

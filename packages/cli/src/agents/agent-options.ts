@@ -11,6 +11,7 @@ import { authenticationSettings } from "../authentication.ts";
 import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
+import { userIde } from "./user-ide.ts";
 
 /**
  * The operator's configuration, and the directory that its paths are relative
@@ -59,6 +60,7 @@ export async function agentOptions(
       targets: mcpTargets,
       operatorLoopback: true,
     }),
+    ide: userIde(env),
     fetchTargets,
     pushTargets,
     budget,

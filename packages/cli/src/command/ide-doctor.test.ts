@@ -28,6 +28,8 @@ describe("devtool ide doctor", () => {
       `    warning: other users can read its token (mode 644): chmod 600 ${home}/${file}`,
       "Claude Code",
       `  · no companion has announced itself in "${home}/.claude/ide": open the folder in an editor with a companion`,
+      "devtool",
+      `  · no companion has announced itself in "${home}/gemini/ide": open the folder in an editor with a companion`,
       "",
     ]);
   });

@@ -93,6 +93,7 @@ export class Transcript {
         // What the agent says to it is another answer.
         return this.#closeText();
       case "sessionTools":
+      case "ideContext":
       case "usage":
       case undefined:
         return "";

@@ -86,6 +86,7 @@ export class ChunkEncoder {
       case "messageWithdrawn":
       case "renamed":
       case "sessionTools":
+      case "ideContext":
       case undefined:
         return [];
       default:

@@ -1,6 +1,12 @@
 import { failpoint } from "@devtool/internal/failpoint";
 import type { PolicyEngine } from "@devtool/policy";
-import { type Message, openToolCalls, Role, type Task } from "@devtool/schema";
+import {
+  type IdeContext,
+  type Message,
+  openToolCalls,
+  Role,
+  type Task,
+} from "@devtool/schema";
 import {
   type AgentEvent,
   type AgentExecutor,
@@ -19,7 +25,9 @@ import {
 } from "../tool/scheduler.ts";
 import type { SampleRequest, SampleResponse, ToolSet } from "../tool/tool.ts";
 import { type Briefing, TurnBriefing } from "./briefing.ts";
+import { stepStart } from "./history.ts";
 import { HistoryCompressor } from "./history-compressor.ts";
+import { IdeMessages, toldIdeContext } from "./ide-context.ts";
 import type {
   HistoryCache,
   IncrementalHistory,
@@ -61,6 +69,16 @@ export interface AgentLoopOptions {
    * canceled or the server stops.
    */
   readonly endProcesses: () => Promise<void>;
+  /**
+   * Returns what the model must be told of the user's editor with their new
+   * message, given what it was told before. Default: nothing.
+   */
+  readonly readIde?:
+    | ((
+        told: IdeContext | undefined,
+        signal: AbortSignal,
+      ) => Promise<IdeContext | undefined>)
+    | undefined;
   /** The prepared histories of all tasks. */
   readonly histories: HistoryCache;
   /** Receives notices for the operator, as plain text. */
@@ -130,6 +148,7 @@ async function* runTurn(
   for (let step = 0; step < maxSteps; step++) {
     turn.takeSteering();
     yield* model.compressHistory(signal);
+    yield* model.lookAtIde(signal);
     const calls: NewCall[] = [];
     for await (const event of model.generate(signal)) {
       if (event.case !== "toolCall") {
@@ -174,6 +193,7 @@ class TurnModel {
   readonly #toolSet: ToolSet;
   readonly #briefing: TurnBriefing;
   readonly #compressor: HistoryCompressor;
+  readonly #ideMessages = new IdeMessages();
 
   constructor(
     options: AgentLoopOptions,
@@ -201,6 +221,17 @@ class TurnModel {
     if (!this.#compressor.isNeeded(conversation)) return;
     const { all } = this.#history.update(conversation);
     yield* this.#compressor.compress(this.#request(all), signal);
+  }
+
+  /** Adds what the editor shows to a message of the user that is new. */
+  async *lookAtIde(signal: AbortSignal): AsyncIterable<AgentEvent> {
+    const { readIde } = this.#options;
+    if (!readIde) return;
+    const { recent } = this.#history.update(this.#conversation());
+    const { message } = stepStart(recent);
+    if (!message || message.ideContext) return;
+    const value = await readIde(toldIdeContext(recent), signal);
+    if (value) yield { case: "ideContext", value };
   }
 
   /**
@@ -270,7 +301,7 @@ class TurnModel {
 
   #request(history: readonly Message[]): StepRequest {
     return {
-      history,
+      history: this.#ideMessages.show(history),
       tools: [...this.#toolSet.tools.values()].map(
         ({ declaration }) => declaration,
       ),

@@ -46,6 +46,7 @@ import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
 import { misspelledTools } from "./misspelled-tools.ts";
+import { UserIde } from "./user-ide.ts";
 
 /** Dependencies of `AgentHost`. */
 export interface AgentHostDependencies {
@@ -91,6 +92,7 @@ export class AgentHost implements AsyncDisposable {
    */
   readonly pathInWorkspaces: string;
   readonly programs: HostPrograms;
+  readonly ide: UserIde;
   /** Undefined when the server has no data directory. */
   readonly checkpoints: Checkpoints | undefined;
   /** Finds the sandbox for commands. */
@@ -194,6 +196,7 @@ export class AgentHost implements AsyncDisposable {
         onNotice,
       });
     }
+    this.ide = new UserIde({ ide: options.ide, operator, trust: this.trust });
     this.sandbox = lazySandbox(
       () => this.#findSandbox(),
       () => performance.now(),
@@ -313,6 +316,7 @@ export class AgentHost implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.mcp?.[Symbol.asyncDispose]();
+    await this.dependencies.options.ide?.[Symbol.asyncDispose]();
   }
 
   async #findSandbox(): Promise<Sandbox> {

@@ -31,7 +31,7 @@ export function createTaskAgent(
   const workspacePath = task.settings?.workspacePath ?? "";
   // A message may change the approval mode of the session: each decision is by
   // the mode as it is then.
-  let current: Pick<Turn, "task"> = { task };
+  let current: Pick<Turn, "earlier" | "task"> = { task, earlier: [] };
   const place = {
     workspace: workspacePath,
     get mode(): ApprovalMode {
@@ -45,6 +45,7 @@ export function createTaskAgent(
   const roles = sender?.roles;
   const session = { workspacePath, contextId, sessionSettings };
   const context = { ...session, principal, roles };
+  const decideReading = createReadDecision(host.rulesFor(principal), place);
   const toolbox = createToolbox(host, task, place);
   const policy = createTaskPolicy(host, principal, place);
   const commandTools = command ? commands.tools(command, context) : [];
@@ -60,10 +61,14 @@ export function createTaskAgent(
     openTools: (signal) => toolbox.open(current.task, commandTools, signal),
     describeTools: async (toolNames, signal) =>
       command ? [] : sessionToolsEvents(host, current.task, toolNames, signal),
+    readIde:
+      command || !host.ide.isFor(principal)
+        ? undefined
+        : (told, signal) => host.ide.news(context, told, decideReading, signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: (toolNames) =>
-      readBriefing(host, current.task, toolNames, sentNotices),
+      readBriefing(host, current, toolNames, sentNotices),
   });
   return {
     ...loop,
@@ -141,7 +146,7 @@ function createTaskPolicy(
  */
 async function readBriefing(
   host: AgentHost,
-  task: Task,
+  { task, earlier }: Pick<Turn, "earlier" | "task">,
   tools: readonly string[],
   sentNotices: Set<string>,
 ): Promise<Briefing> {
@@ -156,6 +161,7 @@ async function readBriefing(
     platform: process.platform,
     date: host.dependencies.services.now(),
     tools,
+    hasIde: [...earlier, ...task.history].some(({ ideContext }) => ideContext),
     mode: host.approvalModeOf(task) === ApprovalMode.PLAN ? "plan" : "work",
   });
   const newNotices = notices.filter((notice) => !sentNotices.has(notice));

@@ -80,6 +80,7 @@ function workspaceFile(file: OpenFile): WorkspaceFile {
     path,
     timestamp,
     isActive,
+    isDirty: file.isDirty,
     ...(at && {
       cursor: { line: (at.line ?? 0) + 1, character: (at.character ?? 0) + 1 },
     }),

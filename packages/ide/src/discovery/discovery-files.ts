@@ -93,7 +93,7 @@ export class DiscoveryFiles {
   }
 
   /** Returns what the files say, or why the editor does not say it. */
-  #texts(): Readonly<Record<Agent, string>> | string {
+  #texts(): Readonly<Record<(typeof AGENTS)[number], string>> | string {
     try {
       const folders = this.#announcement.editor.workspaceFolders();
       const companion = this.#companionFile(folders);

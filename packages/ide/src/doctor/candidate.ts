@@ -130,6 +130,6 @@ function contentOf(
     token: file.authToken,
     folders: file.workspacePath.split(delimiter).filter((path) => path !== ""),
     editor: name === "" ? "" : displayName,
-    pid: agent === "gemini-cli" ? named.pid : file.ppid,
+    pid: agent === "qwen-code" ? file.ppid : named.pid,
   };
 }

@@ -1,5 +1,6 @@
 import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
 import type { Agent, Environment } from "../discovery/places.ts";
+import { usersAtPort } from "../transport/port-owner.ts";
 import type { Candidate } from "./candidate.ts";
 
 /** Where an agent is started. */
@@ -7,6 +8,8 @@ export interface AgentSurroundings {
   readonly agent: Agent;
   readonly cwd: string;
   readonly env: Environment;
+  /** The user that runs it; undefined where there are no users. */
+  readonly user?: number | undefined;
   /** The process that Gemini CLI takes for the editor; undefined: unknown. */
   readonly idePid: number | undefined;
   /** Whether a process runs. */
@@ -17,6 +20,7 @@ const PORT_VARIABLES: Readonly<Record<Agent, string>> = {
   "gemini-cli": "GEMINI_CLI_IDE_SERVER_PORT",
   "qwen-code": "QWEN_CODE_IDE_SERVER_PORT",
   "claude-code": "CLAUDE_CODE_SSE_PORT",
+  devtool: "GEMINI_CLI_IDE_SERVER_PORT",
 };
 
 /**
@@ -27,9 +31,12 @@ export function refusalOf(
   candidate: Candidate,
   surroundings: AgentSurroundings,
 ): string | undefined {
-  const { unreadable, pid, isLegacy } = candidate;
+  const { unreadable, pid, isLegacy, path, mode } = candidate;
   const { agent, idePid, isRunning } = surroundings;
   if (unreadable !== undefined) return unreadable;
+  if (agent === "devtool" && (mode & 0o077) !== 0) {
+    return `other users can read or change it (mode ${mode.toString(8)}): chmod 600 ${path}`;
+  }
   if (isLegacy) {
     return idePid !== undefined && pid !== idePid
       ? `Gemini CLI reads it only in the terminals of process ${pid}, and here of ${idePid}: remove it`
@@ -43,18 +50,30 @@ export function refusalOf(
 }
 
 /**
- * Returns why an agent cannot use what it has chosen, before it connects. Only
- * Gemini CLI checks more then: it tries nothing else after that.
+ * Returns why an agent cannot use what it has chosen, before it connects.
+ * Gemini CLI tries nothing else after that.
  */
 export function faultOf(
   candidate: Candidate,
   surroundings: AgentSurroundings,
 ): string | undefined {
   const { agent, env } = surroundings;
+  if (agent === "devtool") return strangerAt(candidate, surroundings);
   if (agent !== "gemini-cli") return undefined;
   return candidate.editor === "" && !isKnown(env)
     ? "it does not name its editor, and the terminal is of none that Gemini CLI knows: update the companion, or use the editor's own terminal"
     : mismatchOf(candidate, surroundings);
+}
+
+/** Returns which other user listens where the companion should. */
+function strangerAt(
+  { port }: Candidate,
+  { user }: AgentSurroundings,
+): string | undefined {
+  const other = usersAtPort(port)?.find((each) => each !== user);
+  return other === undefined || user === undefined
+    ? undefined
+    : `a program of another user (${other}) listens at port ${port}: start the companion again`;
 }
 
 /** Returns why the folders of an editor are not those of an agent. */

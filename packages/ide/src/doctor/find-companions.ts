@@ -59,7 +59,7 @@ export async function findCompanions(
   surroundings: Surroundings,
 ): Promise<AgentReport[]> {
   const directories = discoveryDirectories(surroundings.env);
-  const agents = ["gemini-cli", "qwen-code", "claude-code"] as const;
+  const agents = ["gemini-cli", "qwen-code", "claude-code", "devtool"] as const;
   return await Promise.all(
     agents.map(async (agent) => ({
       agent: AGENT_NAMES[agent],
@@ -91,10 +91,15 @@ async function findFiles(
       : problem === undefined
         ? "chosen"
         : "broken";
-    // When it cannot connect, Qwen Code goes on, and Gemini CLI to variables.
+    // When it cannot connect, Qwen Code and devtool go on, and Gemini CLI to
+    // variables.
     const goesOn =
-      agent === "qwen-code" || order[index + 1]?.path === VARIABLES_PATH;
-    isDone ||= problem === undefined || fault !== undefined || !goesOn;
+      agent === "qwen-code" ||
+      agent === "devtool" ||
+      order[index + 1]?.path === VARIABLES_PATH;
+    isDone ||= problem === undefined || !goesOn;
+    // A fault stops Gemini CLI, also before variables.
+    isDone ||= fault !== undefined && agent === "gemini-cli";
     const says =
       problem ?? `${candidate.editor || "an editor"} at ${host}:${port}`;
     files.push({
@@ -166,6 +171,7 @@ async function hostFor(
         () => here,
       );
     case "claude-code":
+    case "devtool":
       return here;
   }
 }

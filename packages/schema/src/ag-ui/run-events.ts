@@ -144,6 +144,7 @@ export class RunEvents {
       case "messageWithdrawn":
       case "renamed":
       case "sessionTools":
+      case "ideContext":
       case undefined:
         return [];
       default:

@@ -3,6 +3,7 @@ import type {
   AgentThought,
   ArtifactUpdate,
   Citation,
+  IdeContext,
   Message,
   Notice,
   Part,
@@ -50,6 +51,11 @@ export type AgentEvent =
    * brings MCP servers (`Task.sessionTools`).
    */
   | { readonly case: "sessionTools"; readonly value: SessionTools }
+  /**
+   * What the model is told of the user's editor with their last message
+   * (`Message.ideContext`).
+   */
+  | { readonly case: "ideContext"; readonly value: IdeContext }
   /** Creates an artifact, or appends parts to an existing one. */
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
   /** Replaces the conversation before it for later requests to the model. */

@@ -79,6 +79,14 @@ export function validMessage(
       "leave it out: credentials say who sends",
     );
   }
+  if (message.ideContext) {
+    throw invalid(
+      "message.ide_context",
+      "",
+      "is the agent's",
+      "leave it out, or write it into a part",
+    );
+  }
   if (
     SESSION_SETTINGS_URI in (message.metadata ?? {}) &&
     !request.sessionSettings

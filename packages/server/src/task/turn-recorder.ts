@@ -136,10 +136,11 @@ export class TurnRecorder {
     } else {
       this.#pushAll([...this.#joiner.rest(), event]);
     }
-    // The agent's next request depends on a summary, which must be in the task
+    // The agent's next request depends on these, which must be in the task
     // before that.
     const held =
       event.case === "summary" ||
+      event.case === "ideContext" ||
       this.#waiting.length >= MAX_WAITING ||
       this.#log.failure;
     if (held) return this.append([]);

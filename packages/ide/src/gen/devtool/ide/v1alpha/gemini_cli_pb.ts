@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/ide/v1alpha/gemini_cli.proto.
  */
 export const file_devtool_ide_v1alpha_gemini_cli: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZXZ0b29sL2lkZS92MWFscGhhL2dlbWluaV9jbGkucHJvdG8SE2RldnRvb2wuaWRlLnYxYWxwaGEiTQoNQ29udGV4dFVwZGF0ZRI8Cg93b3Jrc3BhY2Vfc3RhdGUYASABKAsyIy5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZVN0YXRlInAKDldvcmtzcGFjZVN0YXRlEjYKCm9wZW5fZmlsZXMYASADKAsyIi5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZUZpbGUSFwoKaXNfdHJ1c3RlZBgCIAEoCEgAiAEBQg0KC19pc190cnVzdGVkIp4BCg1Xb3Jrc3BhY2VGaWxlEgwKBHBhdGgYASABKAkSEQoJdGltZXN0YW1wGAIgASgBEhEKCWlzX2FjdGl2ZRgDIAEoCBIrCgZjdXJzb3IYBCABKAsyGy5kZXZ0b29sLmlkZS52MWFscGhhLkN1cnNvchIaCg1zZWxlY3RlZF90ZXh0GAUgASgJSACIAQFCEAoOX3NlbGVjdGVkX3RleHQiKQoGQ3Vyc29yEgwKBGxpbmUYASABKA0SEQoJY2hhcmFjdGVyGAIgASgNIjIKDERpZmZBY2NlcHRlZBIRCglmaWxlX3BhdGgYASABKAkSDwoHY29udGVudBgCIAEoCSIhCgxEaWZmUmVqZWN0ZWQSEQoJZmlsZV9wYXRoGAEgASgJYgZwcm90bzM");
+  fileDesc("CiRkZXZ0b29sL2lkZS92MWFscGhhL2dlbWluaV9jbGkucHJvdG8SE2RldnRvb2wuaWRlLnYxYWxwaGEiTQoNQ29udGV4dFVwZGF0ZRI8Cg93b3Jrc3BhY2Vfc3RhdGUYASABKAsyIy5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZVN0YXRlInAKDldvcmtzcGFjZVN0YXRlEjYKCm9wZW5fZmlsZXMYASADKAsyIi5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZUZpbGUSFwoKaXNfdHJ1c3RlZBgCIAEoCEgAiAEBQg0KC19pc190cnVzdGVkIsIBCg1Xb3Jrc3BhY2VGaWxlEgwKBHBhdGgYASABKAkSEQoJdGltZXN0YW1wGAIgASgBEhEKCWlzX2FjdGl2ZRgDIAEoCBIrCgZjdXJzb3IYBCABKAsyGy5kZXZ0b29sLmlkZS52MWFscGhhLkN1cnNvchIaCg1zZWxlY3RlZF90ZXh0GAUgASgJSACIAQESFQoIaXNfZGlydHkYBiABKAhIAYgBAUIQCg5fc2VsZWN0ZWRfdGV4dEILCglfaXNfZGlydHkiKQoGQ3Vyc29yEgwKBGxpbmUYASABKA0SEQoJY2hhcmFjdGVyGAIgASgNIjIKDERpZmZBY2NlcHRlZBIRCglmaWxlX3BhdGgYASABKAkSDwoHY29udGVudBgCIAEoCSIhCgxEaWZmUmVqZWN0ZWQSEQoJZmlsZV9wYXRoGAEgASgJYgZwcm90bzM");
 
 /**
  * The parameters of the notification `ide/contextUpdate`.
@@ -103,6 +103,14 @@ export type WorkspaceFile = Message<"devtool.ide.v1alpha.WorkspaceFile"> & {
    * @generated from field: optional string selected_text = 5;
    */
   selectedText?: string | undefined;
+
+  /**
+   * Whether the file has changes that are not saved. An addition of ours: other
+   * companions do not say it, and Gemini CLI and Qwen Code ignore it.
+   *
+   * @generated from field: optional bool is_dirty = 6;
+   */
+  isDirty?: boolean | undefined;
 };
 
 /**

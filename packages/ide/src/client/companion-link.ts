@@ -1,0 +1,252 @@
+import { isAbsolute } from "node:path";
+import { create, fromJson } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
+import { keepStart } from "@devtool/internal/cut-text";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  plainJson,
+} from "@devtool/internal/json";
+import { KeyedQueue } from "@devtool/internal/keyed-queue";
+import { type IdeContext, IdeContextSchema } from "@devtool/schema";
+import {
+  Client,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
+import type { Candidate } from "../doctor/candidate.ts";
+import {
+  ContextUpdateSchema,
+  DiffAcceptedSchema,
+  DiffRejectedSchema,
+  type WorkspaceFile,
+  type WorkspaceState,
+} from "../gen/devtool/ide/v1alpha/gemini_cli_pb.ts";
+import { MAX_FILES, MAX_SELECTION } from "../limits.ts";
+import { VERSION } from "../version.ts";
+
+/** How the user answered a proposed change in the editor. */
+export type IdeAnswer =
+  | { readonly case: "accepted"; readonly content: string }
+  | { readonly case: "rejected" };
+
+/** How long a companion may take to answer, in milliseconds. */
+const TIMEOUT_MS = 3000;
+
+/** How long a new connection may take to tell its context, in milliseconds. */
+const CONTEXT_TIMEOUT_MS = 500;
+
+/** The time between checks that the editor of an open diff is there. */
+const CHECK_MS = 5000;
+
+/** Maximum length of a path, in UTF-16 code units. */
+const MAX_PATH = 4096;
+
+/** A connection to a companion, ours or that of Gemini CLI. */
+export class CompanionLink implements AsyncDisposable {
+  /** The name of the editor for people. */
+  readonly editor: string;
+  readonly #client: Client;
+  readonly #transport: StreamableHTTPClientTransport;
+  /** Diffs are told apart by their files: a file has one at a time. */
+  readonly #diffs = new KeyedQueue();
+  readonly #waiting = new Map<string, (answer: IdeAnswer) => void>();
+  readonly #told = Promise.withResolvers<void>();
+  #state: WorkspaceState | undefined;
+  #tools: ReadonlySet<string> = new Set();
+
+  /** Connects to a companion. Rejects when it does not let the agent in. */
+  static async open(
+    candidate: Candidate,
+    signal: AbortSignal,
+  ): Promise<CompanionLink> {
+    const link = new CompanionLink(candidate);
+    try {
+      await link.#connect(signal);
+      return link;
+    } catch (reason) {
+      await link[Symbol.asyncDispose]();
+      throw reason;
+    }
+  }
+
+  private constructor({ port, token, editor }: Candidate) {
+    this.editor = editor || "the editor";
+    this.#client = new Client({ name: "devtool", version: VERSION });
+    this.#client.fallbackNotificationHandler = async ({ method, params }) =>
+      this.#hear(method, params);
+    this.#transport = new StreamableHTTPClientTransport(
+      new URL(`http://127.0.0.1:${port}/mcp`),
+      { requestInit: { headers: { authorization: `Bearer ${token}` } } },
+    );
+  }
+
+  /** Whether the user trusts the workspace, as far as the editor says it. */
+  get isTrusted(): boolean {
+    return this.#state?.isTrusted !== false;
+  }
+
+  /** Whether the editor shows diffs. */
+  get showsDiffs(): boolean {
+    return this.#tools.has("openDiff") && this.#tools.has("closeDiff");
+  }
+
+  /** Whether the companion answers. */
+  async isAlive(): Promise<boolean> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    return await this.#client.ping({ signal: timeout }).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Returns what the user sees now, as a whole. */
+  context(): IdeContext {
+    const files = [...(this.#state?.openFiles ?? [])]
+      .filter(({ path }) => isAbsolute(path) && path.length <= MAX_PATH)
+      .sort((one, other) => other.timestamp - one.timestamp)
+      .slice(0, MAX_FILES);
+    // Only one file can be active, also where an editor names several.
+    const active = files.find(({ isActive }) => isActive);
+    const rest = files.filter((file) => file !== active);
+    return create(IdeContextSchema, {
+      editor: this.editor,
+      isWhole: true,
+      files: [
+        ...(active ? [{ ...seen(active), ...focus(active) }] : []),
+        ...rest.map(seen),
+      ],
+    });
+  }
+
+  /**
+   * Shows a proposed content of a file, and resolves to what the user does with
+   * it. A diff of the same file that is still open is waited for.
+   *
+   * Rejects when the editor does not show it or goes away. Closes the view when
+   * the signal aborts.
+   */
+  openDiff(
+    path: string,
+    content: string,
+    signal: AbortSignal,
+  ): Promise<IdeAnswer> {
+    return this.#diffs.run(path, async () => {
+      signal.throwIfAborted();
+      const ended = Promise.withResolvers<IdeAnswer>();
+      this.#waiting.set(path, ended.resolve);
+      const left = new AbortController();
+      try {
+        await this.#call(
+          "openDiff",
+          { filePath: path, newContent: content },
+          signal,
+        );
+        const lost = this.#lost(left.signal);
+        return await abortable(Promise.race([ended.promise, lost]), signal);
+      } finally {
+        left.abort();
+        this.#waiting.delete(path);
+        if (signal.aborted) await this.#closeDiff(path);
+      }
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    await abortable(this.#transport.terminateSession(), timeout).catch(
+      () => undefined,
+    );
+    await this.#client.close().catch(() => undefined);
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const options = { signal: limit };
+    await abortable(this.#client.connect(this.#transport, options), limit);
+    const { tools } = await this.#client.listTools(undefined, options);
+    this.#tools = new Set(tools.map(({ name }) => name));
+    // An editor that says nothing has nothing open, or is a slow one.
+    const pause = AbortSignal.timeout(CONTEXT_TIMEOUT_MS);
+    await abortable(this.#told.promise, pause).catch(() => undefined);
+    signal.throwIfAborted();
+  }
+
+  /** Rejects once the companion does not answer any more. */
+  async #lost(left: AbortSignal): Promise<never> {
+    for (;;) {
+      await pauseFor(CHECK_MS, left);
+      if (!left.aborted && !(await this.isAlive())) {
+        throw new Error(`${this.editor} does not answer any more`);
+      }
+      // Nobody waits for this any more.
+      if (left.aborted) return await new Promise<never>(() => undefined);
+    }
+  }
+
+  async #closeDiff(path: string): Promise<void> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    // Older companions report a diff that is closed here as rejected.
+    const input = { filePath: path, suppressNotification: true };
+    await this.#call("closeDiff", input, timeout).catch(() => undefined);
+  }
+
+  async #call(
+    name: string,
+    input: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const result = await this.#client.callTool(
+      { name, arguments: input },
+      { signal },
+    );
+    const text = listOrEmpty(result.content)
+      .map((part) => String(objectOrEmpty(part).text ?? ""))
+      .join("\n");
+    if (result.isError) throw new Error(text || `${name} failed`);
+    return text;
+  }
+
+  /** What is not as it should be is ignored: the next one may be. */
+  #hear(method: string, params: unknown): void {
+    if (!isObject(params)) return;
+    const json = plainJson(params);
+    const options = { ignoreUnknownFields: true };
+    try {
+      if (method === "ide/contextUpdate") {
+        const update = fromJson(ContextUpdateSchema, json, options);
+        this.#state = update.workspaceState;
+        this.#told.resolve();
+      } else if (method === "ide/diffAccepted") {
+        const accepted = fromJson(DiffAcceptedSchema, json, options);
+        const { filePath, content } = accepted;
+        this.#waiting.get(filePath)?.({ case: "accepted", content });
+      } else if (method === "ide/diffRejected" || method === "ide/diffClosed") {
+        const { filePath } = fromJson(DiffRejectedSchema, json, options);
+        this.#waiting.get(filePath)?.({ case: "rejected" });
+      }
+    } catch {
+      // As said above.
+    }
+  }
+}
+
+function seen({ path, isDirty }: WorkspaceFile) {
+  return { path, ...(isDirty !== undefined && { isDirty }) };
+}
+
+function focus({ cursor, selectedText = "" }: WorkspaceFile) {
+  return {
+    isActive: true,
+    selectedText: keepStart(selectedText, MAX_SELECTION),
+    ...(cursor && {
+      cursor: { line: cursor.line, character: cursor.character },
+    }),
+  };
+}
+
+/** Resolves after a time, or as soon as the signal aborts. */
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+  await abortable(new Promise(() => undefined), limit).catch(() => undefined);
+}

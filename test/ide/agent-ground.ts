@@ -1,0 +1,167 @@
+import { readFileSync, renameSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { CodingServerOptions } from "@devtool/coding-agent";
+import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
+import { type Companion, startCompanion } from "@devtool/ide";
+import { IdeLinks } from "@devtool/ide/operator";
+import { ScriptedEditor } from "@devtool/ide/testing";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { Role, type Task } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
+import { clientOf, Ground } from "../scenarios/ground.ts";
+import { until } from "./agents.ts";
+
+/** Our agent, and an editor that shows its workspace. */
+export class IdeGround implements AsyncDisposable {
+  readonly ground: Ground;
+  readonly editor: ScriptedEditor;
+  readonly env = { HOME: temporaryDirectory(), TMPDIR: temporaryDirectory() };
+
+  #companion: Companion | undefined;
+  #links = new IdeLinks({});
+
+  private constructor(ground: Ground) {
+    this.ground = ground;
+    this.editor = new ScriptedEditor(ground.workspace);
+  }
+
+  static async prepare(
+    files: Readonly<Record<string, string>> = {},
+  ): Promise<IdeGround> {
+    return new IdeGround(await Ground.prepare(files));
+  }
+
+  /** Starts a companion in the editor. */
+  async companion(): Promise<Companion> {
+    this.#companion = await startCompanion(this.editor, {
+      env: this.env,
+      editorPid: process.pid,
+    });
+    return this.#companion;
+  }
+
+  /** Closes the editor. */
+  async end(): Promise<void> {
+    await this.#companion?.close();
+  }
+
+  /** The path of a companion's file. */
+  path(port: number): string {
+    return join(
+      this.directory,
+      `gemini-ide-server-${process.pid}-${port}.json`,
+    );
+  }
+
+  /** The file of the companion. */
+  get file(): string {
+    return this.path(this.#companion?.port ?? 0);
+  }
+
+  /** What the file says. */
+  get content(): Record<string, unknown> {
+    return JSON.parse(readFileSync(this.file, "utf8"));
+  }
+
+  /** Puts the files into the workspace, as a repository would bring them. */
+  moveDirectoryIntoWorkspace(): void {
+    const moved = join(this.ground.workspace, "ide");
+    renameSync(this.directory, moved);
+    symlinkSync(moved, this.directory);
+  }
+
+  /** Trusts the workspace, as `devtool trust add` does. */
+  async trust(): Promise<void> {
+    const store = new TrustStore({
+      dataDirectory: this.ground.dataDirectory,
+      openDirectory: (path) => new Workspace(path),
+      now: () => new Date(),
+    });
+    await store.grant(await store.preview(this.ground.workspace));
+  }
+
+  /** Starts a server with an agent that uses editors. */
+  serve(options: CodingServerOptions = {}): Promise<DevtoolServer> {
+    this.#links = new IdeLinks(this.env);
+    return this.ground.serve({ ide: this.#links, ...options });
+  }
+
+  /** Connects as the agent does. Returns the editor, or why there is none. */
+  connect(): ReturnType<IdeLinks["connect"]> {
+    return this.#links.connect(
+      this.ground.workspace,
+      AbortSignal.timeout(10_000),
+    );
+  }
+
+  /** Shows the user something else, and waits until the agent knows it. */
+  async show(context: Parameters<ScriptedEditor["show"]>[0]): Promise<void> {
+    const found = await this.connect();
+    this.editor.show(context);
+    if (found.case === "none") throw new Error(found.reason);
+    const active = this.editor
+      .context()
+      .openFiles.find((file) => file.isActive);
+    await until(() => {
+      const [first] = found.link.context().files;
+      return first?.isActive && first.path === active?.path ? true : undefined;
+    });
+  }
+
+  /** The directory of the files by which companions are found. */
+  get directory(): string {
+    return join(this.env.TMPDIR, "gemini/ide");
+  }
+
+  /** The texts of the user that the model got last. */
+  userTexts(): string[] {
+    const request = JSON.parse(
+      JSON.stringify(this.ground.fake.requests().at(-1)?.body),
+    );
+    return request.contents.flatMap(
+      (content: { role: string; parts: { text?: string }[] }) =>
+        content.role === "user"
+          ? content.parts.flatMap(({ text }) => text ?? [])
+          : [],
+    );
+  }
+
+  /** The system instruction that the model got last. */
+  instructions(): string {
+    return JSON.stringify(
+      objectOrEmpty(this.ground.fake.requests().at(-1)?.body).systemInstruction,
+    );
+  }
+
+  /** What the editor shows in the last messages, as the model got it. */
+  contexts(): Record<string, unknown>[] {
+    return this.userTexts().flatMap((text) => {
+      const [, json] =
+        /^<editor_context>\n(.*)\n<\/editor_context>$/.exec(text) ?? [];
+      return json === undefined ? [] : [JSON.parse(json)];
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+    await this.ground[Symbol.asyncDispose]();
+  }
+}
+
+/** Sends a prompt to a task, or to a new one. Returns the task afterwards. */
+export async function say(
+  server: DevtoolServer,
+  text: string,
+  taskId = "",
+): Promise<Task | undefined> {
+  const { task } = await clientOf(server, "Connect").tasks.sendMessage({
+    taskId,
+    message: {
+      messageId: crypto.randomUUID(),
+      role: Role.USER,
+      parts: [{ content: { case: "text", value: text } }],
+    },
+  });
+  return task;
+}
