@@ -94,7 +94,7 @@ describe("what asks the model beside the turn's own steps", () => {
     });
     const turn = await told.find("invoke_agent devtool");
     expect(turn.attributes["gen_ai.usage.input_tokens"]).toBe(450);
-    const counted = await metrics.read();
+    const counted = await metrics.reader()();
     const input = counted.find(({ about }) =>
       about.name.endsWith("inference.usage.input_tokens"),
     );

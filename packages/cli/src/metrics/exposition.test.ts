@@ -21,7 +21,7 @@ a_h_seconds_count{l_m="x"} 4
     );
   });
 
-  it("keep hostile names in their label, and count new ones beyond 64 as other", () => {
+  it("keep hostile names in their label, and count new ones beyond 64 as _other", () => {
     const counter = new Counter({
       ...{ name: "c", help: "Help.", unit: "{call}", labels: ["l"] },
     });
@@ -32,6 +32,6 @@ a_h_seconds_count{l_m="x"} 4
     expect(lines[0]).toBe('c_total{l="a\\"} 1\\\\u{a}b{x=\\"\\\\\\\\u{1b}"} 1');
     expect(lines[1]).toBe(`c_total{l="${"y".repeat(80)}"} 1`);
     expect(lines).toHaveLength(65);
-    expect(lines.at(-1)).toBe('c_total{l="other"} 938');
+    expect(lines.at(-1)).toBe('c_total{l="_other"} 938');
   });
 });

@@ -6,8 +6,8 @@ const MAX_VALUES = 64;
 /** The maximum length of the value of a label, in characters. */
 const MAX_LENGTH = 80;
 
-/** What further values of a label are counted as. */
-const OTHER = "other";
+/** What values of a label are counted as that have no series of their own. */
+export const OTHER = "_other";
 
 /** The values of the labels of a series, in the order of their names. */
 type Values = readonly string[];

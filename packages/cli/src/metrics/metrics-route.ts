@@ -14,6 +14,7 @@ const TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
  */
 export function metricsRoute(metrics: ServerMetrics, token: string): Dialect {
   const expected = digestOf(`Bearer ${token}`);
+  const read = metrics.reader();
   return (services) => [
     publicRoute(services, "GET", "/metrics", async ({ request, response }) => {
       const sent = request.headers.authorization ?? "";
@@ -25,7 +26,7 @@ export function metricsRoute(metrics: ServerMetrics, token: string): Dialect {
           { remedy: "send it in the Authorization header" },
         );
       }
-      const text = (await metrics.read()).map(metricText).join("");
+      const text = (await read()).map(metricText).join("");
       response.setHeader("content-type", TEXT_FORMAT);
       response.setHeader("cache-control", "no-store");
       response.end(text);

@@ -6,16 +6,15 @@ import type { OperatorConfig } from "../agents/agent-options.ts";
 import type { Io } from "../io.ts";
 import { readTokenFile } from "../listen-options.ts";
 import { otlpUrls } from "../telemetry/otlp-urls.ts";
-import type { Metric } from "./instruments.ts";
-import type { ServerMetrics } from "./server-metrics.ts";
+import type { MetricReader, ServerMetrics } from "./server-metrics.ts";
 
 /** What measures a server, and serves it. */
 export interface Metrics extends Disposable {
   readonly observer: Observer;
   /** What serves it; none where it is only exported. */
   readonly dialects: readonly Dialect[];
-  /** Returns all metrics as they are now. */
-  readonly read: () => Promise<readonly Metric[]>;
+  /** Returns a reader of all metrics, with its own time between readings. */
+  readonly reader: () => MetricReader;
   /** Measures a server that has started. */
   watch(server: Pick<DevtoolServer, "load">): void;
 }
@@ -42,7 +41,7 @@ export async function openMetrics(
   return {
     observer: metrics.observer,
     dialects: token === "" ? [] : [await routeOf(metrics, token)],
-    read: () => metrics.read(),
+    reader: () => metrics.reader(),
     watch: (server) => metrics.watch(server),
     [Symbol.dispose]: () => metrics[Symbol.dispose](),
   };

@@ -1,9 +1,11 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { isMessage } from "@bufbuild/protobuf";
+import { ErrorDetailsSchema } from "@devtool/schema";
 import type { DevtoolServer, Observer, Operation } from "@devtool/server";
 import type { OperationEnd } from "@devtool/server/agent";
 import { clientProblem } from "../log/problem.ts";
 import { type Load, readGauges } from "./gauges.ts";
-import { Counter, Histogram, type Metric } from "./instruments.ts";
+import { Counter, Histogram, type Metric, OTHER } from "./instruments.ts";
 import { MODEL_LABELS, TokenMetrics } from "./token-metrics.ts";
 
 /** The bounds of the time of a request, in seconds (OpenTelemetry's for RPC). */
@@ -37,6 +39,9 @@ export interface MetricSources {
   readonly storeBytes: () => Promise<number | undefined>;
 }
 
+/** Returns all metrics as they are now. */
+export type MetricReader = () => Promise<readonly Metric[]>;
+
 /**
  * The metrics of a server, by the names of OpenTelemetry's conventions; those
  * that begin with `devtool.` are our own. No label holds an id, and the number
@@ -44,7 +49,6 @@ export interface MetricSources {
  */
 export class ServerMetrics implements Disposable {
   readonly #sources: MetricSources;
-  readonly #delay = monitorEventLoopDelay({ resolution: 20 });
   readonly #calls = new Histogram(
     {
       name: "rpc.server.call.duration",
@@ -124,6 +128,7 @@ export class ServerMetrics implements Disposable {
     unit: "{task}",
   });
   readonly #tokens = new TokenMetrics();
+  readonly #delays = new Set<ReturnType<typeof monitorEventLoopDelay>>();
   /** When the open operations began, by their kind. */
   readonly #open = {
     turn: new Map<string, number>(),
@@ -135,7 +140,6 @@ export class ServerMetrics implements Disposable {
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
-    this.#delay.enable();
   }
 
   /** Measures also what there is to do in a server that has started. */
@@ -154,14 +158,27 @@ export class ServerMetrics implements Disposable {
     };
   };
 
-  /** Returns all metrics as they are now. */
-  async read(): Promise<readonly Metric[]> {
+  /**
+   * Returns a reader of all metrics as they are now. What it says of the time
+   * since the last reading is about its own one: several readers, such as a
+   * scrape and an exporter, take nothing from each other.
+   */
+  reader(): MetricReader {
+    const delay = monitorEventLoopDelay({ resolution: 20 });
+    delay.enable();
+    this.#delays.add(delay);
+    return async () => {
+      const delayNs = delay.percentile(99);
+      delay.reset();
+      return this.#read(delayNs / NS_PER_SECOND);
+    };
+  }
+
+  async #read(eventLoopDelay: number): Promise<readonly Metric[]> {
     const { elapsedMs, storeBytes } = this.#sources;
     const { turn, question, stream, outage } = this.#open;
     const [load, bytes] = await Promise.all([this.#load(), storeBytes()]);
     const oldestMs = elapsedMs() - Math.min(...question.values());
-    const delayNs = this.#delay.percentile(99);
-    this.#delay.reset();
     return [
       ...readGauges({
         load,
@@ -170,7 +187,7 @@ export class ServerMetrics implements Disposable {
         approvals: question.size,
         oldestApproval: question.size === 0 ? 0 : oldestMs / 1000,
         isReady: outage.size === 0,
-        eventLoopDelay: delayNs / NS_PER_SECOND,
+        eventLoopDelay,
         storeBytes: bytes,
       }),
       ...this.#recorded().map((each) => each.read()),
@@ -179,7 +196,7 @@ export class ServerMetrics implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#delay.disable();
+    for (const delay of this.#delays) delay.disable();
   }
 
   #recorded(): readonly (Counter | Histogram)[] {
@@ -233,7 +250,7 @@ export class ServerMetrics implements Disposable {
         break;
       }
       case "call":
-        this.#tools.record(seconds, name, outcome);
+        this.#tools.record(seconds, isInvented(end) ? OTHER : name, outcome);
         break;
       case "question":
         this.#waits.record(seconds);
@@ -266,6 +283,15 @@ export class ServerMetrics implements Disposable {
     if (binding !== "http") this.#calls.record(seconds, name, binding, code);
   }
 }
+
+/** Whether a model has made up the name of the tool that it called. */
+function isInvented({ facts }: OperationEnd): boolean {
+  const result = facts?.result;
+  return isMessage(result, ErrorDetailsSchema) && result.type === UNKNOWN_TOOL;
+}
+
+/** The type of the error of a call to a tool that its turn does not have. */
+const UNKNOWN_TOOL = "tool_not_registered";
 
 /**
  * Whether a request was refused: its caller may not make it, or it reached no

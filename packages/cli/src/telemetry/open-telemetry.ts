@@ -9,7 +9,7 @@ interface Surroundings extends Pick<Io, "env"> {
   /** Receives a text when the collector is away, and when it is back. */
   readonly onNotice: (text: string) => void;
   /** What is measured. Undefined: nothing is. */
-  readonly metrics: Pick<Metrics, "read"> | undefined;
+  readonly metrics: Pick<Metrics, "reader"> | undefined;
 }
 
 /**
@@ -39,7 +39,7 @@ export async function openTelemetry(
   }
   const { exportMetrics } = await import("./export-metrics.ts");
   const exported = exportMetrics({
-    ...{ url: measured, headers, onNotice, read: metrics.read },
+    ...{ url: measured, headers, onNotice, read: metrics.reader() },
     intervalMs: intervalIn(env.OTEL_METRIC_EXPORT_INTERVAL),
   });
   return {
