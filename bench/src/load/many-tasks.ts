@@ -83,14 +83,11 @@ async function measure(
     { what: "rare", request: { state: TaskState.FAILED } },
     { what: "agent", request: { agent: "own" } },
     { what: "prefix", request: { idPrefix: `t${middle}` } },
-    // Reads all titles.
-    {
-      what: "title",
-      request: { titleContains: `task ${middle}` },
-      atMost: 1000,
-    },
+    { what: "title", request: { titleContains: `task ${middle}` } },
+    { what: "common-title", request: { titleContains: "ask" } },
+    { what: "short-title", request: { titleContains: "q" } },
   ];
-  for (const { what, request, atMost = 20 } of requests) {
+  for (const { what, request } of requests) {
     const taken: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const begun = performance.now();
@@ -104,7 +101,7 @@ async function measure(
     printRow({
       name: `many-tasks.${name}.page-ms.${what}`,
       value: Math.min(...taken),
-      target: { atMost },
+      target: { atMost: 20 },
     });
   }
 }

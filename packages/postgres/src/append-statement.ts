@@ -12,6 +12,7 @@ import {
 import type { QueryConfig } from "pg";
 import type { AppendGroup } from "./append-batch.ts";
 import { keyText } from "./key-text.ts";
+import { titleGrams } from "./title-grams.ts";
 
 /** The groups of a batch: $1 to $8, $12 and $13, as `APPEND` has them. */
 const INPUT = `
@@ -87,7 +88,8 @@ const ADVANCE = `
  * messages, $17 and $18 the audit records. $19 is the owner of new tasks. $20 to
  * $22 are the answers to entries of the inbox. $23 to $27 are the labels of tasks
  * that begin or are renamed: task, title, title for comparison, workspace,
- * agent. $28 to $30 are what audit records show: task, digest, text.
+ * agent. $28 to $30 are what audit records show: task, digest, text. $31 are the
+ * parts of the titles, by which they are found.
  */
 const APPEND = `
   WITH ${INPUT}, claim AS (
@@ -119,11 +121,13 @@ const APPEND = `
     ORDER BY principal, message_id, position DESC, sequence DESC
     ON CONFLICT (principal, message_id) DO UPDATE SET task_id = excluded.task_id, sequence = excluded.sequence
   ), ${LATEST}, labels AS (
-    INSERT INTO label (task_id, title, title_key, workspace, agent)
-    SELECT label.* FROM unnest($23::text[], $24::text[], $25::text[], $26::text[], $27::text[])
-      AS label (task_id, title, title_key, workspace, agent)
+    INSERT INTO label (task_id, title, title_key, workspace, agent, grams)
+    SELECT task_id, title, title_key, workspace, agent, grams::integer[]
+    FROM unnest($23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $31::text[])
+      AS label (task_id, title, title_key, workspace, agent, grams)
     JOIN written ON written.id = task_id
-    ON CONFLICT (task_id) DO UPDATE SET title = excluded.title, title_key = excluded.title_key
+    ON CONFLICT (task_id) DO UPDATE
+      SET title = excluded.title, title_key = excluded.title_key, grams = excluded.grams
   ), audits AS (
     INSERT INTO audit_pending (data)
     SELECT data FROM unnest($17::text[], $18::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
@@ -211,6 +215,7 @@ export function appendStatement(
       texts.map(({ taskId }) => keyText(taskId)),
       texts.map(({ digest }) => digest),
       texts.map(({ data }) => data),
+      labels.map(({ title }) => `{${titleGrams(foldTitle(title)).join()}}`),
     ],
   };
 }

@@ -300,6 +300,30 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     expect(await server.run(sizes)).toEqual(before);
   });
 
+  it("finds the titles that a release before their index has stored", async () => {
+    const schema = "titled";
+    {
+      await using store = await PostgresStore.open({ url: server.url, schema });
+      const events = [labeled("t1", "Fix \\ Ärger", "", "")];
+      await store.append({ events });
+    }
+    const client = new Client({
+      connectionString: server.url,
+      options: `-c search_path=${schema}`,
+    });
+    await client.connect();
+    try {
+      await migrate(client, schema, 11);
+    } finally {
+      await client.end();
+    }
+    await using store = await PostgresStore.open({ url: server.url, schema });
+    for (const titleContains of ["x", "\\ ä", "ÄRGER"]) {
+      const { tasks } = await store.list({ limit: 9, titleContains });
+      expect(tasks).toHaveLength(1);
+    }
+  });
+
   it("goes back to each earlier version and forth again, to the same tables", async () => {
     const client = new Client({
       connectionString: server.url,

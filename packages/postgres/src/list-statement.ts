@@ -3,16 +3,34 @@ import type { ListPosition, TaskQuery } from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import { keyText } from "./key-text.ts";
 import { bounded } from "./stored-value.ts";
+import { searchGrams } from "./title-grams.ts";
+
+/**
+ * The number of tasks up to which it is faster to sort those with a title than
+ * to look for them in the order of time.
+ */
+export const RARE = 1000;
+
+/** Creates the statement that finds up to `RARE` tasks by their titles. */
+export function titleStatement(titleContains: string): QueryConfig {
+  const key = foldTitle(titleContains);
+  return {
+    text: "SELECT task_id FROM label WHERE grams @> $1::integer[] AND strpos(title_key, $2) > 0 LIMIT $3",
+    values: [searchGrams(key), keyText(key), RARE],
+  };
+}
 
 /**
  * Creates the statement that reads the last rows of the tasks that a query
  * selects, the latest first, and one more than its limit.
  *
  * @param after where the page before ended
+ * @param among the ids of the tasks to select from, encoded. Default: all
  */
 export function listStatement(
   query: TaskQuery,
   after: ListPosition | undefined,
+  among: readonly string[] | undefined,
 ): QueryConfig {
   const {
     principal,
@@ -34,6 +52,7 @@ export function listStatement(
       titleContains && keyText(foldTitle(titleContains)),
     ],
     ["starts_with(id, $?)", idPrefix && keyText(idPrefix)],
+    ["id = ANY ($?)", among],
   ];
   const values: unknown[] = [];
   /** Adds a value to the statement and returns its placeholder. */

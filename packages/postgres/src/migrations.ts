@@ -15,6 +15,7 @@ import {
 import type { ClientBase } from "pg";
 import { putShown } from "./audit-shown.ts";
 import { keyText } from "./key-text.ts";
+import { titleGrams } from "./title-grams.ts";
 
 /** A change of the tables. */
 export interface Migration {
@@ -180,10 +181,28 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "ALTER TABLE task DROP COLUMN bytes",
   },
+  {
+    // Deletions look for the ids of messages that are older than a day.
+    up: "CREATE INDEX deleted_message_by_time ON deleted_message (time_ms)",
+    down: "DROP INDEX deleted_message_by_time",
+  },
+  {
+    // The parts of each title, by which lists find it. A title that a server of
+    // the release before writes is not found by them.
+    up: `
+      ALTER TABLE label ADD COLUMN grams integer[] NOT NULL DEFAULT '{}';
+      CREATE INDEX label_by_grams ON label USING gin (grams);
+    `,
+    down: "ALTER TABLE label DROP COLUMN grams",
+    fill: splitTitles,
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */
 const PAGE = 64;
+
+/** The number of titles to read at a time. */
+const TITLES_PAGE = 1000;
 
 /**
  * Labels all tasks, from their first events. Leaves out a task whose first row
@@ -208,6 +227,27 @@ async function labelTasks(client: ClientBase): Promise<void> {
     }
     if (rows.length < PAGE) return;
     position = rows.at(-1)?.id ?? "";
+  }
+}
+
+/** Writes the parts of all titles. */
+async function splitTitles(client: ClientBase): Promise<void> {
+  let position = "";
+  for (;;) {
+    const { rows } = await client.query<{ task_id: string; title: string }>(
+      "SELECT task_id, title FROM label WHERE task_id > $1 ORDER BY task_id LIMIT $2",
+      [position, TITLES_PAGE],
+    );
+    await client.query(
+      `UPDATE label SET grams = given.grams::integer[]
+        FROM unnest($1::text[], $2::text[]) AS given (task_id, grams) WHERE label.task_id = given.task_id`,
+      [
+        rows.map(({ task_id }) => task_id),
+        rows.map(({ title }) => `{${titleGrams(foldTitle(title)).join()}}`),
+      ],
+    );
+    if (rows.length < TITLES_PAGE) return;
+    position = rows.at(-1)?.task_id ?? "";
   }
 }
 

@@ -2,11 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import {
   AuditRecordSchema,
   MessageSchema,
+  PushConfigSchema,
+  PushSubscriptionSchema,
   TaskCreatedSchema,
   TaskEventSchema,
 } from "@devtool/schema";
 import { Code, verifyAudit } from "@devtool/server";
-import { created, eventsOf, text } from "@devtool/server/testing";
+import { created, eventsOf, labeled, text } from "@devtool/server/testing";
 import {
   testPushConfigStore,
   testSharedStore,
@@ -57,6 +59,55 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       configs: store.pushConfigs,
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
     };
+  });
+
+  it("has no byte of a task in any table after its deletion, but the ids of its messages", async () => {
+    const schema = nextSchema();
+    await using store = await open(schema);
+    const shown = create(AuditRecordSchema, { taskId: "t1", shown: "SECRET" });
+    const events = [
+      labeled("t1", "SECRET title", "/SECRET", "a"),
+      text("t1", 2n, "SECRET".repeat(10_000)),
+    ];
+    await store.append({ events, audit: [shown] });
+    const config = create(PushConfigSchema, {
+      ...{ taskId: "t1", id: "c", url: "https://SECRET.test/" },
+    });
+    await store.pushConfigs.put(create(PushSubscriptionSchema, { config }));
+    const quoted = `"${schema.replaceAll('"', '""')}"`;
+    const holding = async (): Promise<string[]> => {
+      const tables = await server.run(
+        `SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '${quoted}'::regnamespace ORDER BY 1`,
+      );
+      const found: string[] = [];
+      for (const { relname } of tables) {
+        // Bytes of a value are hexadecimal in the text of its row.
+        const rows = await server.run(
+          `SELECT FROM ${quoted}.${relname} AS row WHERE row::text LIKE '%SECRET%' OR row::text LIKE '%534543524554%'`,
+        );
+        if (rows.length > 0) found.push(String(relname));
+      }
+      return found;
+    };
+    const has = ["audit_shown", "event", "label", "push_config"];
+    expect(await holding()).toEqual(has);
+    const record = create(AuditRecordSchema, { taskId: "t1" });
+    await store.delete({ taskId: "t1", sequence: 2n, record });
+    expect(await holding()).toEqual([]);
+  });
+
+  it("forgets ids of messages by an index, however many there are", async () => {
+    const schema = nextSchema();
+    await using _store = await open(schema);
+    const quoted = `"${schema.replaceAll('"', '""')}"`;
+    await server.run(
+      `INSERT INTO ${quoted}.deleted_message SELECT 'me', 'm' || n, 't', n FROM generate_series(1, 10000) AS n`,
+    );
+    await server.run(`ANALYZE ${quoted}.deleted_message`);
+    const plan = await server.run(
+      `EXPLAIN DELETE FROM ${quoted}.deleted_message WHERE time_ms < 10`,
+    );
+    expect(JSON.stringify(plan)).toContain("using deleted_message_by_time");
   });
 
   it("reads and stores a large append in several rows, and pages by bytes", async () => {

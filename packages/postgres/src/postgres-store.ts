@@ -27,7 +27,7 @@ import {
   query,
 } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
-import { listStatement } from "./list-statement.ts";
+import { listStatement, RARE, titleStatement } from "./list-statement.ts";
 import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
 import { PostgresApprovals } from "./postgres-approvals.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
@@ -278,7 +278,7 @@ export class PostgresStore implements ServerStore {
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const { rows } = await query<ListRow>(
       this.#pool,
-      listStatement(selection, after),
+      listStatement(selection, after, await this.#idsOf(selection)),
     );
     const tasks = rows.slice(0, limit).map((row): ListedTask => {
       const last = lastEventOf(row.data, {
@@ -305,6 +305,19 @@ export class PostgresStore implements ServerStore {
           ? encodeCursor(positionOf(last))
           : undefined,
     };
+  }
+
+  /**
+   * Returns the ids of the tasks with the title that a query asks for, as the
+   * table has them. Undefined for all tasks, and where too many have it.
+   */
+  async #idsOf({ titleContains }: TaskQuery): Promise<string[] | undefined> {
+    if (!titleContains) return undefined;
+    const { rows } = await query<{ task_id: string }>(
+      this.#pool,
+      titleStatement(titleContains),
+    );
+    return rows.length < RARE ? rows.map((row) => row.task_id) : undefined;
   }
 
   async *readSizes(): AsyncIterable<StoredTask> {

@@ -22,9 +22,12 @@ export function readList(
     limit,
     cursor,
   } = query;
+  const titleKey = titleContains && foldTitle(titleContains);
+  const titled = titleKey ? findTitles(database, titleKey) : undefined;
   // The plus keeps SQLite from using the index of the principal's tasks where
   // another one has few of them.
   const isNarrow =
+    titled !== undefined ||
     contextId !== undefined ||
     (idPrefix?.length ?? 0) >= NARROW_PREFIX ||
     (state !== undefined && isRare(database, state));
@@ -34,10 +37,8 @@ export function readList(
     .add("task.state = ?", state)
     .add("label.agent = ?", agent)
     .add("label.workspace = ?", workspacePath)
-    .add(
-      "instr(label.title_key, ?) > 0",
-      titleContains === undefined ? undefined : foldTitle(titleContains),
-    )
+    .add("instr(label.title_key, ?) > 0", titled ? undefined : titleKey)
+    .add("task.id IN (SELECT value FROM json_each(?))", titled)
     .add("task.id >= ?", idPrefix)
     .add("substr(task.id, 1, length(?)) = ?", idPrefix, idPrefix)
     .add("task.id < ?", idPrefix && `${idPrefix}${LAST}`);
@@ -71,7 +72,7 @@ const NARROW_PREFIX = 3;
 /** Comes after all that ids have after a prefix. */
 const LAST = "\u{10FFFF}".repeat(8);
 
-/** The number of tasks up to which a state is rare. */
+/** The number of tasks up to which a state or a title is rare. */
 const RARE = 1000;
 
 /**
@@ -82,6 +83,23 @@ function isRare(database: DatabaseSync, state: number): boolean {
   const sql =
     "SELECT count(*) AS count FROM (SELECT 1 FROM task WHERE state = ? LIMIT ?)";
   return Number(database.prepare(sql).get(state, RARE)?.count) < RARE;
+}
+
+/**
+ * Finds the tasks whose titles contain a text, which reads the index of titles.
+ * Returns their ids as a JSON array; undefined where many have it, so that it is
+ * faster to look for them in the order of time.
+ */
+function findTitles(
+  database: DatabaseSync,
+  titleKey: string,
+): string | undefined {
+  const rows = database
+    .prepare("SELECT task_id FROM label WHERE instr(title_key, ?) > 0 LIMIT ?")
+    .all(titleKey, RARE);
+  return rows.length < RARE
+    ? JSON.stringify(rows.map(({ task_id }) => task_id))
+    : undefined;
 }
 
 /** Collects the conditions of an SQL query that apply, with their values. */

@@ -10,7 +10,8 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * of `context` names the task that changed last but not when: it is written
  * only when another task of the context becomes the last one. What lists show
  * of a task is in `label`, which a task writes when it begins and when it is
- * renamed; `title_key` is the title as `foldTitle` gives it. What audit records
+ * renamed; `title_key` is the title as `foldTitle` gives it, and its index is what a
+ * search for titles reads. What audit records
  * show is in `audit_shown`, under its digest, and goes with its task. The ids of
  * messages of deleted tasks are in `deleted_message` for a day. A large task
  * that is deleted is in `deleted_task` until its rows have been removed.
@@ -27,6 +28,7 @@ export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS label (
     task_id TEXT PRIMARY KEY, title TEXT NOT NULL, title_key TEXT NOT NULL, workspace TEXT NOT NULL, agent TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS label_by_title ON label (title_key);
   CREATE TABLE IF NOT EXISTS context (
     principal TEXT NOT NULL, id TEXT NOT NULL, task_id TEXT NOT NULL,
     PRIMARY KEY (principal, id)

@@ -195,6 +195,54 @@ function testLabels(open: OpenTaskStore): void {
     expect(second.cursor).toBeUndefined();
   });
 
+  it("finds each part of a title, of any length and case, among many tasks", async () => {
+    await using store = await open();
+    const titles = Array.from(
+      { length: 1200 },
+      (_, at) => `Fix the Ⓕlaky TEST ${at} 漢字${at % 300 === 7 ? "🙂 q" : ""}`,
+    );
+    await Promise.all(
+      titles.map((title, at) =>
+        store.append({ events: [labeled(`t${at}`, title, "/w", "a", at)] }),
+      ),
+    );
+    await store.append({ events: [renamed("t7", 2n, "Renamed zz")] });
+    const now = titles.with(7, "Renamed zz");
+    const searches = [
+      "f",
+      "Q",
+      "zz",
+      "漢",
+      "字",
+      "🙂",
+      "字🙂",
+      "test 11",
+      "Flaky",
+    ];
+    for (const search of [
+      ...searches,
+      "fix the flaky test 1199",
+      "t 7",
+      "xq",
+    ]) {
+      const key = search.toLowerCase();
+      const found = now.flatMap((title, at) =>
+        title.normalize("NFKC").toLowerCase().includes(key) ? [`t${at}`] : [],
+      );
+      const listed: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const query = { titleContains: search, principal: "me" };
+        const page = await store.list({ ...query, limit: 500, cursor });
+        listed.push(...page.tasks.map(({ last }) => last.taskId));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      expect([search, listed.toSorted()]).toEqual([search, found.toSorted()]);
+    }
+    const query = { titleContains: "flaky", principal: "other", limit: 9 };
+    expect((await store.list(query)).tasks).toEqual([]);
+  });
+
   it("has the last of a task's titles, also when it begins and is renamed at once", async () => {
     await using store = await open();
     const begun = store.append({
