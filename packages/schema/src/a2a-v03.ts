@@ -11,6 +11,7 @@ export {
   sessionMetadata,
   taskEventMetadata,
 } from "./a2a-v03/metadata.ts";
+export { neededMessages } from "./a2a-v03/needed-messages.ts";
 export {
   decodePushConfig,
   decodePushConfigParams,

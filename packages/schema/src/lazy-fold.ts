@@ -16,13 +16,18 @@ export class LazyFold {
   /** Context id of that task. */
   readonly contextId: string;
   #task: Task;
+  #starts: number[];
   #unfolded: TaskEvent[] = [];
 
-  /** @param task the task before the first event */
-  constructor(task: Task) {
+  /**
+   * @param task the task before the first event
+   * @param starts `starts` of the fold that made the task. Default: not known
+   */
+  constructor(task: Task, starts?: readonly number[]) {
     this.taskId = task.id;
     this.contextId = task.contextId;
     this.#task = task;
+    this.#starts = starts ? [...starts] : task.history.map(() => 0);
   }
 
   /**
@@ -61,10 +66,31 @@ export class LazyFold {
   /** The task with all events folded in. */
   get task(): Task {
     if (this.#unfolded.length > 0) {
-      this.#task = joinTexts(this.#unfolded).reduce(reduceTask, this.#task);
+      for (const event of joinTexts(this.#unfolded)) this.#fold(event);
       this.#unfolded = [];
     }
     return this.#task;
+  }
+
+  /**
+   * For each message of the history, the sequence of its first event, if the
+   * message and all after it can be folded from there: onto the messages before
+   * it, with or without their content. 0 where they cannot, because a message
+   * that was queued then came later.
+   */
+  get starts(): readonly number[] {
+    void this.task;
+    return this.#starts;
+  }
+
+  #fold(event: TaskEvent): void {
+    const before = this.#task;
+    const task = reduceTask(before, event);
+    this.#task = task;
+    if (task.id !== before.id) this.#starts = [];
+    const start =
+      before.queuedMessages.length === 0 ? Number(event.sequence) : 0;
+    while (this.#starts.length < task.history.length) this.#starts.push(start);
   }
 
   /**

@@ -31,7 +31,7 @@ export interface TurnEnd {
  */
 export function answerArtifact(
   task: Task,
-  end: TurnEnd = { sequence: task.sequence, text: task.stateText },
+  end: TurnEnd = lastEnd(task),
 ): Artifact | undefined {
   const said = task.replyOnly ? [] : turnSteps(task, end).flatMap(textsOf);
   if (said.length === 0) return undefined;
@@ -46,8 +46,31 @@ export function answerArtifact(
   });
 }
 
+/**
+ * Returns the index in the history of the message that began a completed turn, 0
+ * if there is none. Needs no content of messages.
+ *
+ * @param end the end of the turn. Default: that of the last turn
+ */
+export function answerStart(task: Task, end: TurnEnd = lastEnd(task)): number {
+  return Math.max(0, turnRange(task, end).start);
+}
+
+function lastEnd({ sequence, stateText: text }: Task): TurnEnd {
+  return { sequence, text };
+}
+
 /** Returns the agent's steps in a turn, oldest first. */
-function turnSteps({ history }: Task, { sequence, messageId }: TurnEnd) {
+function turnSteps(task: Task, end: TurnEnd): Message[] {
+  const { start, turns } = turnRange(task, end);
+  return turns.slice(start + 1).filter(({ role }) => role === Role.AGENT);
+}
+
+/**
+ * Returns the history up to the last step of a turn, and the index of the
+ * message that began the turn, -1 if there is none.
+ */
+function turnRange({ history }: Task, { sequence, messageId }: TurnEnd) {
   // Later turns may have begun since. A step's id ends with the sequence at
   // which the step began.
   const isBefore = ({ role, messageId: id }: Message): boolean =>
@@ -64,7 +87,7 @@ function turnSteps({ history }: Task, { sequence, messageId }: TurnEnd) {
       (message) =>
         message.role === Role.USER && confirmationsOf(message).length === 0,
     );
-  return turns.slice(start + 1).filter(({ role }) => role === Role.AGENT);
+  return { start, turns };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
+import { AgentThoughtSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
 import {
   ErrorDetailsSchema,
   type ToolCall,
@@ -15,6 +16,7 @@ import {
   ToolCallDetailSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
+import { isPlainPart } from "./plain-part.ts";
 import {
   confirmationsOf,
   isEnded,
@@ -63,9 +65,10 @@ function firstPresent(task: Task): number {
 }
 
 /**
- * Removes the content of a message. An empty text stands for all parts that
- * have nothing else: at the end of a message that ends with one of them, where
- * the next piece of a text continues it.
+ * Removes the content of a message. An empty part stands for all that have
+ * nothing else: at the end of a message that ends with one of them, where the
+ * next piece of a text continues it. It is a thought where all of them are
+ * shown only with the extension.
  */
 function emptyMessage({
   metadata: _metadata,
@@ -77,11 +80,15 @@ function emptyMessage({
   if (!last || kept.length === message.parts.length) {
     return { ...message, parts: kept };
   }
-  const text = create(PartSchema, { content: { case: "text", value: "" } });
+  const isShown = message.parts.some(isPlainPart);
+  const content = isShown
+    ? ({ case: "text", value: "" } as const)
+    : ({ case: "thought", value: create(AgentThoughtSchema) } as const);
+  const empty = create(PartSchema, { content });
   const endsWithText = emptyPart(last) === undefined;
   return {
     ...message,
-    parts: endsWithText ? [...kept, text] : [text, ...kept],
+    parts: endsWithText ? [...kept, empty] : [empty, ...kept],
   };
 }
 

@@ -29,6 +29,7 @@ import {
   TaskSchema,
   TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
+import { isPlainPart } from "../plain-part.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls } from "../tool-call.ts";
@@ -212,18 +213,9 @@ export function decodeTask(json: JsonValue): Task {
 function inView({ metadata, ...message }: Message, view: StreamView): Message {
   if (view === "extension") return { ...message, metadata };
   const foreign = foreignMetadata(metadata);
-  const parts = message.parts.filter(({ content }) =>
-    PLAIN_PARTS.has(content.case),
-  );
+  const parts = message.parts.filter(isPlainPart);
   return { ...message, parts, metadata: foreign };
 }
-
-const PLAIN_PARTS: ReadonlySet<string | undefined> = new Set([
-  "text",
-  "file",
-  "data",
-  "dataValue",
-]);
 
 function statusOf(state: TaskState, time: Timestamp | undefined): TaskStatus {
   const timestamp = time ? timestampDate(time).toISOString() : "";

@@ -15,6 +15,7 @@ import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 import { readTask } from "../task/read-task.ts";
+import { TaskContent } from "../task/task-content.ts";
 import { taskDeleted } from "../task/task-deleted.ts";
 import {
   assertNotEnded,
@@ -61,9 +62,16 @@ export class FollowedTask implements TaskHandle {
   async whole(messages?: number): Promise<Task> {
     if (this.#head.hasContent(messages)) return this.task;
     const { id } = this.task;
-    const whole = await readTask(this.#store, id);
-    if (!whole) throw taskDeleted(id);
-    return whole;
+    const content = new TaskContent(this.#head, messages);
+    await content.read(this.#store);
+    while (content.sequence !== this.#head.sequence) {
+      await this.#readUntil(content.sequence);
+      await content.readOn(this.#store);
+    }
+    await this.#assertThere(content.sequence);
+    const found = content.of(this.task) ?? (await readTask(this.#store, id));
+    if (!found) throw taskDeleted(id);
+    return found;
   }
 
   get extensionActive(): boolean {

@@ -12,12 +12,12 @@ import {
   type PushProgress,
   PushProgressSchema,
   type PushSubscription,
-  reduceTask,
   type Task,
   type TaskEvent,
   TaskState,
   type TraceContext,
 } from "@devtool/schema";
+import { neededMessages } from "@devtool/schema/a2a-v03";
 import type { OperationEnd } from "../observer.ts";
 import {
   CANCELED_OPERATION,
@@ -31,6 +31,8 @@ import {
   pushConfigKey,
 } from "../store/push-config-store.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { readContent } from "../task/task-content.ts";
+import { TaskHead } from "../task/task-head.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
 import { MessageTraces } from "./message-traces.ts";
@@ -238,14 +240,17 @@ export class Delivery {
     return false;
   }
 
-  /** Returns the task as an event left it. */
+  /** Returns the task as an event left it, with the content of its last turn. */
   async #taskAt({ taskId, sequence }: TaskEvent): Promise<Task> {
-    let task = emptyTask();
-    for await (const event of this.#services.store.readEvents(taskId, 0n)) {
-      task = reduceTask(task, event);
+    const { store } = this.#services;
+    const head = new TaskHead(emptyTask(), "none");
+    for await (const event of store.readEvents(taskId, 0n)) {
+      head.add(event);
       if (event.sequence === sequence) break;
     }
-    return task;
+    const messages = neededMessages(head.task, { historyLength: 0 });
+    if (head.hasContent(messages)) return head.task;
+    return readContent(store, head, { messages, until: sequence });
   }
 
   /**

@@ -4,7 +4,6 @@ import { failpoint } from "@devtool/internal/failpoint";
 import { isObject } from "@devtool/internal/json";
 import {
   type ApprovalMode,
-  emptyTask,
   reduceTask,
   type Task,
   type TaskEvent,
@@ -26,6 +25,7 @@ import {
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { isRefusal, type StoreFaults } from "./store-faults.ts";
+import { TaskContent } from "./task-content.ts";
 import { taskDeleted } from "./task-deleted.ts";
 import type { TaskFeed } from "./task-feed.ts";
 import { type HistoryNeed, TaskHead } from "./task-head.ts";
@@ -76,6 +76,14 @@ function isWellFormed(value: unknown): boolean {
     if (!name.isWellFormed() || !isWellFormed(value[name])) return false;
   }
   return true;
+}
+
+/** A read of the content of a task, as it was after an event. */
+interface Reading {
+  readonly sequence: bigint;
+  /** How many of the last messages are read; undefined for all. */
+  readonly messages: number | undefined;
+  readonly task: Promise<Task>;
 }
 
 interface EventLogOptions {
@@ -134,10 +142,8 @@ export class EventLog {
   #committed: bigint;
   /** The events that the store has not confirmed yet. */
   readonly #pending: TaskEvent[] = [];
-  /** A read of the whole task, which everybody who asks meanwhile gets. */
-  #reading:
-    | { readonly sequence: bigint; readonly task: Promise<Task> }
-    | undefined;
+  /** A read of content, which everybody who asks for it meanwhile gets. */
+  #reading: Reading | undefined;
   /** Wakes the readers that wait for the next event. */
   readonly #waiting = new Set<() => void>();
   /**
@@ -188,8 +194,11 @@ export class EventLog {
   async whole(messages?: number): Promise<Task> {
     if (this.#head.hasContent(messages)) return this.task;
     const { sequence } = this.#head;
-    if (this.#reading?.sequence === sequence) return this.#reading.task;
-    const reading = { sequence, task: this.#readWhole() };
+    const current = this.#reading;
+    if (current?.sequence === sequence && current.messages === messages) {
+      return current.task;
+    }
+    const reading = { sequence, messages, task: this.#readContent(messages) };
     this.#reading = reading;
     return reading.task.finally(() => {
       if (this.#reading === reading) this.#reading = undefined;
@@ -340,22 +349,20 @@ export class EventLog {
     this.#fail(taskDeleted(this.#head.taskId));
   }
 
-  /** Reads the task from the store, and adds what is not there yet. */
-  async #readWhole(): Promise<Task> {
+  /** Reads content from the store, and adds what is not there yet. */
+  async #readContent(messages: number | undefined): Promise<Task> {
     const { taskId } = this.#head;
-    const read = new TaskHead(emptyTask(), "all");
-    while (read.sequence < this.#committed) {
-      const before = read.sequence;
-      for await (const event of this.#store.readEvents(taskId, before)) {
-        read.add(event);
+    const content = new TaskContent(this.#head, messages);
+    await content.read(this.#store);
+    while (content.sequence < this.#committed) {
+      const before = content.sequence;
+      await content.readOn(this.#store);
+      if (content.sequence === before) {
+        throw this.failure ?? taskDeleted(taskId);
       }
-      if (read.sequence === before) throw this.failure ?? taskDeleted(taskId);
     }
-    for (const event of this.#pending) {
-      if (event.sequence > read.sequence) read.add(event);
-    }
-    const { history, artifacts } = read.task;
-    return { ...this.task, history, artifacts };
+    for (const event of this.#pending) content.add(event);
+    return content.of(this.task) ?? this.#readContent(undefined);
   }
 
   /** Makes an event of an entry and folds it into the task. */

@@ -30,8 +30,19 @@ const EVENT_BYTES = 500;
  * in characters and bytes.
  */
 const MAX_GROWTH = 4 * 1024 * 1024;
+/**
+ * The number of events between two artifacts up to which they are read
+ * together.
+ */
+const MAX_BETWEEN = 64n;
 /** How much of the newest content stays then. */
 const KEPT = 1024 * 1024;
+
+/** A part of a log: the sequences of its first and its last event. */
+export interface LogRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
 
 /**
  * The task of a log as it is kept in memory. Once its history has megabytes,
@@ -46,6 +57,8 @@ export class TaskHead {
   /** The number of messages before those that have their content. */
   #dropped = 0;
   #hasArtifacts = true;
+  /** The parts of the log that have the artifacts, with events between them. */
+  readonly #artifacts: LogRange[] = [];
   /** The number of messages that had no content and do not change any more. */
   #settled = 0;
 
@@ -55,12 +68,18 @@ export class TaskHead {
    * its content
    */
   constructor(task: Task, need: HistoryNeed, head?: TaskHead) {
-    this.#fold = new LazyFold(task);
+    this.#fold = new LazyFold(task, head?.starts);
     this.#need = need;
-    if (!head) return;
+    if (!head) {
+      if (task.artifacts.length > 0) {
+        this.#artifacts.push({ from: 1n, to: task.sequence });
+      }
+      return;
+    }
     this.#dropped = head.#dropped;
     this.#settled = head.#settled;
     this.#hasArtifacts = head.#hasArtifacts;
+    this.#artifacts.push(...head.#artifacts);
   }
 
   get taskId(): string {
@@ -97,9 +116,20 @@ export class TaskHead {
     return this.#fold.task;
   }
 
+  /** From where messages can be folded again: see `LazyFold.starts`. */
+  get starts(): readonly number[] {
+    return this.#fold.starts;
+  }
+
+  /** The parts of the log that have the artifacts, with events between them. */
+  get artifacts(): readonly LogRange[] {
+    return this.#artifacts;
+  }
+
   /** Adds the next event of the log. */
   add(event: TaskEvent): void {
     this.#fold.add(event);
+    if (event.payload.case === "artifact") this.#noteArtifact(event.sequence);
     const characters = charactersInEvent(event);
     this.#unfolded += characters + EVENT_BYTES;
     this.#growth += characters;
@@ -122,6 +152,15 @@ export class TaskHead {
   hasNeeded(need: HistoryNeed): boolean {
     const { length } = this.task.history;
     return this.hasContent(length - firstNeeded(this.task.history, need));
+  }
+
+  #noteArtifact(sequence: bigint): void {
+    const last = this.#artifacts.at(-1);
+    if (last && sequence - last.to <= MAX_BETWEEN) {
+      this.#artifacts.splice(-1, 1, { from: last.from, to: sequence });
+    } else {
+      this.#artifacts.push({ from: sequence, to: sequence });
+    }
   }
 
   #dropOld(): void {

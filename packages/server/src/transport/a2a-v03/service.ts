@@ -16,6 +16,7 @@ import {
   decodeTaskList,
   decodeTaskQuery,
   encodeTask,
+  neededMessages,
   type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
 import {
@@ -58,7 +59,9 @@ export function createA2aV03Service(
     getTask: unary(decodeTaskQuery, async ({ taskId, historyLength }, call) =>
       encodeTaskFor(
         call,
-        await findTask(handler, call, taskId),
+        await findTask(handler, call, taskId, (task) =>
+          neededMessages(task, { historyLength }),
+        ),
         defined({ historyLength }),
       ),
     ),
@@ -115,7 +118,7 @@ async function listTasks(
         encodeTask(summaryTask(summary), { view: "plain", historyLength: 0 }),
       );
     } else {
-      const task = await listedTask(handler, call, summary);
+      const task = await listedTask(handler, call, summary, historyLength);
       const json = encodeTaskFor(call, task, { historyLength });
       const { artifacts, ...rest } = json;
       tasks.push(includeArtifacts ? json : rest);

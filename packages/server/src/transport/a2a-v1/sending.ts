@@ -1,6 +1,7 @@
 import { keepStart } from "@devtool/internal/cut-text";
 import { takesMode } from "@devtool/internal/output-mode";
 import {
+  awaitedToolCalls,
   confirmationsOf,
   emptyTask,
   isTerminal,
@@ -13,6 +14,7 @@ import {
   type A2aSendMessageRequest,
   sendRequestFromA2a,
 } from "@devtool/schema/a2a-v1";
+import { neededMessages } from "@devtool/schema/a2a-v03";
 import { invalid } from "../../errors.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import { viewOf } from "../a2a/activation.ts";
@@ -87,7 +89,9 @@ export async function readSending(
     options.handler,
     call,
     request.taskId,
-    historyLength === undefined ? sinceLastStep : undefined,
+    historyLength === undefined
+      ? sinceLastStep
+      : (task) => neededMessages(task, { historyLength }),
   );
   if (request.message && call.view !== "extension") {
     const view = viewOf(call.view, before);
@@ -186,5 +190,7 @@ export function endedError({ id }: Task, remedy: string): A2aFailure {
 
 /** The messages that may belong to the exchange of the next message. */
 function sinceLastStep(task: Task): number {
+  // Only an exchange with answers begins before its message.
+  if (awaitedToolCalls(task).length === 0) return 0;
   return task.history.length - Math.max(0, lastStepIndex(task));
 }

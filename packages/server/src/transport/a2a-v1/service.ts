@@ -20,6 +20,7 @@ import {
   type A2aTask,
   MessageQueueService,
 } from "@devtool/schema/a2a-v1";
+import { neededMessages } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 import { callKeys } from "../../handler/caller.ts";
 import {
@@ -65,9 +66,10 @@ export function createA2aService(
     ),
     getTask: unary(method.getTask, async ({ id, historyLength }, call) => {
       assertHistoryLength(historyLength, "historyLength");
-      return taskFor(call, await findTask(handler, call, id), {
-        historyLength,
-      });
+      const task = await findTask(handler, call, id, (current) =>
+        neededMessages(current, { historyLength }),
+      );
+      return taskFor(call, task, { historyLength });
     }),
     listTasks: unary(method.listTasks, (request, call) =>
       listTasks(handler, request, call),

@@ -51,9 +51,8 @@ export async function listTasks(
           historyLength: 0,
         });
       }
-      const task = taskFor(call, await listedTask(handler, call, summary), {
-        historyLength,
-      });
+      const listed = await listedTask(handler, call, summary, historyLength);
+      const task = taskFor(call, listed, { historyLength });
       return includeArtifacts ? task : { ...task, artifacts: [] };
     }),
   );

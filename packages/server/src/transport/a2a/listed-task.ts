@@ -7,6 +7,7 @@ import {
   type Task,
   type TaskSummary,
 } from "@devtool/schema";
+import { neededMessages } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import {
   findTask,
@@ -31,7 +32,7 @@ export function summaryTask({ id, contextId, lastEvent }: TaskSummary): Task {
 }
 
 /**
- * Returns a whole task of a list. For a task whose log is damaged, returns what
+ * Returns a task of a list with the last messages of its history. For a task whose log is damaged, returns what
  * the list has, with a message that says so: one damaged task must not make the
  * list fail.
  */
@@ -39,9 +40,12 @@ export async function listedTask(
   handler: RequestHandler,
   call: Pick<MethodCall, "context">,
   summary: TaskSummary,
+  historyLength: number,
 ): Promise<Task> {
   try {
-    return await findTask(handler, call, summary.id);
+    return await findTask(handler, call, summary.id, (task) =>
+      neededMessages(task, { historyLength }),
+    );
   } catch (reason) {
     const { code, message: value } = DevtoolError.from(reason);
     if (code !== Code.DataLoss) throw reason;

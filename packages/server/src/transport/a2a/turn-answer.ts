@@ -10,6 +10,7 @@ import {
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
+import { neededMessages } from "@devtool/schema/a2a-v03";
 import {
   findTask,
   type RequestHandler,
@@ -42,8 +43,11 @@ export async function answeredEnd(
     return undefined;
   }
   const { text } = payload.value;
-  const task = await findTask(handler, { context }, taskId);
-  const artifact = answerArtifact(task, { sequence, text, messageId });
+  const turn = { sequence, text, messageId };
+  const task = await findTask(handler, { context }, taskId, (current) =>
+    neededMessages(current, { historyLength: 0, end: turn }),
+  );
+  const artifact = answerArtifact(task, turn);
   if (!artifact) return undefined;
   const value = create(ArtifactUpdateSchema, { artifact, lastChunk: true });
   return {
@@ -108,13 +112,17 @@ export async function exchangeTask(
   if (!isCompleted && historyLength === undefined) {
     return { task, answer: undefined };
   }
-  const whole = await findTask(handler, { context }, task.id);
   const { sequence, stateText: text } = task;
+  const end = { sequence, text, messageId };
+  const whole = await findTask(handler, { context }, task.id, (current) =>
+    neededMessages(current, {
+      historyLength: historyLength ?? 0,
+      end: isCompleted ? end : undefined,
+    }),
+  );
   return {
     task:
       historyLength === undefined ? task : { ...task, history: whole.history },
-    answer: isCompleted
-      ? answerArtifact(whole, { sequence, text, messageId })
-      : undefined,
+    answer: isCompleted ? answerArtifact(whole, end) : undefined,
   };
 }

@@ -68,7 +68,9 @@ export class GeminiCliService implements MethodDialect {
       }
       case "tasks/get": {
         const { taskId, historyLength } = decodeTaskQuery(call.params);
-        const task = await findTask(handler, call, tasks.resolve(taskId));
+        const id = tasks.resolve(taskId);
+        const messages = lastMessages(historyLength);
+        const task = await findTask(handler, call, id, messages);
         return this.#taskAnswer(task, call, taskId, historyLength);
       }
       case "tasks/cancel": {
@@ -113,7 +115,8 @@ export class GeminiCliService implements MethodDialect {
     const history =
       historyLength === undefined
         ? task.history
-        : (await findTask(handler, call, task.id)).history;
+        : (await findTask(handler, call, task.id, lastMessages(historyLength)))
+            .history;
     return this.#taskAnswer(
       { ...task, history },
       call,
@@ -152,6 +155,11 @@ export class GeminiCliService implements MethodDialect {
     );
     return { case: "result", value };
   }
+}
+
+/** The messages that an answer has; undefined for all. */
+function lastMessages(historyLength: number | undefined) {
+  return historyLength === undefined ? undefined : () => historyLength;
 }
 
 /**
