@@ -49,15 +49,19 @@ export function chainRecord(
   record: AuditRecord,
   previous: AuditRecord | undefined,
 ): ChainedRecord {
-  const { record: detached } = detachShown(record);
+  const { record: detached, text } = detachShown(record);
   const placed: AuditRecord = {
     ...detached,
     number: (previous?.number ?? 0n) + 1n,
     previousHash: previous?.hash ?? NO_HASH,
+    hash: NO_HASH,
   };
-  const chained: AuditRecord = { ...placed, hash: hashOf(placed) };
+  const chained: AuditRecord = { ...placed, hash: digestOf(placed) };
   const data = toBinary(AuditRecordSchema, chained);
-  return { record: { ...chained, shown: record.shown }, data };
+  return {
+    record: text ? { ...chained, shown: record.shown } : chained,
+    data,
+  };
 }
 
 /** Returns the hash of a record, which does not cover `shown`. */
@@ -67,8 +71,11 @@ function hashOf(record: AuditRecord): Uint8Array {
 
 /** Returns the hash that a record had while texts were in the chain. */
 function hashWithShown(record: AuditRecord): Uint8Array {
-  const hashed = { ...record, hash: NO_HASH };
-  return hash("sha256", toBinary(AuditRecordSchema, hashed), "buffer");
+  return digestOf({ ...record, hash: NO_HASH });
+}
+
+function digestOf(record: AuditRecord): Uint8Array {
+  return hash("sha256", toBinary(AuditRecordSchema, record), "buffer");
 }
 
 /**

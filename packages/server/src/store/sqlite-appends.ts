@@ -283,11 +283,11 @@ export class SqliteAppends {
     let last = this.#lastRecord;
     failpoint("devtool:store.audit.before");
     for (const record of records) {
-      const { text } = detachShown(record);
+      const { record: detached, text } = detachShown(record);
       if (text) {
         this.#statements.putShown.run(text.taskId, text.digest, text.data);
       }
-      const { record: chained, data } = chainRecord(record, last);
+      const { record: chained, data } = chainRecord(detached, last);
       this.#statements.putAudit.run(chained.number, data);
       last = chained;
     }

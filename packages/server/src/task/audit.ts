@@ -252,25 +252,25 @@ function createRecord(
     isBound,
     shown = WITH_CALL.has(action)
       ? canonicalJson(toJson(ToolCallSchema, call))
-      : undefined,
+      : "",
   }: Decision,
 ): AuditRecord {
-  return create(
-    AuditRecordSchema,
-    defined({
-      principal,
-      taskId,
-      sequence,
-      toolCallId: call.toolCallId,
-      toolName: call.toolName,
-      action,
-      optionId: answer?.selectedOptionId ?? "",
-      time,
-      shown,
-      clientLabel: answer ? toolCallDetail?.answerer?.clientLabel : undefined,
-      rule: toolCallDetail?.rule,
-      sandbox: toolCallDetail?.sandbox,
-      digest: isBound ? toolCallDetail?.digest : undefined,
-    }),
-  );
+  const { answerer, rule, sandbox, digest } = toolCallDetail ?? {};
+  return create(AuditRecordSchema, {
+    principal,
+    taskId,
+    sequence,
+    toolCallId: call.toolCallId,
+    toolName: call.toolName,
+    action,
+    optionId: answer?.selectedOptionId ?? "",
+    time,
+    shown,
+    clientLabel: (answer && answerer?.clientLabel) ?? "",
+    rule: rule ?? "",
+    sandbox: sandbox ?? "",
+    digest: (isBound && digest) || NO_DIGEST,
+  });
 }
+
+const NO_DIGEST = new Uint8Array();
