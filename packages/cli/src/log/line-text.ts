@@ -1,4 +1,8 @@
-import { create, toJsonString } from "@bufbuild/protobuf";
+import {
+  create,
+  type MessageInitShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { shorten } from "@devtool/internal/cut-text";
 import { oneLine, visibleJson } from "@devtool/internal/visible-text";
@@ -17,16 +21,23 @@ export type LineText = (line: LogLine) => string;
 
 /** Returns a line with its time, whose texts are not longer than they may be. */
 export function boundedLine(line: Line, nowMs: number): LogLine {
+  // Nearly all lines are short, and each turn has three.
+  const bounded = Object.values(line).some(isLong) ? shortened(line) : line;
+  return create(LogLineSchema, { ...bounded, time: timestampFromMs(nowMs) });
+}
+
+function isLong(value: unknown): boolean {
+  return typeof value === "string" && value.length > MAX_NAME;
+}
+
+function shortened(line: Line): MessageInitShape<typeof LogLineSchema> {
   const bounded = Object.entries(line).map(([name, value]) => [
     name,
     typeof value === "string"
       ? shorten(value, name === "problem" ? MAX_PROBLEM : MAX_NAME)
       : value,
   ]);
-  return create(LogLineSchema, {
-    ...Object.fromEntries(bounded),
-    time: timestampFromMs(nowMs),
-  });
+  return Object.fromEntries(bounded);
 }
 
 /** Writes a line as JSON, with characters that deceive as escapes of JSON. */
