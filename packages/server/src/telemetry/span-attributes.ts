@@ -81,7 +81,7 @@ export function isTraced(operation: Operation): operation is Traced {
 export function spanNameOf({ kind, name }: Traced): string {
   const { prefix = "", name: own } = SPANS[kind];
   if (own !== undefined) return own;
-  const shown = shownName(name);
+  const shown = shownName(name) ?? "";
   if (kind === "request") return A2A_METHODS.get(name) ?? shown;
   return shown === "" ? prefix : `${prefix} ${shown}`;
 }
@@ -95,17 +95,19 @@ export function openInferenceKind({ kind }: Traced): string {
   return SPANS[kind].openInference;
 }
 
-/** Returns what is known of an operation when it begins. */
+/**
+ * Returns what is known of an operation when it begins. What is undefined is no
+ * attribute, to OpenTelemetry as well.
+ */
 export function attributesAtBegin(operation: Traced): Attributes {
   const { contextId, agent, principal, taskId, facts = {} } = operation;
-  return known({
-    [ATTRIBUTE.conversationId]: contextId,
-    [ATTRIBUTE.sessionId]: contextId,
-    [ATTRIBUTE.agentName]: shownName(agent),
-    [ATTRIBUTE.userId]: userOf(principal).user,
-    [ATTRIBUTE.taskId]: taskId,
-    ...byKind(operation, facts),
-  });
+  const attributes = byKind(operation, facts);
+  attributes[ATTRIBUTE.conversationId] = contextId || undefined;
+  attributes[ATTRIBUTE.sessionId] = contextId || undefined;
+  attributes[ATTRIBUTE.agentName] = shownName(agent);
+  attributes[ATTRIBUTE.userId] = userOf(principal).user;
+  attributes[ATTRIBUTE.taskId] = taskId || undefined;
+  return attributes;
 }
 
 function byKind(operation: Traced, facts: OperationFacts): Attributes {
@@ -119,7 +121,7 @@ function byKind(operation: Traced, facts: OperationFacts): Attributes {
       return {
         [ATTRIBUTE.operationName]: "chat",
         [ATTRIBUTE.requestModel]: shownName(name),
-        [ATTRIBUTE.providerName]: facts.provider,
+        [ATTRIBUTE.providerName]: facts.provider || undefined,
       };
     case "call":
       return {
@@ -134,7 +136,7 @@ function byKind(operation: Traced, facts: OperationFacts): Attributes {
       return {
         [ATTRIBUTE.toolName]: shownName(name),
         [ATTRIBUTE.toolCallId]: shownName(subjectId),
-        [ATTRIBUTE.approvalRule]: facts.rule,
+        [ATTRIBUTE.approvalRule]: facts.rule || undefined,
       };
     case "append":
       return appendAttributes(facts);
@@ -142,7 +144,7 @@ function byKind(operation: Traced, facts: OperationFacts): Attributes {
       const url = URL.parse(name);
       return {
         [ATTRIBUTE.httpRequestMethod]: "POST",
-        [ATTRIBUTE.serverAddress]: url?.hostname,
+        [ATTRIBUTE.serverAddress]: url?.hostname || undefined,
         [ATTRIBUTE.serverPort]: url?.port ? Number(url.port) : undefined,
         [ATTRIBUTE.sequence]: numberOf(facts.sequence),
         [ATTRIBUTE.configId]: shownName(subjectId),
@@ -171,7 +173,7 @@ function requestAttributes(operation: Operation): Attributes {
     [ATTRIBUTE.a2aTaskId]: shownName(taskId),
     [ATTRIBUTE.a2aTenant]: shownName(userOf(principal).tenant),
     [ATTRIBUTE.rpcSystem]: RPC.get(over || binding),
-    [ATTRIBUTE.binding]: binding,
+    [ATTRIBUTE.binding]: binding || undefined,
   };
 }
 
@@ -197,28 +199,34 @@ export function attributesAtEnd(
   { kind }: Operation,
   facts: OperationFacts,
 ): Attributes {
-  const { state, contextId, taskId, messageId } = facts;
-  const isRequest = kind === "request";
-  return known({
-    ...(isRequest && {
-      [ATTRIBUTE.a2aMessageId]: messageId && shownName(messageId),
-      [ATTRIBUTE.a2aTaskId]: taskId && shownName(taskId),
-      [ATTRIBUTE.taskId]: taskId && shownName(taskId),
-      [ATTRIBUTE.conversationId]: contextId,
-      [ATTRIBUTE.sessionId]: contextId,
-    }),
-    [ATTRIBUTE.a2aTaskState]:
-      state === undefined ? undefined : `TASK_STATE_${TaskState[state]}`,
-    [ATTRIBUTE.approvalOption]: facts.optionId && shownName(facts.optionId),
-    [ATTRIBUTE.timeToFirstChunk]:
-      facts.firstPieceMs === undefined ? undefined : facts.firstPieceMs / 1000,
-    [ATTRIBUTE.finishReasons]: facts.finishReason && [facts.finishReason],
-    ...usageAttributes(facts.usage),
-  });
+  const { state, optionId = "", firstPieceMs, finishReason, usage } = facts;
+  const attributes = kind === "request" ? foundByRequest(facts) : {};
+  if (state !== undefined) {
+    attributes[ATTRIBUTE.a2aTaskState] = `TASK_STATE_${TaskState[state]}`;
+  }
+  if (optionId) attributes[ATTRIBUTE.approvalOption] = shownName(optionId);
+  if (firstPieceMs !== undefined) {
+    attributes[ATTRIBUTE.timeToFirstChunk] = firstPieceMs / 1000;
+  }
+  if (finishReason) attributes[ATTRIBUTE.finishReasons] = [finishReason];
+  return usage ? { ...attributes, ...usageAttributes(usage) } : attributes;
 }
 
-function usageAttributes(usage: Usage | undefined): Attributes {
-  if (!usage) return {};
+function foundByRequest({
+  contextId,
+  taskId = "",
+  messageId = "",
+}: OperationFacts): Attributes {
+  return {
+    [ATTRIBUTE.a2aMessageId]: shownName(messageId),
+    [ATTRIBUTE.a2aTaskId]: shownName(taskId),
+    [ATTRIBUTE.taskId]: shownName(taskId),
+    [ATTRIBUTE.conversationId]: contextId || undefined,
+    [ATTRIBUTE.sessionId]: contextId || undefined,
+  };
+}
+
+function usageAttributes(usage: Usage): Attributes {
   const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
   return {
     [ATTRIBUTE.inputTokens]: Number(inputTokens),
@@ -236,40 +244,40 @@ export function errorTypeOf(error: unknown): string {
   if (error instanceof Error) {
     const code = "code" in error ? error.code : undefined;
     const name = typeof code === "number" ? Code[code] : undefined;
-    return name === undefined ? shownName(error.name) : snakeCase(name);
+    const known = name && snakeCase(name);
+    return known ?? shownName(error.name) ?? OTHER;
   }
   const isTyped =
     typeof error === "object" && error !== null && "type" in error;
-  return isTyped && typeof error.type === "string" && error.type !== ""
-    ? shownName(error.type)
-    : "_OTHER";
+  return isTyped && typeof error.type === "string"
+    ? (shownName(error.type) ?? OTHER)
+    : OTHER;
 }
 
+/** The class of an error that has none. */
+const OTHER = "_OTHER";
+
 /** Returns the user of a principal, and the tenant that it is in. */
-function userOf(principal: string): { user: string; tenant: string } {
+function userOf(principal: string): {
+  readonly user: string | undefined;
+  readonly tenant: string;
+} {
   const [, tenant = "", user = principal] =
     /^tenant:([^:]*):(.*)$/s.exec(principal) ?? [];
   return { user: shownName(user), tenant: decodeURIComponent(tenant) };
 }
 
-/** Returns a name of others, short and on one line. */
-function shownName(name: string): string {
+/**
+ * Returns a name of others, short and on one line; undefined for an empty one.
+ */
+function shownName(name: string): string | undefined {
   // Nearly all names are plain, and each span has several.
-  return PLAIN_NAME.test(name) ? name : oneLine(name, MAX_NAME_LENGTH);
+  const shown = PLAIN_NAME.test(name) ? name : oneLine(name, MAX_NAME_LENGTH);
+  return shown || undefined;
 }
 
 const PLAIN_NAME = /^[\w.:/@-]{0,128}$/;
 
 function numberOf(value: bigint | undefined): number | undefined {
   return value === undefined ? undefined : Number(value);
-}
-
-/** Returns the attributes that have a value. */
-function known(attributes: Attributes): Attributes {
-  const kept: Attributes = {};
-  for (const name in attributes) {
-    const value = attributes[name];
-    if (value !== undefined && value !== "") kept[name] = value;
-  }
-  return kept;
 }
