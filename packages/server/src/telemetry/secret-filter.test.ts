@@ -18,6 +18,23 @@ describe("a text without secrets", () => {
     [`Cookie: a=${LONG}${LONG}`, "Cookie: [hidden]"],
     [`https://user:${LONG}@host/x`, "https://user:[hidden]@host/x"],
     ["the token of a page", "the token of a page"],
+    ["DB_PWD='a;b,c&d e'", "DB_PWD='[hidden]'"],
+    ["--api-token 7fb2c9d0 x", "--api-token [hidden] x"],
+    ["curl -u me:abc https://host", "curl -u me:[hidden] https://host"],
+    ["X_KEY=0123456789abcdef", "X_KEY=[hidden]"],
+    ["dp.pt.vkaq6zuaizctiyy2ju17qze9r0", "[hidden]"],
+    ["lin_api_pziolavxpqoktfsnxfmbctaqq", "[hidden]"],
+    [
+      "sig Nx7/R2pUgWq8LzC4vTn0YbKd/Q3s9 end",
+      "sig [hidden]/[hidden]/[hidden] end",
+    ],
+    ...[
+      "2126dedd-10cc-42f9-b2e6-edd819f3af93 at 2026-11-29T21:42:31.077Z",
+      "commit 37dd07c5d6a1b2c3d4e5f60718293a4b5c6d7e8f",
+      "packages/server/src/telemetry/secret-filter.test.ts",
+      "convertBase64ToUtf8String(claude-opus-4-6-20260101)",
+      "test_utf8_and_utf16_strings x86_64-unknown-linux-gnu",
+    ].map((text): [string, string] => [text, text]),
   ])("is what is left of case %#", (text, shown) => {
     expect(new SecretFilter([]).hide(text)).toBe(shown);
   });
@@ -43,6 +60,18 @@ describe("a text without secrets", () => {
     "://",
     "cookie: ",
     "token=",
+    "token ",
+    "token='",
+    "-key=",
+    "x-key a",
+    " -u a",
+    " --user a:",
+    "Ab1",
+    "a/",
+    "a1/",
+    "bcdfgh",
+    "a.",
+    "-----BEGIN PRIVATE KEY BLOCK-----",
   ])("takes a time that grows with the length alone: %s", (piece) => {
     const filter = new SecretFilter([]);
     const text = piece.repeat(4_000_000 / piece.length);
