@@ -5,8 +5,8 @@
  * Its dependencies and peers stay packages.
  */
 import { readFileSync } from "node:fs";
-import { basename } from "node:path";
-import { build } from "rolldown";
+import { basename, resolve } from "node:path";
+import { build, type ChunkingContext } from "rolldown";
 
 /** The fields of a package.json that the build needs. */
 interface Manifest {
@@ -22,6 +22,8 @@ interface Entry {
 }
 
 const manifest: Manifest = JSON.parse(readFileSync("package.json", "utf8"));
+
+const mainEntry = new Set<string>();
 
 await build({
   input: Object.fromEntries(
@@ -49,6 +51,15 @@ await build({
     sourcemap: true,
     sourcemapExcludeSources: true,
     minifyInternalExports: false,
+    // Otherwise each set of entries that share code has a file for it.
+    codeSplitting: {
+      groups: [
+        {
+          name: (id, graph) => (isInMainEntry(id, graph) ? "shared" : null),
+          minShareCount: 2,
+        },
+      ],
+    },
     // V8 keeps the text of each file that is loaded. Without comments and in
     // ASCII alone, it takes one byte for a character.
     comments: false,
@@ -59,3 +70,17 @@ await build({
     },
   },
 });
+
+/** Whether the package's main entry, `src/index.ts`, loads a module. */
+function isInMainEntry(id: string, graph: ChunkingContext): boolean {
+  if (mainEntry.size === 0) addImports(resolve("src/index.ts"), graph);
+  return mainEntry.has(id);
+}
+
+function addImports(id: string, graph: ChunkingContext): void {
+  if (mainEntry.has(id)) return;
+  mainEntry.add(id);
+  for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) {
+    addImports(imported, graph);
+  }
+}

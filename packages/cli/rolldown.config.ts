@@ -55,24 +55,45 @@ const geminiWithKey: Plugin = {
 };
 
 // Protobuf builds its descriptors at each start. Its own base64 reads a
-// character at a time, and it makes a prototype for each field of
-// `descriptor.proto`: a fifth of what loading the messages took.
+// character at a time, it makes a prototype for each field of
+// `descriptor.proto`, and it adds a file's dependency again for each file
+// between the two: a third of what loading the messages took.
 const quickDescriptors: Plugin = {
   name: "quick-descriptors",
   transform: {
     filter: {
-      id: /\/@bufbuild\/protobuf\/dist\/esm\/codegenv2\/(boot|file)\.js$/,
+      id: /\/@bufbuild\/protobuf\/dist\/esm\/(registry|codegenv2\/(boot|file))\.js$/,
     },
     handler(code) {
       const prototypes: string[] = [];
       const shared = code
         .replace("base64Decode(b64)", 'Buffer.from(b64, "base64")')
+        .replace(
+          /addFile\(file, skipTypes, withDeps\) \{/,
+          "$& if (withDeps && files.has(file.proto.name)) return;",
+        )
         .replaceAll(/(?<=Object\.create\()\{[^}]*\}/g, (fields) => {
           prototypes.push(`const PROTOTYPE_${prototypes.length} = ${fields};`);
           return `PROTOTYPE_${prototypes.length - 1}`;
         });
       return shared + prototypes.join("\n");
     },
+  },
+};
+
+// The first test of `RGI_Emoji` compiles a pattern of thousands of sequences,
+// which took as long as Node's own start. The chat draws lines, and no line is
+// an emoji: each of these has a character that is shown as one by itself, or is
+// asked to be one by U+FE0F (Unicode TR 51, ED-20 to ED-27).
+const emojiWidth: Plugin = {
+  name: "emoji-width",
+  transform: {
+    filter: { id: /\/string-width\/index\.js$/ },
+    handler: (code) =>
+      code.replace(
+        "rgiEmojiRegex.test(segment)",
+        "(/\\p{Emoji_Presentation}|\\uFE0F/u.test(segment) && $&)",
+      ),
   },
 };
 
@@ -145,11 +166,11 @@ const command = defineConfig({
       includeDependenciesRecursively: false,
       groups: [
         { name: "connect-node", test: /@connectrpc\/connect-node/ },
-        // Nearly every command reads most of these.
         { name: "protobuf", test: /@bufbuild\/protobuf/ },
+        // Nearly every command reads most of these, and only servers the rest.
         {
           name: "messages",
-          test: /schema\/src\/gen\/devtool\/v1alpha\//,
+          test: /schema\/src\/gen\/devtool\/v1alpha\/(?!(authentication|browser_access_service|command_file|error|event_row|inbox|log_line|server_config|signing_key|trust)_pb)/,
         },
         // Without what reads rules and TOML, which most servers have none of.
         {
@@ -176,6 +197,7 @@ const command = defineConfig({
     connectOverHttp,
     geminiWithKey,
     quickDescriptors,
+    emojiWidth,
     plainExports,
     LICENSES,
     // They include the licences of the packages in them.
@@ -204,7 +226,7 @@ const ink = defineConfig({
     entryFileNames: "[name].mjs",
     chunkFileNames: "[name]-[hash].mjs",
   },
-  plugins: [inkWithoutFetch, LICENSES],
+  plugins: [inkWithoutFetch, emojiWidth, LICENSES],
 });
 
 export default [command, ink];
