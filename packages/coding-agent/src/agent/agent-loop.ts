@@ -16,7 +16,7 @@ import {
   type OperationEnd,
   type Turn,
 } from "@devtool/server/agent";
-import type { NewCall } from "../tool/prepared-call.ts";
+import type { NewCall, PreparedCall } from "../tool/prepared-call.ts";
 import { newToolCall } from "../tool/run-tools.ts";
 import {
   runNewCalls,
@@ -79,6 +79,17 @@ export interface AgentLoopOptions {
         signal: AbortSignal,
       ) => Promise<IdeContext | undefined>)
     | undefined;
+  /**
+   * `SchedulerContext.showEdit`, for the calls of a turn. Default: no editor
+   * shows edits.
+   */
+  readonly showEdit?:
+    | ((
+        asked: PreparedCall,
+        turn: Pick<Turn, "answer">,
+        signal: AbortSignal,
+      ) => void)
+    | undefined;
   /** The prepared histories of all tasks. */
   readonly histories: HistoryCache;
   /** Receives notices for the operator, as plain text. */
@@ -134,6 +145,9 @@ async function* runTurn(
     traceContext: (callId) => turn.traceContext(callId),
     sample: (request, callId, sampleSignal) =>
       model.sample(request, callId, sampleSignal),
+    showEdit:
+      options.showEdit &&
+      ((asked, shown) => options.showEdit?.(asked, turn, shown)),
     get task() {
       return turn.task;
     },

@@ -15,6 +15,7 @@ import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
 import type { AgentHost } from "./host.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
+import { showEdit } from "./show-edit.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /**
@@ -65,6 +66,13 @@ export function createTaskAgent(
       command || !host.ide.isFor(principal)
         ? undefined
         : (told, signal) => host.ide.news(context, told, decideReading, signal),
+    showEdit: host.ide.isFor(principal)
+      ? (asked, turn, signal) => {
+          const { nextId, onNotice } = services;
+          const editor = { ide: host.ide, place: context, nextId, onNotice };
+          void showEdit(editor, { asked, turn }, signal);
+        }
+      : undefined,
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: (toolNames) =>

@@ -44,7 +44,16 @@ import { type RunContext, runCall } from "./running-call.ts";
 import type { ToolInvocation } from "./tool.ts";
 
 /** Dependencies of the scheduler. */
-export interface SchedulerContext extends PrepareContext, RunContext {}
+export interface SchedulerContext extends PrepareContext, RunContext {
+  /**
+   * Shows the edit that a call asks about in the user's editor until the signal
+   * aborts, and has their decision there answer the call. Default: no editor
+   * shows it.
+   */
+  readonly showEdit?:
+    | ((asked: PreparedCall, signal: AbortSignal) => void)
+    | undefined;
+}
 
 /** The maximum number of calls of one step that run. The other calls fail. */
 const MAX_CALLS = 128;
@@ -362,7 +371,7 @@ async function* awaitApproval(
   const { toolCallId } = prepared.call;
   let approved = prepared;
   let answer = isAwaitingApproval(prepared.call)
-    ? await confirmations.wait(toolCallId, signal)
+    ? await waitForAnswer(prepared, context, signal)
     : // A call that was answered before a restart has the answer in the log.
       findConfirmation(context.task, toolCallId);
   for (;;) {
@@ -372,7 +381,27 @@ async function* awaitApproval(
     approved = edited;
     confirmations.open(toolCallId);
     yield approved;
-    answer = await confirmations.wait(toolCallId, signal);
+    answer = await waitForAnswer(approved, context, signal);
+  }
+}
+
+/**
+ * Waits for the answer to a question, which an editor shows meanwhile. The first
+ * answer counts, wherever the user gives it.
+ */
+async function waitForAnswer(
+  asked: PreparedCall,
+  { confirmations, showEdit }: SchedulerContext,
+  signal: AbortSignal,
+): Promise<ToolCallConfirmation> {
+  const answered = new AbortController();
+  if (asked.invocation?.edit) {
+    showEdit?.(asked, AbortSignal.any([signal, answered.signal]));
+  }
+  try {
+    return await confirmations.wait(asked.call.toolCallId, signal);
+  } finally {
+    answered.abort();
   }
 }
 

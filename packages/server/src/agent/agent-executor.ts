@@ -194,6 +194,18 @@ export interface Turn {
   readonly confirmations: Confirmations;
 
   /**
+   * Answers a question of the turn for the user, who answered it outside of the
+   * protocol, for instance in an editor that the agent is connected to. The
+   * answer is checked, stored and audited as one that a client sends.
+   *
+   * Rejects with `Code.FailedPrecondition` when the question has been answered
+   * before, or is another one than the message's `shownDigest` says.
+   *
+   * @param place where the user answered; clients see it as who answered
+   */
+  answer(message: Message, place: string): Promise<void>;
+
+  /**
    * Moves the messages that clients sent to steer this turn to the end of
    * `task.history`.
    *

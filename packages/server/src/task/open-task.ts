@@ -43,7 +43,7 @@ import {
 } from "./turn-runner.ts";
 
 interface OpenTaskOptions
-  extends Omit<TurnRunnerOptions, "recorder" | "recordEnd"> {
+  extends Omit<TurnRunnerOptions, "answer" | "recorder" | "recordEnd"> {
   /**
    * The lease under which the log is written. Default: none, because no other
    * server can use the store.
@@ -92,6 +92,9 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
       ...options,
       recorder: this.#recorder,
       recordEnd: (end) => this.#end(end),
+      answer: async (message, clientLabel) => {
+        await this.accept({ message, activateExtension: false, clientLabel });
+      },
     });
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.

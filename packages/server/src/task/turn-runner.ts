@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
+  type Message,
   MessageDelivery,
   NoticeSchema,
   type Task,
@@ -50,6 +51,8 @@ export interface TurnRunnerOptions {
    * works in them.
    */
   readonly sessions?: AgentSessions | undefined;
+  /** Takes an answer that the user gave outside of the protocol. */
+  readonly answer: (message: Message, place: string) => Promise<void>;
   /** Records how a turn ended. It may start the next turn. */
   readonly recordEnd: (outcome: Outcome) => Promise<void>;
   /**
@@ -272,6 +275,7 @@ export class TurnRunner implements AsyncDisposable {
       say: (text) => replay.say(text),
       call: (call, callSignal) => replay.call(call, callSignal),
       confirmations,
+      answer: (message, place) => this.#options.answer(message, place),
       takeSteering: () => {
         const messages = log.task.queuedMessages.filter(
           ({ delivery }) => delivery === MessageDelivery.STEER,

@@ -1,0 +1,116 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import {
+  type Message,
+  MessageSchema,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  Role,
+  ToolCallConfirmationSchema,
+} from "@devtool/schema";
+import { type CommandPlace, quoted, type Turn } from "@devtool/server/agent";
+import type { IdeAnswer } from "../tool/ide.ts";
+import { type PreparedCall, withAnswer } from "../tool/prepared-call.ts";
+import type { UserIde } from "./user-ide.ts";
+
+/** Where edits are shown. */
+interface EditView {
+  readonly ide: UserIde;
+  readonly place: CommandPlace;
+  /** Creates the id of a message. */
+  readonly nextId: () => string;
+  /** Receives notices for the operator, as plain text. */
+  readonly onNotice: (text: string) => void;
+}
+
+/** A call that asks, and the turn that it belongs to. */
+interface AskedEdit {
+  readonly asked: PreparedCall;
+  readonly turn: Pick<Turn, "answer">;
+}
+
+/**
+ * The time between attempts to show an edit, in milliseconds: an editor may be
+ * opened while the question waits, or still show a diff of an earlier server.
+ */
+const RETRY_MS = 2000;
+
+/**
+ * How often an editor may fail to show an edit. One that another agent has open
+ * there is left after 30 seconds.
+ */
+const MAX_FAILURES = 30;
+
+/**
+ * Shows the edit of a call that asks in the user's editor until the signal
+ * aborts. What the user decides there answers the call; with content of their
+ * own, that content is approved. Closing the diff declines, as it does for other
+ * agents.
+ *
+ * Never rejects: without an editor, the question waits elsewhere.
+ */
+export async function showEdit(
+  { ide, place, nextId, onNotice }: EditView,
+  { asked, turn }: AskedEdit,
+  signal: AbortSignal,
+): Promise<void> {
+  const details = asked.invocation?.confirmation;
+  if (details?.case !== "fileEditDetails") return;
+  const { filePath, newContent } = details.value;
+  for (let failures = 0; !signal.aborted && failures < MAX_FAILURES; ) {
+    try {
+      const found = await ide.connect(place, signal);
+      if (found.case === "connected" && found.link.showsDiffs) {
+        const { link } = found;
+        const answer = await link.openDiff(filePath, newContent, signal);
+        return await turn.answer(
+          messageOf(asked, answer, nextId()),
+          link.editor,
+        );
+      }
+    } catch (reason) {
+      if (signal.aborted) return;
+      failures++;
+      if (failures === MAX_FAILURES) {
+        const why = reason instanceof Error ? reason.message : String(reason);
+        onNotice(`${quoted(filePath)} is not shown in the editor: ${why}`);
+      }
+    }
+    await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Returns the answer of an editor as a message of the user. */
+function messageOf(
+  { call, detail, invocation }: PreparedCall,
+  answer: IdeAnswer,
+  messageId: string,
+): Message {
+  const details = invocation?.confirmation;
+  const proposed =
+    details?.case === "fileEditDetails" ? details.value.newContent : undefined;
+  const isAccepted = answer.case === "accepted";
+  const confirmation = create(ToolCallConfirmationSchema, {
+    toolCallId: call.toolCallId,
+    selectedOptionId: isAccepted ? OPTION_PROCEED_ONCE : OPTION_CANCEL,
+    ...(isAccepted &&
+      answer.content !== proposed && {
+        modifiedDetails: {
+          case: "fileDetails",
+          value: { newContent: answer.content },
+        },
+      }),
+  });
+  // Content that no file may have throws here, before it is an answer.
+  if (invocation) withAnswer(invocation, confirmation);
+  return create(MessageSchema, {
+    messageId,
+    role: Role.USER,
+    parts: [
+      {
+        content: { case: "confirmation", value: confirmation },
+        shownDigest: detail.digest,
+      },
+    ],
+  });
+}

@@ -1,0 +1,210 @@
+import { writeFileSync } from "node:fs";
+import type { CodingServerOptions } from "@devtool/coding-agent";
+import type { ScriptedDiff } from "@devtool/ide/testing";
+import {
+  ApprovalMode,
+  isEnded,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  Role,
+  type Task,
+  toolCallsOf,
+} from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
+import { describe, expect, it, vi } from "vitest";
+import { clientOf } from "../scenarios/ground.ts";
+import { IdeGround, say } from "./agent-ground.ts";
+import { until } from "./agents.ts";
+
+/** An editor and a server in a workspace with a file. */
+async function setUp(options: CodingServerOptions = {}) {
+  const place = await IdeGround.prepare({ "a.txt": "before\n" });
+  await place.trust();
+  await place.companion();
+  return { place, server: await place.serve(options) };
+}
+
+/** Has the model propose contents of a file, and waits for the first diff. */
+async function propose(
+  { place, server }: Awaited<ReturnType<typeof setUp>>,
+  ...contents: readonly string[]
+): Promise<{ readonly id: string; readonly view: ScriptedDiff }> {
+  const count = place.editor.diffs.length;
+  const calls = contents.map(
+    (content) =>
+      `call write_file ${JSON.stringify({ file_path: "a.txt", content })}`,
+  );
+  const task = await say(server, calls.join("\n"));
+  const view = await until(() => place.editor.diffs[count]);
+  return { id: task?.id ?? "", view };
+}
+
+/** Waits until all calls of a task have ended. Returns them, with who answered. */
+async function callsOf(server: DevtoolServer, taskId: string) {
+  const client = clientOf(server, "Connect");
+  return await vi.waitFor(
+    async () => {
+      const { task } = await client.tasks.getTask({ taskId });
+      const calls = callParts(task);
+      expect(calls.map(({ isDone }) => isDone)).not.toContain(false);
+      expect(calls.length).toBeGreaterThan(0);
+      return calls;
+    },
+    { timeout: 60_000, interval: 20 },
+  );
+}
+
+function callParts(task: Task | undefined) {
+  return (task?.history ?? []).flatMap(({ parts }) =>
+    parts.flatMap(({ content, toolCallDetail }) =>
+      content.case === "toolCall"
+        ? [
+            {
+              isDone: isEnded(content.value),
+              result: content.value.result,
+              place: toolCallDetail?.answerer?.clientLabel,
+              option: toolCallDetail?.selectedOptionId,
+            },
+          ]
+        : [],
+    ),
+  );
+}
+
+/** Answers the only question of a task as another client does. */
+async function answer(
+  server: DevtoolServer,
+  taskId: string,
+  selectedOptionId: string,
+): Promise<void> {
+  const client = clientOf(server, "Connect");
+  const { task } = await client.tasks.getTask({ taskId });
+  const [call] = (task?.history ?? []).flatMap(toolCallsOf);
+  const value = { toolCallId: call?.toolCallId ?? "", selectedOptionId };
+  await client.tasks.sendMessage({
+    taskId,
+    messageSettings: { clientLabel: "the terminal" },
+    message: {
+      messageId: crypto.randomUUID(),
+      role: Role.USER,
+      parts: [{ content: { case: "confirmation", value } }],
+    },
+  });
+}
+
+describe("a change that our agent proposes", () => {
+  it("is written as the user changed it in the editor, and says who approved it", async () => {
+    const { place, server } = await setUp();
+    const { id, view } = await propose({ place, server }, "proposed\n");
+    expect(view).toMatchObject({
+      path: place.ground.path("a.txt"),
+      content: "proposed\n",
+    });
+    view.draft = "by the user: ü\r\n";
+    view.accept();
+    const calls = await callsOf(server, id);
+    expect(calls).toMatchObject([
+      { place: "Scripted Editor", option: OPTION_PROCEED_ONCE },
+    ]);
+    expect(await place.ground.read("a.txt")).toBe("by the user: ü\r\n");
+    const audit = clientOf(server, "Connect").audit.readAudit({ taskId: id });
+    const decided = (await Array.fromAsync(audit)).flatMap(
+      ({ record }) => record?.clientLabel || [],
+    );
+    expect(new Set(decided)).toEqual(new Set(["Scripted Editor"]));
+    await server.close();
+  });
+
+  it.each(["reject", "closeView"] as const)(
+    "is declined by the editor (%s)",
+    async (how) => {
+      const { place, server } = await setUp();
+      const { id, view } = await propose({ place, server }, "proposed\n");
+      view[how]();
+      expect(await callsOf(server, id)).toMatchObject([
+        { place: "Scripted Editor", option: OPTION_CANCEL },
+      ]);
+      expect(await place.ground.read("a.txt")).toBe("before\n");
+      await server.close();
+    },
+  );
+
+  it.each([OPTION_PROCEED_ONCE, OPTION_CANCEL])(
+    "leaves the editor when it is answered elsewhere (%s)",
+    async (option) => {
+      const { place, server } = await setUp();
+      const { id, view } = await propose({ place, server }, "proposed\n");
+      await answer(server, id, option);
+      await until(() => !view.isOpen || undefined);
+      expect(await callsOf(server, id)).toMatchObject([
+        { place: "the terminal", option },
+      ]);
+      const isWritten = option === OPTION_PROCEED_ONCE;
+      expect(await place.ground.read("a.txt")).toBe(
+        isWritten ? "proposed\n" : "before\n",
+      );
+      await server.close();
+    },
+  );
+
+  it("leaves the editor when the server ends, and waits for another answer", async () => {
+    const { place, server } = await setUp();
+    const { id, view } = await propose({ place, server }, "proposed\n");
+    await server.close();
+    expect(view.isOpen).toBe(false);
+    const next = await place.serve();
+    await answer(next, id, OPTION_PROCEED_ONCE);
+    expect(await callsOf(next, id)).toMatchObject([{ place: "the terminal" }]);
+    expect(await place.ground.read("a.txt")).toBe("proposed\n");
+    await next.close();
+  });
+
+  it("is shown by an editor that is opened while it waits", async () => {
+    const place = await IdeGround.prepare({ "a.txt": "before\n" });
+    await place.trust();
+    const server = await place.serve();
+    const asked = propose({ place, server }, "proposed\n");
+    await place.companion();
+    const { id, view } = await asked;
+    view.accept();
+    await callsOf(server, id);
+    expect(await place.ground.read("a.txt")).toBe("proposed\n");
+    await server.close();
+  });
+
+  it("is not written onto a file that has changed since it was shown", async () => {
+    const { place, server } = await setUp();
+    const { id, view } = await propose({ place, server }, "proposed\n");
+    writeFileSync(place.ground.path("a.txt"), "by someone else\n");
+    view.accept();
+    expect(await callsOf(server, id)).toMatchObject([
+      { result: { case: "error" } },
+    ]);
+    expect(await place.ground.read("a.txt")).toBe("by someone else\n");
+    await server.close();
+  });
+
+  it("of the same file waits for the diff before it", async () => {
+    const { place, server } = await setUp();
+    const { id, view } = await propose({ place, server }, "one\n", "two\n");
+    expect(place.editor.diffs).toHaveLength(1);
+    view.accept();
+    const second = await until(() => place.editor.diffs[1]);
+    expect(second.content).toBe("two\n");
+    second.accept();
+    await callsOf(server, id);
+    expect(await place.ground.read("a.txt")).toBe("two\n");
+    await server.close();
+  });
+
+  it("that needs no approval is not shown", async () => {
+    const { place, server } = await setUp({
+      approvalMode: ApprovalMode.AUTO_EDIT,
+    });
+    const call = { file_path: "a.txt", content: "at once\n" };
+    await say(server, `call write_file ${JSON.stringify(call)}`);
+    expect(await place.ground.read("a.txt")).toBe("at once\n");
+    expect(place.editor.diffs).toEqual([]);
+    await server.close();
+  });
+});
