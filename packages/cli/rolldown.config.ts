@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { defineConfig, type Plugin, type RolldownOptions } from "rolldown";
+import { thirdPartyLicenses } from "../../scripts/third-party-licenses.ts";
 import { consoleFiles } from "./console-files.ts";
-import { thirdPartyLicenses } from "./third-party-licenses.ts";
 
 const INK = /\/ink-terminal\.tsx$/;
 const LICENSES = thirdPartyLicenses("THIRD-PARTY-LICENSES.txt");

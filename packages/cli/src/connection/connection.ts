@@ -149,7 +149,7 @@ export async function connect(
  */
 export async function openConnection(
   options: ConnectionOptions,
-  io: Io,
+  io: Pick<Io, "env">,
   notify: (text: string) => void,
   signal: AbortSignal = NEVER,
 ): Promise<Connection> {
@@ -170,7 +170,7 @@ export function createNotifier({
 
 /** Options of a connection that is kept over restarts of the server. */
 export interface KeepOptions extends ConnectionOptions {
-  readonly io: Io;
+  readonly io: Pick<Io, "env">;
   readonly notify: (text: string) => void;
 }
 
