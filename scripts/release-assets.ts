@@ -1,7 +1,7 @@
 /**
  * Puts the assets of a release, which are not in the registry, into `release/`:
  * the packed packages, the protos as one file for the generators of other
- * languages and as an archive, the reference, and the digests of all. Needs a
+ * languages and as an archive, the reference, the extension for VS Code, and the digests of all. Needs a
  * build.
  * `pnpm release:assets`
  */
@@ -28,6 +28,10 @@ execFileSync(process.execPath, [join(ROOT, "scripts/tarballs.ts"), directory], {
 });
 const protos = join(ROOT, "packages/schema/dist");
 copyFileSync(join(protos, "devtool.binpb"), join(directory, "devtool.binpb"));
+copyFileSync(
+  join(ROOT, "editors/vscode/dist/devtool.vsix"),
+  join(directory, "devtool.vsix"),
+);
 execFileSync("tar", [
   "-czf",
   join(directory, "devtool-protos.tar.gz"),

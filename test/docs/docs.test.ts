@@ -30,6 +30,9 @@ const documents = [
   ...readdirSync(join(root, "bindings")).map(
     (name) => `bindings/${name}/README.md`,
   ),
+  ...readdirSync(join(root, "editors")).map(
+    (name) => `editors/${name}/README.md`,
+  ),
 ];
 
 /**

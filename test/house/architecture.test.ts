@@ -84,6 +84,7 @@ describe("the house", () => {
       ...codeBelow("test"),
       ...codeBelow("scripts"),
       ...codeBelow("packages"),
+      ...codeBelow("editors"),
     ];
     expect(files.length).toBeGreaterThan(500);
     expect(files.flatMap(pathsInto)).toEqual([]);
@@ -190,6 +191,9 @@ function late(specifier: string): string {
 
 function sourceFiles(): SourceFile[] {
   const packages = readdirSync(join(root, "packages"));
-  const files = packages.flatMap((name) => codeBelow(`packages/${name}/src`));
+  const files = [
+    ...packages.flatMap((name) => codeBelow(`packages/${name}/src`)),
+    ...codeBelow("editors/vscode/src"),
+  ];
   return files.filter(({ path }) => !/\.(test|contract)\.ts$/.test(path));
 }

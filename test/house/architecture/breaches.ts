@@ -93,7 +93,7 @@ function packageBreach(file: SourceFile, specifier: string): Breach[] {
 }
 
 function packageOf(path: string): string {
-  return /^packages\/([^/]+)\//.exec(path)?.[1] ?? "";
+  return /^(?:packages|editors)\/([^/]+)\//.exec(path)?.[1] ?? "";
 }
 
 function sdkBreach(file: SourceFile, specifier: string): Breach[] {

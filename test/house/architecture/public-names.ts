@@ -62,7 +62,7 @@ function namesOf(text: string): Omit<PublicName, "entry">[] {
 export function usedNames(names: readonly PublicName[]): ReadonlySet<string> {
   const pages = filesOf("{*.md,docs/*.md,packages/*/README.md}");
   const code = filesOf(
-    "{packages,examples,bench,scripts,test,bindings}/**/*.{ts,tsx,mjs}",
+    "{packages,editors,examples,bench,scripts,test,bindings}/**/*.{ts,tsx,mjs}",
   );
   const imported = [...code, ...pages].flatMap((text) =>
     [...text.matchAll(IMPORTED)].flatMap(([, list, from, late, lateFrom]) =>

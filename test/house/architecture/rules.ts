@@ -200,6 +200,17 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   // For the owners of editors: none of ours but the limits of JSON.
   ["ide", [/^@devtool\/schema$/, /^(?!@devtool\/(?!internal\/))/]],
+  // The extension, in editors/.
+  [
+    "vscode",
+    [
+      /^@devtool\/(schema|client|ide|cli\/connection)$/,
+      /^@devtool\/internal\//,
+      /^@(bufbuild\/protobuf|connectrpc\/connect)$/,
+      /^vscode$/,
+      /^node:/,
+    ],
+  ],
   // A store knows the server's seam for stores.
   [
     "postgres",
