@@ -1,15 +1,14 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Companion, startCompanion } from "@devtool/ide";
 import { type ScriptedDiff, ScriptedEditor } from "@devtool/ide/testing";
-import { objectOrEmpty } from "@devtool/internal/json";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { until } from "../ide/agents.ts";
 import { HAS_TMUX, Tmux } from "../terminal/tmux.ts";
+import { connected, enableIde, say } from "./ide-terminal.ts";
 
 const AGENTS = REAL_AGENTS.filter(({ name }) =>
   ["gemini", "qwen"].includes(name),
@@ -49,7 +48,7 @@ for (const agent of AGENTS) {
         });
         await tmux.type(name, "Enter");
         await tmux.shows(/Type your message/);
-        await connected(tmux);
+        await connected(tmux, "Scripted");
 
         await say(tmux, "hello there");
         const sent = await until(() => {
@@ -88,7 +87,7 @@ for (const agent of AGENTS) {
 
         await companion.close();
         companion = await start();
-        await connected(tmux, "/ide disable", "/ide enable");
+        await connected(tmux, "Scripted", "/ide disable", "/ide enable");
         (await propose("again.txt")).accept();
         await written("again.txt", "proposed for again.txt\n");
         for (const file of ["rejected.txt", "closed.txt"]) {
@@ -114,58 +113,4 @@ function openFile(path: string) {
       end: { line: 0, character: 3 },
     },
   };
-}
-
-/**
- * Types a line, and sends it once it is shown: else it counts as a paste. An
- * agent that has just ended a turn may miss it, so it is typed again.
- */
-async function say(tmux: Tmux, line: string): Promise<void> {
-  const end = line.slice(-12);
-  const isShown = async (): Promise<boolean> =>
-    (await tmux.screen()).replaceAll(/\s/g, "").includes(squeezed(end));
-  for (let round = 0; round < 20; round++) {
-    await tmux.type("", "C-u");
-    await tmux.type(line);
-    for (let wait = 0; wait < 20 && !(await isShown()); wait++)
-      await sleep(150);
-    if (await isShown()) break;
-  }
-  await sleep(500);
-  await tmux.type("", "Enter");
-}
-
-function squeezed(text: string): string {
-  return text.replaceAll(/\s/g, "");
-}
-
-/**
- * Gives commands until the agent says that it is connected; with commands,
- * after it has said that it is not.
- */
-async function connected(
-  tmux: Tmux,
-  ...commands: readonly string[]
-): Promise<void> {
-  const deadline = performance.now() + 100_000;
-  for (;;) {
-    for (const command of [...commands, "/ide status"]) {
-      await say(tmux, command);
-      await sleep(2000);
-    }
-    const screen = await tmux.screen();
-    const lost = screen.lastIndexOf("Disconnected");
-    const isLost = commands.length === 0 || lost >= 0;
-    if (isLost && screen.lastIndexOf("Connected to Scripted") > lost) return;
-    if (performance.now() > deadline) throw new Error(screen);
-  }
-}
-
-/** Turns the mode of editors on in an agent's settings. */
-function enableIde(home: string, name: string): void {
-  const path = join(home, `.${name}/settings.json`);
-  const settings = objectOrEmpty(JSON.parse(readFileSync(path, "utf8")));
-  const ide = { enabled: true, hasSeenNudge: true };
-  const tools = { approvalMode: "default" };
-  writeFileSync(path, JSON.stringify({ ...settings, ide, tools }));
 }

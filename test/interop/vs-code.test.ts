@@ -15,12 +15,18 @@ import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { type Address, clientOf } from "../client-of.ts";
 import { GeminiAgent, type Heard, onlyFile, until } from "../ide/agents.ts";
+import { HAS_TMUX, Tmux } from "../terminal/tmux.ts";
+import { connected, enableIde, say } from "./ide-terminal.ts";
 import { VS_CODE_MISSING, VsCode } from "./vs-code.ts";
 
 const without =
   VS_CODE_MISSING === undefined ? "" : `: SKIPPED, ${VS_CODE_MISSING}`;
+
+/** The agents that are started in a terminal here. */
+const IN_TERMINALS: ReadonlySet<string> = new Set(["gemini", "qwen"]);
 
 /** VS Code starts, and a machine may be busy. */
 const TIMEOUT_MS = 600_000;
@@ -109,6 +115,13 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
             : undefined,
         );
         await code.picture("trusted");
+        await code.page
+          .getByRole("button", { name: /^Close/ })
+          .last()
+          .click();
+        await code.page
+          .locator(".modal-editor-header")
+          .waitFor({ state: "detached" });
         await code.run("Terminal: Create New Terminal");
         await code.page.locator(".xterm").waitFor();
         await code.picture("terminal");
@@ -128,9 +141,97 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
             `CLAUDE_CODE_SSE_PORT=${port}`,
           ]),
         );
+
+        // Nobody waits for what a window has kept from before it was loaded.
+        await propose("kept\n");
+        await code.changeFirstLine("changed");
+        await code.page.reload();
+        const again = await until(() => {
+          const file = fileOf(code);
+          return file && file.port !== port ? file : undefined;
+        });
+        await code.tab("open.txt").waitFor();
+        expect(await code.tab("open.txt: proposed change").count()).toBe(0);
+        await using late = await GeminiAgent.connect(again);
+        await until(() => late.last("ide/contextUpdate"));
       },
       TIMEOUT_MS,
     );
+
+    for (const agent of REAL_AGENTS.filter(({ name }) =>
+      IN_TERMINALS.has(name),
+    )) {
+      const { name, missing } = agent;
+      const absent = missing ?? (HAS_TMUX ? undefined : "needs tmux");
+      it.skipIf(absent !== undefined)(
+        `takes diffs of the real ${name}, whose files have what was accepted${absent === undefined ? "" : `: SKIPPED, it ${absent}`}`,
+        async () => {
+          const [home, workspace] = [
+            temporaryDirectory(),
+            temporaryDirectory(),
+          ];
+          putFile(workspace, "open.txt", "only the editor has it open\n");
+          await using code = await VsCode.open({
+            workspace,
+            env: { HOME: home },
+          });
+          await code.openFile("open.txt");
+          await discovered(code);
+          await using model = await agent.startModel();
+          await using tmux = await Tmux.open({
+            env: {
+              ...agent.configure(home, model.url),
+              HOME: home,
+              TMPDIR: code.temporary,
+              PATH: pathWith(agent, join(home, "bin")),
+              // In a container, it looks for the editor on its host otherwise.
+              SSH_CONNECTION: "1",
+            },
+            columns: 120,
+            rows: 50,
+            directory: workspace,
+          });
+          enableIde(home, name);
+          await tmux.type(name, "Enter");
+          await tmux.shows(/Type your message/);
+          await connected(tmux, "code-server");
+          await say(tmux, "hello there");
+          await until(() => {
+            const sent = JSON.stringify(
+              model.requests().map(({ body }) => body),
+            );
+            return sent.includes(join(workspace, "open.txt")) || undefined;
+          });
+          const propose = async (file: string): Promise<void> => {
+            const input = {
+              file_path: join(workspace, file),
+              content: `proposed for ${file}\n`,
+            };
+            await say(tmux, `call write_file ${JSON.stringify(input)}`);
+            await code.tab(`${file}: proposed change`).waitFor();
+          };
+          const written = (file: string, text: string): Promise<unknown> =>
+            until(() => textOf(join(workspace, file)) === text || undefined);
+          await propose("accepted.txt");
+          await code.picture(`${name}-diff`);
+          await code.press("Accept");
+          await written("accepted.txt", "proposed for accepted.txt\n");
+          await propose("edited.txt");
+          await code.changeFirstLine("by the user: ü");
+          await code.press("Accept");
+          await written("edited.txt", "by the user: ü\n");
+          await propose("rejected.txt");
+          await code.press("Reject");
+          await code
+            .tab("rejected.txt: proposed change")
+            .waitFor({ state: "detached" });
+          expect(existsSync(join(workspace, "rejected.txt"))).toBe(false);
+          await say(tmux, "/quit");
+          await tmux.shows(/\n\$\s*$/);
+        },
+        TIMEOUT_MS,
+      );
+    }
 
     it(
       "shows the sessions of a server and answers their questions, also after a kill",
@@ -196,14 +297,22 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
 
 /** Connects an agent as soon as the extension has written its file. */
 async function agentIn(code: VsCode): Promise<GeminiAgent> {
+  return GeminiAgent.connect(await discovered(code));
+}
+
+/** The file by which agents find the window, once it is there. */
+function discovered(code: VsCode): Promise<Record<string, unknown>> {
+  return until(() => fileOf(code));
+}
+
+/** The same; undefined while there is none, or it is written. */
+function fileOf(code: VsCode): Record<string, unknown> | undefined {
   const directory = join(code.temporary, "gemini/ide");
-  await until(() =>
-    existsSync(directory) &&
-    readdirSync(directory).some((name) => /^gemini-.*\.json$/.test(name))
-      ? true
-      : undefined,
-  );
-  return GeminiAgent.connect(onlyFile(directory));
+  if (!existsSync(directory)) return undefined;
+  const names = readdirSync(directory);
+  return names.length === 1 && names[0]?.endsWith(".json")
+    ? onlyFile(directory)
+    : undefined;
 }
 
 /** The text of a file, once it has one. */
