@@ -289,5 +289,7 @@ async function readToml(toml: string): Promise<void> {
   }
   const directory = temporaryDirectory();
   writeFileSync(join(directory, "config.toml"), toml);
-  await readConfig(undefined, directory);
+  const names = toml.match(/(?<=\$\{)\w+(?=\})/g) ?? [];
+  const environment = Object.fromEntries(names.map((name) => [name, "x"]));
+  await readConfig(undefined, directory, environment);
 }
