@@ -60,7 +60,6 @@ describe("what asks the model beside the turn's own steps", () => {
     await using told = await startTelemetry();
     using metrics = new ServerMetrics({
       elapsedMs: () => 0,
-      storeBytes: async () => undefined,
     });
     const server = await serve({}, (operation) => {
       const ends = [told.observer, metrics.observer].map((each) =>

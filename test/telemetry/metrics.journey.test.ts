@@ -82,7 +82,8 @@ describe("the metrics of `devtool serve`", () => {
       "devtool_turns_active 2",
       "devtool_ready 1",
       'devtool_queue_size{devtool_queue="inbox"} 0',
-      'devtool_queue_size{devtool_queue="outbox"} 2',
+      'devtool_queue_oldest_seconds{devtool_queue="inbox"} 0',
+      'devtool_tasks_unfinished{devtool_task_state="input-required"} 1',
       'devtool_queue_size{devtool_queue="turns"} 1',
       "devtool_streams_active 1",
     ]) {
@@ -90,6 +91,12 @@ describe("the metrics of `devtool serve`", () => {
     }
     expect(text).toMatch(
       /^devtool_push_posts_total\{devtool_outcome="failed"\} [1-9]/m,
+    );
+    expect(text).toMatch(
+      /^devtool_queue_size\{devtool_queue="outbox"\} [1-9]/m,
+    );
+    expect(text).toMatch(
+      /^devtool_queue_oldest_seconds\{devtool_queue="outbox"\} [\d.]*[1-9]/m,
     );
     expect(text).toMatch(/^devtool_task_evictions_total [1-9]/m);
     expect(text).toMatch(/^devtool_tasks_open 2\d\d$/m);

@@ -196,6 +196,11 @@ export const MIGRATIONS: readonly Migration[] = [
     down: "ALTER TABLE label DROP COLUMN grams",
     fill: splitTitles,
   },
+  {
+    // When each request was put into the inbox, for its metrics.
+    up: "ALTER TABLE inbox ADD COLUMN put_at timestamptz NOT NULL DEFAULT clock_timestamp()",
+    down: "ALTER TABLE inbox DROP COLUMN put_at",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

@@ -77,6 +77,17 @@ export class PostgresInbox implements TaskInbox {
     return rows.map(({ task_id }) => idOfKey(task_id));
   }
 
+  async backlog(): ReturnType<TaskInbox["backlog"]> {
+    const { rows } = await query<{ count: number; age: number }>(this.#pool, {
+      text: `SELECT count(*)::integer AS count,
+          coalesce(extract(epoch FROM clock_timestamp() - min(put_at)) * 1000, 0)::double precision AS age
+        FROM inbox JOIN task ON task.id = inbox.task_id WHERE answered_at IS NULL AND task.owner = $1`,
+      values: [this.#leases.owner],
+    });
+    const { count = 0, age = 0 } = rows[0] ?? {};
+    return { count, oldestMs: Math.max(0, age) };
+  }
+
   async next(taskId: string): Promise<InboxEntry | undefined> {
     const { rows } = await query<{ id: string; request: Buffer | null }>(
       this.#pool,

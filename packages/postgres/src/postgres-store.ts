@@ -345,6 +345,14 @@ export class PostgresStore implements ServerStore {
     }
   }
 
+  async readBytes(): Promise<number> {
+    const { rows } = await query<{ bytes: string }>(this.#pool, {
+      text: `SELECT coalesce(sum(pg_total_relation_size(oid)), 0) AS bytes FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace`,
+    });
+    return Number(rows[0]?.bytes ?? 0);
+  }
+
   async findLatest(
     principal: string,
     contextId: string,

@@ -91,13 +91,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await assertPrivateDirectory(data);
   const operator = await operatorConfig(options.config, data);
   await using log = openLog(options.logLevel, operator.config, io);
-  const isInFile = options.store === undefined && !operator.config.store;
-  const storeFiles = isInFile ? ["tasks.db", "tasks.db-wal"] : [];
-  using metrics = await openMetrics(
-    operator,
-    storeFiles.map((name) => join(data, name)),
-    io.env,
-  );
+  using metrics = await openMetrics(operator, io.env);
   const started = await start(options, { operator, data, log, metrics }, io);
   const { server, about, host, modelLine, hasConsole, isNewWorkspace } =
     started;

@@ -1,5 +1,11 @@
 import { type DevtoolServer, VERSION } from "@devtool/server";
-import { Counter, gauge, type Metric } from "./instruments.ts";
+import { taskStateName } from "../task-state-name.ts";
+import {
+  Counter,
+  gauge,
+  type Metric,
+  type MetricAbout,
+} from "./instruments.ts";
 
 /** How much a server has to do. */
 export type Load = Awaited<ReturnType<DevtoolServer["load"]>>;
@@ -9,19 +15,14 @@ export interface Readings {
   readonly load: Load;
   readonly turns: number;
   readonly streams: number;
-  readonly approvals: number;
-  /** How long the oldest question has waited in seconds; 0 for none. */
-  readonly oldestApproval: number;
   readonly isReady: boolean;
   /** The delay of the event loop in seconds. */
   readonly eventLoopDelay: number;
-  /** The size of the store in bytes; undefined where it is elsewhere. */
-  readonly storeBytes: number | undefined;
 }
 
 /** Returns the metrics of what is read when they are asked for. */
 export function readGauges(readings: Readings): readonly Metric[] {
-  const { load, storeBytes } = readings;
+  const { load } = readings;
   const evictions = new Counter({
     name: "devtool.task.evictions",
     help: "Idle tasks that were closed because many were open.",
@@ -38,21 +39,55 @@ export function readGauges(readings: Readings): readonly Metric[] {
       [{ version: VERSION }, 1],
     ),
     ...ofNow(readings),
-    queues(load),
+    ...queues(load),
     evictions.read(),
-    ...(storeBytes === undefined
+    ...(load.store ? ofStore(load.store) : []),
+  ];
+}
+
+/** Returns the metrics of a store, which its servers share. */
+function ofStore({
+  unfinished,
+  questions,
+  bytes,
+}: NonNullable<Load["store"]>): readonly Metric[] {
+  const label = "devtool.task.state";
+  const states = [...unfinished].map(
+    ([state, count]) => [{ [label]: taskStateName(state) }, count] as const,
+  );
+  return [
+    gauge(
+      {
+        name: "devtool.tasks.unfinished",
+        help: "Tasks of the store that have not ended, by their state.",
+        unit: "{task}",
+        labels: [label],
+      },
+      ...states,
+    ),
+    single("devtool.approvals.pending", "{approval}", questions.count, {
+      help: "Questions in the store that wait for a user.",
+    }),
+    single("devtool.approval.oldest", "s", questions.oldestMs / 1000, {
+      help: "How long the oldest question has waited; 0 for none.",
+    }),
+    ...(bytes === undefined
       ? []
       : [
-          gauge(
-            {
-              name: "devtool.store.size",
-              help: "The files of the store.",
-              unit: "By",
-            },
-            [{}, storeBytes],
-          ),
+          single("devtool.store.size", "By", bytes, {
+            help: "The size of the store, with its indexes.",
+          }),
         ]),
   ];
+}
+
+function single(
+  name: string,
+  unit: MetricAbout["unit"],
+  value: number,
+  { help }: Pick<MetricAbout, "help">,
+): Metric {
+  return gauge({ name, unit, help }, [{}, value]);
 }
 
 /** Returns the metrics that are one number each. */
@@ -75,18 +110,6 @@ function ofNow(readings: Readings): readonly Metric[] {
       "{task}",
       readings.load.openTasks,
       "Tasks that are open in memory.",
-    ],
-    [
-      "devtool.approvals.pending",
-      "{approval}",
-      readings.approvals,
-      "Questions that wait for a user.",
-    ],
-    [
-      "devtool.approval.oldest",
-      "s",
-      readings.oldestApproval,
-      "How long the oldest question has waited; 0 for none.",
     ],
     [
       "devtool.ready",
@@ -113,17 +136,33 @@ function ofNow(readings: Readings): readonly Metric[] {
   );
 }
 
-function queues({ inboxTasks, busyWebhooks, waitingMessages }: Load): Metric {
+function queues({ inbox, outbox, waitingMessages }: Load): readonly Metric[] {
   const label = "devtool.queue";
-  return gauge(
-    {
-      name: "devtool.queue.size",
-      help: "Tasks with requests of other servers (inbox), webhooks with events to post (outbox), messages that wait for a turn (turns).",
-      unit: "{item}",
-      labels: [label],
-    },
-    [{ [label]: "inbox" }, inboxTasks],
-    [{ [label]: "outbox" }, busyWebhooks],
-    [{ [label]: "turns" }, waitingMessages],
-  );
+  const of = (queue: string, value: number | undefined) =>
+    value === undefined ? [] : [[{ [label]: queue }, value] as const];
+  const seconds = (backlog: Load["inbox"]) =>
+    backlog && backlog.oldestMs / 1000;
+  return [
+    gauge(
+      {
+        name: "devtool.queue.size",
+        help: "Requests of other servers (inbox), events to post to webhooks (outbox), messages that wait for a turn (turns).",
+        unit: "{item}",
+        labels: [label],
+      },
+      ...of("inbox", inbox?.count),
+      ...of("outbox", outbox?.count),
+      ...of("turns", waitingMessages),
+    ),
+    gauge(
+      {
+        name: "devtool.queue.oldest",
+        help: "How long the oldest in a queue has waited; 0 for none.",
+        unit: "s",
+        labels: [label],
+      },
+      ...of("inbox", seconds(inbox)),
+      ...of("outbox", seconds(outbox)),
+    ),
+  ];
 }

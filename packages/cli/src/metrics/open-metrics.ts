@@ -1,4 +1,3 @@
-import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DevtoolServer, Observer } from "@devtool/server";
 import type { Dialect } from "@devtool/server/dialect";
@@ -22,12 +21,9 @@ export interface Metrics extends Disposable {
 /**
  * Opens the metrics that the config file asks for, or the variables of
  * OpenTelemetry. Without them nothing is loaded or measured.
- *
- * @param storeFiles the files of the store; none where it is in a database
  */
 export async function openMetrics(
   operator: OperatorConfig,
-  storeFiles: readonly string[],
   env: Io["env"],
 ): Promise<Metrics | undefined> {
   const isExported = otlpUrls(operator.config, env).metrics !== undefined;
@@ -36,7 +32,6 @@ export async function openMetrics(
   const { ServerMetrics } = await import("./server-metrics.ts");
   const metrics = new ServerMetrics({
     elapsedMs: () => performance.now(),
-    storeBytes: () => sizeOf(storeFiles),
   });
   return {
     observer: metrics.observer,
@@ -67,16 +62,4 @@ async function tokenOf({
     );
   }
   return readTokenFile(resolve(directory, metrics.tokenFile));
-}
-
-/** Returns the size of files in bytes; undefined for none. */
-async function sizeOf(paths: readonly string[]): Promise<number | undefined> {
-  if (paths.length === 0) return undefined;
-  const sizes = paths.map((path) =>
-    stat(path).then(
-      ({ size }) => size,
-      () => 0,
-    ),
-  );
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }

@@ -44,7 +44,6 @@ describe("the metrics of a server", () => {
 function createMetrics(): ServerMetrics {
   return new ServerMetrics({
     elapsedMs: () => 0,
-    storeBytes: async () => undefined,
   });
 }
 

@@ -27,16 +27,15 @@ const NO_LOAD: Load = {
   openTasks: 0,
   evictedTasks: 0,
   waitingMessages: 0,
-  inboxTasks: 0,
-  busyWebhooks: 0,
+  inbox: { count: 0, oldestMs: 0 },
+  outbox: { count: 0, oldestMs: 0 },
+  store: undefined,
 };
 
 /** Where the numbers come from that no operation says. */
 export interface MetricSources {
   /** Returns the time in milliseconds since any moment, which never goes back. */
   readonly elapsedMs: () => number;
-  /** Returns the size of the store in bytes; undefined where it is elsewhere. */
-  readonly storeBytes: () => Promise<number | undefined>;
 }
 
 /** Returns all metrics as they are now. */
@@ -132,7 +131,6 @@ export class ServerMetrics implements Disposable {
   /** When the open operations began, by their kind. */
   readonly #open = {
     turn: new Map<string, number>(),
-    question: new Map<string, number>(),
     stream: new Map<string, number>(),
     outage: new Map<string, number>(),
   };
@@ -175,20 +173,14 @@ export class ServerMetrics implements Disposable {
   }
 
   async #read(eventLoopDelay: number): Promise<readonly Metric[]> {
-    const { elapsedMs, storeBytes } = this.#sources;
-    const { turn, question, stream, outage } = this.#open;
-    const [load, bytes] = await Promise.all([this.#load(), storeBytes()]);
-    const oldestMs = elapsedMs() - Math.min(...question.values());
+    const { turn, stream, outage } = this.#open;
     return [
       ...readGauges({
-        load,
+        load: await this.#load(),
         turns: turn.size,
         streams: stream.size,
-        approvals: question.size,
-        oldestApproval: question.size === 0 ? 0 : oldestMs / 1000,
         isReady: outage.size === 0,
         eventLoopDelay,
-        storeBytes: bytes,
       }),
       ...this.#recorded().map((each) => each.read()),
       ...this.#tokens.read(),
@@ -219,7 +211,6 @@ export class ServerMetrics implements Disposable {
       case "request":
         return STREAMS.test(name) ? this.#open.stream : undefined;
       case "turn":
-      case "question":
       case "outage":
         return this.#open[kind];
       default:

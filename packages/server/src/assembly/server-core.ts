@@ -12,6 +12,7 @@ import { createAgentConversations } from "../fleet/agent-conversations.ts";
 import { InboxWorker } from "../fleet/inbox-worker.ts";
 import { OpenTasks } from "../fleet/open-tasks.ts";
 import { Retention } from "../fleet/retention.ts";
+import { readStoreLoad } from "../fleet/store-load.ts";
 import { Takeover } from "../fleet/takeover.ts";
 import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
@@ -39,6 +40,7 @@ import {
   type ServerLimits,
   type ServerSettings,
 } from "../server-options.ts";
+import type { Backlog } from "../store/task-inbox.ts";
 import type {
   ServerStore,
   SharedTasks,
@@ -173,14 +175,22 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await shared.leases.giveUp();
   };
-  const load = async (): Promise<ServerLoad> => ({
-    ...(await registry.load()),
+  const load = async (): Promise<ServerLoad> => {
+    const { sequences, ...tasks } = await registry.load();
     // While the database is away, nobody knows.
-    inboxTasks: (await shared?.inbox.waiting().catch(() => []))?.length ?? 0,
-    busyWebhooks: notifications.notifier.busyWebhooks,
-  });
+    const unknown = (): undefined => undefined;
+    const [inbox, outbox, held] = await Promise.all([
+      shared ? shared.inbox.backlog().catch(unknown) : EMPTY,
+      notifications.notifier.backlog(sequences).catch(unknown),
+      readStoreLoad(opened, surroundings.clock.now()).catch(unknown),
+    ]);
+    return { ...tasks, inbox, outbox, store: held };
+  };
   return { ...parts, handOver, load, [Symbol.asyncDispose]: dispose };
 }
+
+/** The inbox of a server that has its store alone. */
+const EMPTY: Backlog = { count: 0, oldestMs: 0 };
 
 /**
  * Takes the requests that the servers of a shared store leave for this one, and

@@ -50,6 +50,10 @@ class BrokenInbox implements TaskInbox {
     return this.#replies === 0 ? ["t"] : [];
   }
 
+  async backlog() {
+    return { count: 1 - this.#replies, oldestMs: 0 };
+  }
+
   async next() {
     if (this.#replies > 0) return undefined;
     const request = create(InboxRequestSchema, {

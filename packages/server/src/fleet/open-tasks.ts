@@ -201,18 +201,26 @@ export class OpenTasks implements AsyncDisposable {
     await this.#eachTask((openTask) => openTask.stop());
   }
 
-  /** Counts the open tasks, and the messages that wait for their turns. */
+  /**
+   * Counts the open tasks, and the messages that wait for their turns. Returns
+   * also the last sequence of each open task.
+   */
   async load(): Promise<
-    Pick<ServerLoad, "openTasks" | "evictedTasks" | "waitingMessages">
+    Pick<ServerLoad, "openTasks" | "evictedTasks" | "waitingMessages"> & {
+      readonly sequences: ReadonlyMap<string, bigint>;
+    }
   > {
     let waitingMessages = 0;
+    const sequences = new Map<string, bigint>();
     await this.#eachTask(async ({ task }) => {
       waitingMessages += task.queuedMessages.length;
+      sequences.set(task.id, task.sequence);
     });
     return {
       openTasks: this.#tasks.size,
       evictedTasks: this.#evicted,
       waitingMessages,
+      sequences,
     };
   }
 

@@ -30,6 +30,7 @@ import {
   type PushConfigStore,
   pushConfigKey,
 } from "../store/push-config-store.ts";
+import type { Backlog } from "../store/task-inbox.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { readContent } from "../task/task-content.ts";
 import { TaskHead } from "../task/task-head.ts";
@@ -95,6 +96,8 @@ export class Delivery {
   #done: bigint;
   /** The time since which the next event has waited for a permit. */
   #waitsSince: Timestamp | undefined;
+  /** The time of the event that is posted, or waits to be. */
+  #unposted: Timestamp | undefined;
   /** Whether there may be events that no run has looked at. */
   #isWoken = false;
   #running: Promise<void> | undefined;
@@ -135,6 +138,17 @@ export class Delivery {
   /** Whether an event is posted, or waits to be. */
   get isPosting(): boolean {
     return this.#running !== undefined;
+  }
+
+  /** Returns how much is left to post up to the last event of the task. */
+  backlogAt(sequence: bigint): Backlog {
+    if (sequence <= this.#done) {
+      return { count: 0, oldestMs: 0 };
+    }
+    const nowMs = this.#services.clock.now();
+    const since = this.#unposted ?? this.#progress.failingSince;
+    const oldestMs = since ? Math.max(0, nowMs - timestampMs(since)) : 0;
+    return { count: Number(sequence - this.#done), oldestMs };
   }
 
   /** Whether the config was given up. */
@@ -223,8 +237,10 @@ export class Delivery {
       this.#done = event.sequence;
       return true;
     }
+    this.#unposted = event.time;
     const outcome = await this.#post(event, body, signal);
     if (outcome.case === "delivered") {
+      this.#unposted = undefined;
       this.#done = event.sequence;
       await this.#save({ cursor: event.sequence });
       return true;

@@ -4,6 +4,7 @@ import {
   type PushConfigKey,
   pushConfigKey,
 } from "../store/push-config-store.ts";
+import type { Backlog } from "../store/task-inbox.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import { Delivery, type DeliveryServices } from "./delivery.ts";
 import type { PushEncodings } from "./push-format.ts";
@@ -101,13 +102,32 @@ export class PushNotifier implements AsyncDisposable {
     return this.#changes.has(taskId) || this.#deliveries.has(taskId);
   }
 
-  /** The number of webhooks for which something is posted, or waits to be. */
-  get busyWebhooks(): number {
-    let busy = 0;
-    for (const deliveries of this.#deliveries.values()) {
-      for (const { isPosting } of deliveries.values()) if (isPosting) busy++;
+  /**
+   * Returns how much is left to post. Rejects when the store cannot be read.
+   *
+   * @param sequences the last sequence of each open task; those of others are
+   * in the store
+   */
+  async backlog(sequences: ReadonlyMap<string, bigint>): Promise<Backlog> {
+    let count = 0;
+    let oldestMs = 0;
+    for (const [taskId, deliveries] of [...this.#deliveries]) {
+      const posting = [...deliveries.values()].filter((each) => each.isPosting);
+      if (posting.length === 0) continue;
+      const sequence =
+        sequences.get(taskId) ?? (await this.#storedSequence(taskId));
+      for (const delivery of posting) {
+        const left = delivery.backlogAt(sequence);
+        count += left.count;
+        oldestMs = Math.max(oldestMs, left.oldestMs);
+      }
     }
-    return busy;
+    return { count, oldestMs };
+  }
+
+  async #storedSequence(idPrefix: string): Promise<bigint> {
+    const { tasks } = await this.#services.store.list({ idPrefix, limit: 1 });
+    return tasks[0]?.last.taskId === idPrefix ? tasks[0].last.sequence : 0n;
   }
 
   /**

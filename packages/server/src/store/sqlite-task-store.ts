@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
@@ -218,6 +219,17 @@ export class SqliteTaskStore implements ServerStore {
       if (!last) return;
       position = last.number;
     }
+  }
+
+  async readBytes(): Promise<number> {
+    const file = this.#database.location() ?? "";
+    const sizes = [file, `${file}-wal`].map((path) =>
+      stat(path).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    );
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   }
 
   async backUp(path: string): Promise<void> {

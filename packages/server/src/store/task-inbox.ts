@@ -29,6 +29,13 @@ export type InboxReply =
   | { readonly case: "taken"; readonly sequence: bigint }
   | { readonly case: "refused"; readonly refusal: InboxRefusal };
 
+/** What waits in a queue. */
+export interface Backlog {
+  readonly count: number;
+  /** How long the oldest has waited, in milliseconds; 0 for none. */
+  readonly oldestMs: number;
+}
+
 /**
  * Requests for tasks that other servers run. Each is answered once, by the
  * server that holds the lease of its task.
@@ -48,6 +55,9 @@ export interface TaskInbox {
 
   /** Lists the tasks of this server that have entries without a reply. */
   waiting(): Promise<readonly string[]>;
+
+  /** Returns how many entries of such tasks have no reply. */
+  backlog(): Promise<Backlog>;
 
   /**
    * Returns the oldest entry of a task that has no reply. Undefined when there

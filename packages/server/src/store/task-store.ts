@@ -295,4 +295,11 @@ export interface ServerStore extends TaskStore {
    * it is written. Undefined for a store that other tools back up.
    */
   readonly backUp?: ((path: string) => Promise<void>) | undefined;
+
+  /**
+   * Returns the size of the store in bytes, with its indexes and what was
+   * deleted and is not overwritten yet. Undefined for a store that takes no
+   * space of its own.
+   */
+  readonly readBytes?: (() => Promise<number>) | undefined;
 }

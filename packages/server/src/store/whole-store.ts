@@ -36,7 +36,7 @@ const SHARED: {
 } = {
   leases: ["create", "acquire", "orphaned", "announce", "giveUp"],
   changes: ["watch", "watchAll", "watchGivenUp", "watchDeleted"],
-  inbox: ["put", "takeReply", "waiting", "next", "reply", "watch"],
+  inbox: ["put", "takeReply", "waiting", "backlog", "next", "reply", "watch"],
   keys: ["read", "replace"],
   approvals: ["read", "replace"],
   sessions: ["begin"],

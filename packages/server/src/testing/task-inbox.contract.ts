@@ -31,6 +31,12 @@ export function testTaskInbox<Store extends SharedStore>(
     ];
     expect(await inbox.waiting()).toEqual([TASK]);
     expect(await theirs.waiting()).toEqual([]);
+    const backlog = await inbox.backlog();
+    expect(backlog).toEqual({ count: 2, oldestMs: expect.any(Number) });
+    await expect
+      .poll(async () => (await inbox.backlog()).oldestMs)
+      .toBeGreaterThan(backlog.oldestMs);
+    expect(await theirs.backlog()).toEqual({ count: 0, oldestMs: 0 });
     for (const entry of entries) {
       expect((await inbox.next(TASK))?.id).toBe(entry);
       const reply = { case: "taken", sequence: 1n } as const;
@@ -41,6 +47,7 @@ export function testTaskInbox<Store extends SharedStore>(
       expect(await theirs.takeReply(entry)).toBeUndefined();
     }
     expect(await inbox.waiting()).toEqual([]);
+    expect(await inbox.backlog()).toEqual({ count: 0, oldestMs: 0 });
     expect(await inbox.next(TASK)).toBeUndefined();
   });
 
