@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 
 const run = promisify(execFile);
@@ -78,6 +79,16 @@ export class Neovim implements AsyncDisposable {
     const quoted = expression.replaceAll("'", "''");
     return JSON.parse(
       await this.#remote("--remote-expr", `json_encode(luaeval('${quoted}'))`),
+    );
+  }
+
+  /** The variables by which agents in its terminals find its companion. */
+  async environment(): Promise<Record<string, string>> {
+    const all = objectOrEmpty(await this.lua("vim.fn.environ()"));
+    return Object.fromEntries(
+      Object.entries(all)
+        .filter(([name]) => /_IDE_|^CLAUDE_CODE_/.test(name))
+        .map(([name, value]) => [name, String(value)]),
     );
   }
 
