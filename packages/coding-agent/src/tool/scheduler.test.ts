@@ -115,7 +115,9 @@ describe("the tool scheduler", () => {
   ])[] = [
     ["calls that read", ["look", "look"], "+a +b -a -b"],
     ["acts that policy allows", ["act", "act"], "+a +b -a -b"],
-    ["such an act and a read", ["act", "look"], "+a +b -a -b"],
+    ["a read after such an act", ["act", "look"], "+a -a +b -b"],
+    ["a read before such an act", ["look", "act"], "+a -a +b -b"],
+    ["an act and a fetch", ["act", "open", "act"], "+a +b +c -a -b -c"],
     ["an act that asks", ["change", "act"], "+a -a +b -b"],
     ["a read before it", ["look", "change"], "+a -a +b -b"],
     ["a read that asks", ["fetch", "act"], "+b -b +a -a"],
@@ -125,15 +127,16 @@ describe("the tool scheduler", () => {
   ];
   it.each(orders)("keeps the order that %s needs", async (_, names, order) => {
     const seen: string[] = [];
-    const observed = (extra: Partial<ToolInvocation>): Tool => ({
+    const generic = {
+      case: "genericDetails",
+      value: create(GenericDetailsSchema, {}),
+    } as const;
+    const observed = (extra: Partial<ToolInvocation>, kind = "acts"): Tool => ({
       ...change(),
       prepare: async (args) => ({
         args,
         description: "Change",
-        confirmation: {
-          case: "genericDetails",
-          value: create(GenericDetailsSchema, {}),
-        },
+        ...(kind === "acts" && { confirmation: generic }),
         ...extra,
         async *execute() {
           seen.push(`+${args.id}`);
@@ -149,7 +152,8 @@ describe("the tool scheduler", () => {
     } as const;
     const asking: SchedulerContext = {
       ...context({
-        look: observed({ confirmation: { case: undefined } }),
+        look: observed({}, "reads"),
+        open: observed({ onlyReads: true }),
         act: observed({}),
         change: observed({}),
         fetch: observed({ onlyReads: true }),

@@ -167,24 +167,30 @@ async function* runPrepared(
 }
 
 /**
- * Splits calls into groups that run side by side: adjacent calls that need no
- * order, or a single call that does.
+ * Splits calls into groups that run side by side: adjacent calls that read, or
+ * that may change something without a question, or a single call that needs its
+ * place in the order.
  */
 function groupsOf(
   prepared: readonly PreparedCall[],
   task: Task,
 ): PreparedCall[][] {
   const groups: PreparedCall[][] = [];
-  let open: PreparedCall[] | undefined;
+  let open: PreparedCall[] = [];
   for (const item of prepared) {
     const isAlone = needsOrder(item, task);
-    if (open && !isAlone && open.length < MAX_SIDE_BY_SIDE) {
+    const joins =
+      !isAlone &&
+      open.length > 0 &&
+      open.length < MAX_SIDE_BY_SIDE &&
+      open.every((other) => mayMeet(item, other));
+    if (joins) {
       open.push(item);
       continue;
     }
     const group = [item];
     groups.push(group);
-    open = isAlone ? undefined : group;
+    open = isAlone ? [] : group;
   }
   return groups;
 }
@@ -205,6 +211,21 @@ function needsOrder(item: PreparedCall, task: Task): boolean {
     // A call that was answered before a restart has the answer in the log.
     findConfirmation(task, call.toolCallId) !== undefined;
   return isAsked && mayChange(item);
+}
+
+/**
+ * Whether two calls may run at the same time: a call that reads the workspace
+ * sees all that a command before it has done, and nothing of one after it.
+ */
+function mayMeet(one: PreparedCall, other: PreparedCall): boolean {
+  return !(
+    (readsWorkspace(one) && mayChange(other)) ||
+    (readsWorkspace(other) && mayChange(one))
+  );
+}
+
+function readsWorkspace({ invocation }: PreparedCall): boolean {
+  return invocation !== undefined && invocation.confirmation === undefined;
 }
 
 function mayChange({ invocation }: PreparedCall): boolean {
