@@ -13,7 +13,10 @@ const SLOW =
 describe("allowed calls of one step", () => {
   it.each([
     ["tools of an MCP server", SLOW],
-    ["commands", 'call run_shell_command {"command":"sleep 1"}'],
+    [
+      "commands",
+      'call run_shell_command {"command":"sleep 1","wait_for_previous":false}',
+    ],
   ])("run side by side: %s", async (_, line) => {
     await using server = await serveCodingAgent({
       workspace: temporaryDirectory(),

@@ -43,7 +43,7 @@ const SHAPE = {
     .boolean()
     .optional()
     .describe(
-      "Whether it runs after the calls before it in this step, and not beside them.",
+      "Whether it runs after the calls before it in this step. Default: true; false runs it beside them.",
     ),
 };
 
@@ -178,7 +178,7 @@ export function runShellCommandTool(
         confirmation: { case: "executeDetails" as const, value: details },
         confinement: confines ? undefined : ("none" as const),
         access: access.length > 0 ? access : undefined,
-        waitsForPrevious: checked.wait_for_previous,
+        waitsForPrevious: checked.wait_for_previous ?? true,
         execute: run("write"),
       });
       return {
