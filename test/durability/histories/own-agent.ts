@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   ArtifactUpdateSchema,
+  IdeContextSchema,
   type Message,
   PartSchema,
   Role,
@@ -28,10 +29,20 @@ export const ownAgent: Agent = {
   }),
 };
 
+/** What an editor shows. */
+const EDITOR = create(IdeContextSchema, {
+  editor: "Editor",
+  isWhole: true,
+  files: [{ path: "a.txt", isActive: true, selectedText: "one" }],
+});
+
 function* answer({ history }: Task): Iterable<AgentEvent> {
   const said = history.findLast(({ role }) => role === Role.USER);
   const prompt = said ? textOf(said) : "";
   switch (prompt) {
+    case "look":
+      yield { case: "ideContext", value: EDITOR };
+      return yield { case: "text", value: "Seen." };
     case "make":
       yield {
         case: "artifact",

@@ -206,6 +206,11 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     play: (talk) => talk.say("refuse"),
   },
   {
+    name: "editor",
+    options: { agents: { own: ownAgent } },
+    play: (talk) => talk.say("look"),
+  },
+  {
     name: "renamed",
     play: async (talk, client) => {
       await talk.say("text One.");
