@@ -10,11 +10,15 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { textMessage } from "@devtool/client";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { TaskState } from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+import { Role, type Task, TaskState } from "@devtool/schema";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { type Address, clientOf } from "../client-of.ts";
 import { GeminiAgent, type Heard, onlyFile, until } from "../ide/agents.ts";
@@ -80,11 +84,13 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
         });
         writeFileSync(path, mixed);
 
-        const edited = await propose("one\ntwo\n");
+        const edited = await propose("\ufeffone\ntwo\n");
         await code.changeFirstLine("by the user");
         await code.picture("edited");
         await code.press("Accept");
-        expect((await edited()).params.content).toBe("by the user\ntwo\n");
+        expect((await edited()).params.content).toBe(
+          "\ufeffby the user\ntwo\n",
+        );
 
         const rejected = await propose("never\n");
         await code.press("Reject");
@@ -240,12 +246,14 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
         mkdirSync(join(workspace, "src"));
         putFile(workspace, "changed.txt", "old\n");
         let server = await serve(data, workspace);
-        const ask = async (id: string, script: string): Promise<void> => {
+        const ask = async (id: string, script: string): Promise<Task> => {
           const message = textMessage(id, script);
           const { task } = await clientOf(server.info).tasks.sendMessage({
             message,
           });
-          expect(task?.state).toBe(TaskState.INPUT_REQUIRED);
+          if (!task) throw new Error("the server has no task");
+          expect(task.state).toBe(TaskState.INPUT_REQUIRED);
+          return task;
         };
         await ask("one", "write changed.txt new ü\ntext Done.");
         await using code = await VsCode.open({
@@ -287,8 +295,20 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
         await code.press("Reject");
         await code.question(/touch never.txt/).waitFor({ state: "detached" });
         expect(existsSync(join(workspace, "never.txt"))).toBe(false);
+        await code.tab("question.txt").waitFor({ state: "detached" });
+
+        const task = await ask("four", "run touch other.txt\ntext Done.");
+        await code.question(/touch other.txt/).click();
+        await code.tab("question.txt").waitFor();
+        const parts = pendingToolCalls(task).map((call) =>
+          confirmationPart(call, "cancel"),
+        );
+        await clientOf(server.info).tasks.sendMessage({
+          taskId: task.id,
+          message: { messageId: "other", role: Role.USER, parts },
+        });
+        await code.tab("question.txt").waitFor({ state: "detached" });
         await code.picture("sessions-end");
-        await server.kill();
       },
       TIMEOUT_MS,
     );
@@ -331,16 +351,25 @@ async function serve(
   workspace: string,
 ): Promise<{ readonly info: Address; kill(): Promise<void> }> {
   rmSync(join(data, "server.json"), { force: true });
-  const words = ["serve", "--data", data, "--workspace", workspace];
+  const words = [
+    "serve",
+    "--port",
+    "0",
+    "--data",
+    data,
+    "--workspace",
+    workspace,
+  ];
   const server = spawn(process.execPath, [COMMAND, ...words], {
     stdio: "ignore",
   });
-  const text = await until(() => textOf(join(data, "server.json")));
   const kill = async (): Promise<void> => {
     server.kill("SIGKILL");
     if (server.exitCode === null && server.signalCode === null) {
       await once(server, "exit");
     }
   };
+  onTestFinished(kill);
+  const text = await until(() => textOf(join(data, "server.json")));
   return { info: JSON.parse(text), kill };
 }

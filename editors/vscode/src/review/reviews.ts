@@ -31,6 +31,9 @@ export interface Review {
   close(): Promise<void>;
 }
 
+/** At the beginning of some files: to an editor, it is no part of the text. */
+const BYTE_ORDER_MARK = "\ufeff";
+
 interface Shown extends Review {
   readonly request: ReviewRequest;
   readonly uri: vscode.Uri;
@@ -132,8 +135,11 @@ export class Reviews implements vscode.Disposable {
         (each) => each.uri.toString() === key,
       );
       const now = document?.getText() ?? before;
-      // An editor makes the ends of all lines the same.
-      return now === before ? request.text : now;
+      // An editor makes the ends of all lines the same, and drops the mark.
+      if (now === before) return request.text;
+      return request.text.startsWith(BYTE_ORDER_MARK)
+        ? BYTE_ORDER_MARK + now
+        : now;
     };
     const close = async (): Promise<void> => {
       if (!this.#shown.has(key)) return;
