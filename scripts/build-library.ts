@@ -51,11 +51,14 @@ await build({
     sourcemap: true,
     sourcemapExcludeSources: true,
     minifyInternalExports: false,
-    // Otherwise each set of entries that share code has a file for it.
+    // Otherwise each set of entries that share code has a file for it. Stores
+    // keep theirs: with them in this one, V8 doubles its space for new objects
+    // when the first card is read, and a server rests at 93 MB instead of 87.
     codeSplitting: {
       groups: [
         {
           name: (id, graph) => (isInMainEntry(id, graph) ? "shared" : null),
+          test: /\/src\/(?!store\/)/,
           minShareCount: 2,
         },
       ],

@@ -17,7 +17,6 @@ import {
   TaskState,
   type TraceContext,
 } from "@devtool/schema";
-import { neededMessages } from "@devtool/schema/a2a-v03";
 import type { OperationEnd } from "../observer.ts";
 import {
   CANCELED_OPERATION,
@@ -264,6 +263,8 @@ export class Delivery {
       head.add(event);
       if (event.sequence === sequence) break;
     }
+    // Most servers have no webhook, and need no message of A2A to start.
+    const { neededMessages } = await import("@devtool/schema/a2a-v03");
     const messages = neededMessages(head.task, { historyLength: 0 });
     if (head.hasContent(messages)) return head.task;
     return readContent(store, head, { messages, until: sequence });
