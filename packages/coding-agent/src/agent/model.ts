@@ -159,7 +159,7 @@ export interface Model {
   readonly inputModes?: readonly string[] | undefined;
   /**
    * The only names that `ModelRequest.model` may have; others are refused.
-   * Default: any name with `listModels`, and none without it.
+   * Default: any name if the model has `listModels`, otherwise no name.
    */
   readonly names?: readonly string[] | undefined;
   /**

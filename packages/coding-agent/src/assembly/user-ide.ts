@@ -17,11 +17,10 @@ export interface UserIdeDependencies {
 
 /**
  * The editors of the server's user, for those who may use them: the operator,
- * in a workspace that they trust, while they have not disabled it.
+ * in a workspace that they trust.
  */
 export class UserIde {
   readonly #dependencies: UserIdeDependencies;
-  readonly #disabled = new Set<string>();
 
   constructor(dependencies: UserIdeDependencies) {
     this.#dependencies = dependencies;
@@ -31,15 +30,6 @@ export class UserIde {
   isFor(principal: string): boolean {
     const { ide, operator } = this.#dependencies;
     return ide !== undefined && principal === operator;
-  }
-
-  /** Uses the editor of a workspace, or no more, until the server ends. */
-  setEnabled(workspacePath: string, isEnabled: boolean): void {
-    if (!isEnabled) {
-      this.#disabled.add(workspacePath);
-      return;
-    }
-    this.#disabled.delete(workspacePath);
   }
 
   /** Returns the editor of a workspace, or why there is none. */
@@ -53,9 +43,6 @@ export class UserIde {
       return none("only the user who started the server has an editor here");
     }
     if (workspacePath === "") return none("the session has no workspace");
-    if (this.#disabled.has(workspacePath)) {
-      return none("/ide disable was sent: send /ide enable");
-    }
     const problem = trustProblem(
       workspacePath,
       await trust.trustOf(workspacePath),
@@ -85,7 +72,7 @@ export class UserIde {
       if (path === undefined) return [];
       return decideReading(path) === "allow"
         ? [file]
-        : [{ ...file, selectedText: "", diagnostics: [] }];
+        : [{ ...file, selectedText: "" }];
     });
     return newIdeContext(told, { ...context, files });
   }
