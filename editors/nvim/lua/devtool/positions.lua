@@ -17,8 +17,8 @@ function M.to_utf16(line, bytes)
   return count
 end
 
--- Returns the bytes before a character that has so many UTF-16 code units
--- before it.
+-- Returns the number of bytes before a character, which is given by the number
+-- of UTF-16 code units before it.
 function M.to_bytes(line, character)
   local count = 0
   for index = 1, #line do

@@ -207,7 +207,7 @@ export class CompanionLink implements AsyncDisposable {
     return text;
   }
 
-  /** What is not as it should be is ignored: the next one may be. */
+  /** Takes a notification. One that is malformed is ignored. */
   #hear(method: string, params: unknown): void {
     if (!isObject(params)) return;
     const json = plainJson(params);
@@ -226,7 +226,7 @@ export class CompanionLink implements AsyncDisposable {
         this.#waiting.get(filePath)?.({ case: "rejected" });
       }
     } catch {
-      // As said above.
+      // The next one may be well formed.
     }
   }
 }

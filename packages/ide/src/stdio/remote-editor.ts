@@ -56,7 +56,7 @@ export class RemoteEditor implements Editor {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Takes an answer. One that nobody waits for is nothing. */
+  /** Takes an answer. One that nobody waits for is ignored. */
   takeAnswer(answer: EditorAnswer): void {
     this.#answers.get(answer.id)?.resolve(answer);
     this.#answers.delete(answer.id);
