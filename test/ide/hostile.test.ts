@@ -1,6 +1,12 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -44,10 +50,8 @@ class SlowEditor extends ScriptedEditor {
 /** The IPv4 addresses, and raw IPv6 ones, at which a port is open here. */
 function listeningAt(port: number): string[] {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
-  return execFileSync("cat", ["/proc/net/tcp", "/proc/net/tcp6"], {
-    encoding: "utf8",
-  })
-    .split("\n")
+  return ["/proc/net/tcp", "/proc/net/tcp6"]
+    .flatMap((table) => readFileSync(table, "utf8").split("\n"))
     .map((row) => row.trim().split(/\s+/))
     .filter(
       ([, local, , state]) => local?.endsWith(`:${hex}`) && state === "0A",
