@@ -27,10 +27,14 @@ for (const [name, folder] of Object.entries(FOLDERS)) {
   if (named.length > 0 && !named.includes(name)) continue;
   const directory = fileURLToPath(new URL(folder, import.meta.url));
   const args = ["install", "--no-audit", "--no-fund", "--prefix", directory];
-  const env =
-    name === "code-server"
-      ? { ...process.env, npm_config_nodedir: nodeHeaders(directory) }
-      : process.env;
+  const env = {
+    ...process.env,
+    // Packages ask it who installs them, and npm keeps what pnpm has set.
+    npm_config_user_agent: undefined,
+    ...(name === "code-server" && {
+      npm_config_nodedir: nodeHeaders(directory),
+    }),
+  };
   statuses.push(
     spawnSync("npm", args, { cwd: directory, stdio: "inherit", env }).status ??
       1,

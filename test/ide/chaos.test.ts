@@ -260,14 +260,13 @@ const ATTACKS: readonly (readonly [
           new_file_contents: "stolen",
           tab_name: "x",
         });
-      const answers = await Promise.all(Array.from({ length: 200 }, propose));
-      for (const { isError, texts } of answers) {
-        expect(isError).toBe(true);
-        expect(texts.join()).toMatch(/^another agent has a diff of /);
+      const answers = Array.from({ length: 200 }, propose);
+      await agent.call("closeAllDiffTabs", {});
+      for (const { texts } of await Promise.all(answers)) {
+        expect(texts.join()).toMatch(
+          /^DIFF_REJECTED|^6[45] diffs are open: limit is 64/,
+        );
       }
-      await agent.call("close_tab", { tab_name: "" });
-      const closed = await agent.call("closeAllDiffTabs", {});
-      expect(closed.texts).toEqual(["CLOSED_0_DIFF_TABS"]);
     },
   ],
   [

@@ -4,8 +4,6 @@ export type IdeErrorReason =
   | "content_too_large"
   /** A path that a client sent is not absolute. */
   | "path_not_absolute"
-  /** Another client has a diff of this file open. */
-  | "diff_open_elsewhere"
   /** The client has as many diffs open as it may have. */
   | "too_many_diffs"
   /** The editor failed, or did not answer in time. */

@@ -17,13 +17,11 @@ it("keeps a file whose view the editor fails to close, and drops its answer", as
   await expect(diffs.open(owner, proposal, signal)).rejects.toThrow();
   editor.fault = undefined;
   // A second view of the file would stand beside the first.
-  await expect(diffs.open(other, proposal, signal)).rejects.toMatchObject({
-    reason: "diff_open_elsewhere",
-  });
+  const next = await diffs.open(other, proposal, signal);
   expect(editor.diffs).toHaveLength(1);
   editor.diffs[0]?.accept();
   expect(await answer).toBeUndefined();
-  const next = await diffs.open(other, proposal, signal);
+  await expect.poll(() => editor.diffs).toHaveLength(2);
   editor.diffs[1]?.accept();
   expect(await next.answer).toMatchObject({ decision: DiffDecision.ACCEPTED });
 });
@@ -51,6 +49,41 @@ it("opens one view at a time of a file that is proposed many times", async () =>
     undefined,
     DiffDecision.REJECTED,
   ]);
+});
+
+it("shows the diffs of a file one after another, and none whose agent has gone", async () => {
+  const editor = new ScriptedEditor();
+  const diffs = new OpenDiffs(editor);
+  const gone = new AbortController();
+  const open = async (content: string, until = signal) => {
+    const owner = { content };
+    const next = { ...proposal, content };
+    return { owner, ...(await diffs.open(owner, next, until)) };
+  };
+  const first = await open("first");
+  const closed = await open("closed");
+  const left = await open("left", gone.signal);
+  const last = await open("last");
+  gone.abort(new Error("the client is gone"));
+  await expect(left.answer).rejects.toThrow("the client is gone");
+  expect(await diffs.close(closed.owner, "/a.ts")).toBeUndefined();
+  expect(await closed.answer).toBeUndefined();
+  expect(editor.diffs).toHaveLength(1);
+  editor.diffs[0]?.reject();
+  expect(await first.answer).toMatchObject({ decision: DiffDecision.REJECTED });
+  await expect.poll(() => editor.diffs[1]?.content).toBe("last");
+  editor.diffs[1]?.accept();
+  expect(await last.answer).toMatchObject({ content: "last" });
+});
+
+it("tells an agent that has waited when the editor then fails", async () => {
+  const editor = new ScriptedEditor();
+  const diffs = new OpenDiffs(editor);
+  await diffs.open({}, proposal, signal);
+  const { answer } = await diffs.open({}, proposal, signal);
+  editor.fault = "fails";
+  editor.diffs[0]?.accept();
+  await expect(answer).rejects.toThrow("no window is open");
 });
 
 /** An editor that shows a diff late, and whose view then breaks. */

@@ -23,15 +23,18 @@ interface Entry {
   readonly title: string;
   /** Resolves once the editor shows the diff. */
   readonly opening: Promise<EditorDiff>;
-  /** Whether the owner has closed it. */
-  isWithdrawn: boolean;
+  /** Aborts when the owner closes it. */
+  readonly withdrawn: AbortController;
+  /** Resolves once it is not shown any more, or never will be. */
+  readonly ended: PromiseWithResolvers<void>;
   /** What closes the view now. */
   closing: Promise<string | undefined> | undefined;
 }
 
 /**
- * The diffs that an editor shows, each of a client. No two clients have one of
- * the same file, so that an answer is for the client that asked.
+ * The diffs that an editor shows, each of a client. It shows one of a file at a
+ * time, so that an answer is for the client that asked: those of other clients
+ * wait for it, in the order in which they came.
  */
 export class OpenDiffs {
   readonly #editor: Editor;
@@ -44,6 +47,8 @@ export class OpenDiffs {
 
   /**
    * Opens a diff. One that the owner has open of the same file is closed first.
+   * Resolves once the editor shows it, or at once when it waits for one of
+   * another owner.
    *
    * Throws an `IdeError` for what cannot be opened.
    */
@@ -53,26 +58,34 @@ export class OpenDiffs {
     signal: AbortSignal,
   ): Promise<OpenDiff> {
     const path = this.#checked(owner, proposal);
-    const former = this.close(owner, path);
-    const opening = former.then(() =>
-      this.#show({ ...proposal, path }, signal),
+    const others = [...this.#entries].filter(
+      (entry) => entry.path === path && entry.owner !== owner,
     );
-    // At once, so that nobody else opens one of the file meanwhile.
+    const withdrawn = new AbortController();
+    const waiting = AbortSignal.any([signal, withdrawn.signal]);
+    const former = this.close(owner, path);
+    const opening = former.then(async () => {
+      if (others.length > 0) {
+        const ends = others.map(({ ended }) => ended.promise);
+        await abortable(Promise.all(ends), waiting);
+      }
+      return await this.#show({ ...proposal, path }, signal);
+    });
+    // At once, so that the next one of the file finds it.
     const entry: Entry = {
       owner,
       path,
       title: proposal.title,
       opening,
-      isWithdrawn: false,
+      withdrawn,
+      ended: Promise.withResolvers(),
       closing: undefined,
     };
     this.#entries.add(entry);
-    try {
-      return { answer: this.#answer(entry, await opening) };
-    } catch (reason) {
-      this.#entries.delete(entry);
-      throw reason;
-    }
+    const answer = this.#answer(entry);
+    answer.catch(() => undefined);
+    if (others.length === 0) await opening;
+    return { answer };
   }
 
   /**
@@ -122,23 +135,26 @@ export class OpenDiffs {
     }
   }
 
-  async #answer(
-    entry: Entry,
-    { outcome }: EditorDiff,
-  ): Promise<DiffOutcome | undefined> {
+  async #answer(entry: Entry): Promise<DiffOutcome | undefined> {
     try {
+      const { outcome } = await entry.opening;
       const decided = await outcome;
-      return entry.isWithdrawn ? undefined : decided;
+      return entry.withdrawn.signal.aborted ? undefined : decided;
     } catch (reason) {
-      if (entry.isWithdrawn) return undefined;
+      if (entry.withdrawn.signal.aborted) return undefined;
       throw reason;
     } finally {
-      this.#entries.delete(entry);
+      this.#forget(entry);
     }
   }
 
+  #forget(entry: Entry): void {
+    this.#entries.delete(entry);
+    entry.ended.resolve();
+  }
+
   #close(entry: Entry): Promise<string | undefined> {
-    entry.isWithdrawn = true;
+    entry.withdrawn.abort();
     entry.closing ??= this.#closeView(entry).finally(() => {
       entry.closing = undefined;
     });
@@ -152,7 +168,7 @@ export class OpenDiffs {
       () => diff.close(),
       new AbortController().signal,
     );
-    this.#entries.delete(entry);
+    this.#forget(entry);
     return content;
   }
 
@@ -167,16 +183,11 @@ export class OpenDiffs {
       );
     }
     const key = normalize(path);
-    const present = [...this.#entries].find((entry) => entry.path === key);
-    if (present && present.owner !== owner) {
-      throw new IdeError(
-        "diff_open_elsewhere",
-        `another agent has a diff of "${path}" open: accept, reject or close it first`,
-      );
-    }
-    const { length } = this.#of(owner);
+    const own = this.#of(owner);
+    const { length } = own;
     // One that takes the place of another may come before that is closed.
-    if (length >= MAX_DIFFS + (present ? 1 : 0)) {
+    const isNext = own.some((entry) => entry.path === key);
+    if (length >= MAX_DIFFS + (isNext ? 1 : 0)) {
       throw new IdeError(
         "too_many_diffs",
         `${length} diffs are open: limit is ${MAX_DIFFS}, answer some first`,

@@ -31,14 +31,11 @@ interface AskedEdit {
 
 /**
  * The time between attempts to show an edit, in milliseconds: an editor may be
- * opened while the question waits, or still show a diff of an earlier server.
+ * opened while the question waits.
  */
 const RETRY_MS = 2000;
 
-/**
- * How often an editor may fail to show an edit. One that another agent has open
- * there is left after 30 seconds.
- */
+/** How often an editor may fail to show an edit. */
 const MAX_FAILURES = 30;
 
 /**
