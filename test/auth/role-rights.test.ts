@@ -7,7 +7,7 @@ import {
 } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { OPTION_PROCEED_ONCE } from "@devtool/schema";
+import { OPTION_PROCEED_ONCE, TaskState } from "@devtool/schema";
 import {
   createServer,
   type DevtoolServer,
@@ -22,6 +22,7 @@ const ROLES = [
   { role: "devs", rights: ["run"], agents: ["one"] },
   { role: "leads", rights: ["run", "approve"] },
   { role: "auditors", rights: ["audit"] },
+  { role: "watchers", rights: ["list_all"] },
   { role: "reviewers", rights: ["approve"], agents: ["two"] },
 ] as const;
 const NO_RUN = 'right "run" is missing';
@@ -30,6 +31,13 @@ const NO_APPROVE = 'right "approve" is missing';
 const REFUSALS =
   /right "\w+" is missing|agent "two" is not permitted to your roles: choose one/;
 const NOT_TWO = 'agent "two" is not permitted to your roles: choose one';
+
+/** The clients that have the lists of all callers. */
+const ALL_LISTS = {
+  Connect: CLIENTS.Connect,
+  gRPC: CLIENTS.gRPC,
+  "gRPC-Web": CLIENTS["gRPC-Web"],
+};
 
 describe("the rights of roles", () => {
   let issuer: Issuer;
@@ -124,6 +132,82 @@ describe("the rights of roles", () => {
     expect(await outcomesOf(clientOf(server))).toEqual(Array(4).fill("yes"));
   });
 
+  it.each(Object.entries(ALL_LISTS))(
+    "show the sessions of all callers to whom they permit it alone, over %s",
+    async (_binding, over) => {
+      const lead = over(await as(server, "leads"));
+      const { task: { id = "" } = {} } = await lead.tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "text Secret answer."),
+      });
+      const asked = await lead.tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "write a.txt secret"),
+      });
+      for (const groups of [["leads", "auditors"], ["viewers"], []]) {
+        const { tasks } = over(await as(server, ...groups));
+        const refusal = 'right "list_all" is missing';
+        await expect(tasks.listTasks({ allCallers: true })).rejects.toThrow(
+          refusal,
+        );
+        await expect(firstOf(tasks)).rejects.toThrow(refusal);
+      }
+      const { tasks } = over(await as(server, "watchers"));
+      await expect(tasks.listTasks({})).rejects.toThrow(NO_READ);
+      for (const listing of [tasks, over(server).tasks]) {
+        const listed = await listing.listTasks({ allCallers: true });
+        const found = listed.tasks.find((each) => each.id === id);
+        expect(found).toMatchObject({
+          title: "text Secret answer.",
+          principal: `${issuer.options.issuer}#ada`,
+          lastEvent: { payload: { case: "stateChange" } },
+        });
+        const question = listed.tasks.find(
+          (each) => each.id === asked.task?.id,
+        );
+        expect(question?.lastEvent?.payload).toMatchObject({
+          value: { openCalls: [{ toolName: "write_file" }] },
+        });
+        const shown = [found, question].map((each) => each?.lastEvent);
+        expect(JSON.stringify(shown, bigintText)).not.toMatch(/secret/i);
+        const [first] = listed.tasks;
+        expect((await firstOf(listing))?.id).toBe(first?.id);
+      }
+      // Their own tasks are not others'.
+      const own = (await over(server).tasks.listTasks({})).tasks;
+      expect(own.map((each) => each.principal)).not.toContain("local");
+      await expect(tasks.getTask({ taskId: id })).rejects.toThrow(NO_READ);
+    },
+  );
+
+  it("show changes and deletions of others' sessions as they happen", async () => {
+    const lead = clientOf(await as(server, "leads"));
+    const watcher = clientOf(await as(server, "watchers"));
+    const left = new AbortController();
+    const seen = watcher.tasks.watchTasks(
+      { allCallers: true },
+      { signal: left.signal },
+    );
+    const responses = seen[Symbol.asyncIterator]();
+    const next = async () => (await responses.next()).value;
+    while (!(await next())?.snapshotComplete);
+    const { task: { id = "" } = {} } = await lead.tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "text Secret answer."),
+    });
+    let last = await next();
+    while (last?.task?.lastEvent?.state !== TaskState.COMPLETED) {
+      expect(JSON.stringify(last?.task?.lastEvent, bigintText)).not.toContain(
+        "Secret",
+      );
+      last = await next();
+    }
+    expect(last.task).toMatchObject({
+      id,
+      principal: expect.stringMatching(/#ada$/),
+    });
+    await lead.tasks.deleteTask({ taskId: id });
+    expect(await next()).toMatchObject({ task: { id }, removed: true });
+    left.abort();
+  });
+
   it("are as before without a list of roles", async () => {
     for (const groups of [[], ["viewers"]]) {
       const client = clientOf(await as(open, ...groups));
@@ -168,6 +252,18 @@ describe("the rights of roles", () => {
     expect(outcomes).toEqual(["yes", NO_RUN, NO_RUN, ""]);
   });
 });
+
+async function firstOf(tasks: DevtoolClient["tasks"]) {
+  for await (const { task } of tasks.watchTasks({ allCallers: true })) {
+    return task;
+  }
+  return undefined;
+}
+
+/** A replacer for JSON, which has no integers of 64 bits. */
+function bigintText(_name: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}
 
 async function closing(starting: Promise<DevtoolServer>) {
   const server = await starting;

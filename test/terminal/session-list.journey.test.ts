@@ -149,6 +149,54 @@ describe("a list of sessions", () => {
     expect(idsOf(list.snapshot())).toEqual([four, one, zero]);
   });
 
+  it.each([
+    ["while it follows", true],
+    ["while it does not", false],
+  ])(
+    "does not bring back with an older page a task that was deleted %s",
+    async (_when, isFollowed) => {
+      const ids: string[] = [];
+      for (let count = 0; count < 3; count++) {
+        ids.push(await send(`text ${count}`));
+      }
+      const [oldest = "", middle = "", newest = ""] = ids;
+      const page = await client.tasks.listTasks({});
+      const held = Promise.withResolvers<typeof page>();
+      const slow: DevtoolClient = {
+        ...client,
+        tasks: { ...client.tasks, listTasks: () => held.promise },
+      };
+      const list = createSessionList(slow, { pageSize: 2 });
+      const started = Promise.withResolvers<void>();
+      let more: Promise<void> = Promise.resolve();
+      const remove = () => client.tasks.deleteTask({ taskId: oldest });
+      await followed(list, async () => {
+        await until(list, ({ isLoaded }) => isLoaded);
+        more = list.loadMore(soon());
+        if (isFollowed) {
+          await remove();
+          // What changes after the deletion is told after it.
+          await client.tasks.renameTask({ taskId: middle, title: "Renamed" });
+          await until(list, ({ sessions }) => sessions[0]?.title === "Renamed");
+          held.resolve(page);
+          await more;
+        }
+        started.resolve();
+      });
+      await started.promise;
+      if (!isFollowed) {
+        await remove();
+        await followed(list, async () => {
+          await client.tasks.renameTask({ taskId: middle, title: "Renamed" });
+          await until(list, ({ sessions }) => sessions[0]?.title === "Renamed");
+          held.resolve(page);
+          await more;
+        });
+      }
+      expect(idsOf(list.snapshot())).toEqual([middle, newest]);
+    },
+  );
+
   it("shows the tasks that its filter selects, those that enter it, and not those that leave it", async () => {
     const one = await send("text keep");
     await send("text else");

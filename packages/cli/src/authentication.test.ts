@@ -48,14 +48,14 @@ describe("authentication in a config file", () => {
   });
 
   it("is whoever has a role, with what the role gives", async () => {
-    const said = `[authentication]\ncertificate_roles_attribute = "OU"\n[[authentication.roles]]\nrole = "devs"\nrights = ["run", "approve"]\nagents = ["one"]\n[[authentication.roles]]\nrole = "*"\nrights = ["read", "audit"]\n[authentication.jwt]\nissuer = "https://i.example"\naudience = "a"\nroles_claim = "realm_access.roles"`;
+    const said = `[authentication]\ncertificate_roles_attribute = "OU"\n[[authentication.roles]]\nrole = "devs"\nrights = ["run", "approve"]\nagents = ["one"]\n[[authentication.roles]]\nrole = "*"\nrights = ["read", "audit", "list_all"]\n[authentication.jwt]\nissuer = "https://i.example"\naudience = "a"\nroles_claim = "realm_access.roles"`;
     expect(await optionsOf(said)).toEqual({
       authentication: {
         certificateRights: [],
         certificateRolesAttribute: "OU",
         roles: [
           { role: "devs", rights: ["run", "approve"], agents: ["one"] },
-          { role: "*", rights: ["read", "audit"] },
+          { role: "*", rights: ["read", "audit", "list_all"] },
         ],
         jwt: {
           issuer: "https://i.example",

@@ -153,13 +153,22 @@ function roleSettings(roles: readonly RoleConfig[]): Authentication["roles"] {
   if (roles.length === 0) return undefined;
   return roles.map(({ role, rights, agents }) => ({
     role,
-    rights: rights.map((right) =>
-      right === CallerRight.READ
-        ? "read"
-        : right === CallerRight.RUN
-          ? "run"
-          : callerRight(right),
-    ),
+    rights: rights.map(roleRight),
     agents: agents.length > 0 ? agents : undefined,
   }));
+}
+
+function roleRight(
+  right: CallerRight,
+): NonNullable<Authentication["roles"]>[number]["rights"][number] {
+  switch (right) {
+    case CallerRight.READ:
+      return "read";
+    case CallerRight.RUN:
+      return "run";
+    case CallerRight.LIST_ALL:
+      return "list_all";
+    default:
+      return callerRight(right);
+  }
 }

@@ -73,9 +73,9 @@ export function listStatement(
   return {
     // Selects the tasks before it joins their events. Otherwise the events of
     // all matching tasks would be read.
-    text: `SELECT ${bounded("event.data")} AS data, task.id, task.context_id, task.state, task.time_ms, task.sequence, task.messages,
+    text: `SELECT ${bounded("event.data")} AS data, task.id, task.principal, task.context_id, task.state, task.time_ms, task.sequence, task.messages,
         ${bounded("task.title")} AS title, ${bounded("task.workspace")} AS workspace, ${bounded("task.agent")} AS agent FROM
-        (SELECT id, context_id, state, sequence, time_ms, messages, title, workspace, agent
+        (SELECT id, principal, context_id, state, sequence, time_ms, messages, title, workspace, agent
           FROM task LEFT JOIN label ON label.task_id = id
           ${where} ORDER BY time_ms DESC, id DESC LIMIT ${place(query.limit + 1)}) AS task
       LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence

@@ -95,17 +95,15 @@ type StoredTask =
     : never;
 
 /** A row of `task`. */
-type SizeRow = Pick<ListRow, "id" | "context_id" | "state"> &
-  Pick<ListRow, "time_ms" | "sequence"> & {
-    principal: string;
-    bytes: string;
-  };
+type SizeRow = Pick<ListRow, "id" | "context_id" | "principal" | "state"> &
+  Pick<ListRow, "time_ms" | "sequence"> & { bytes: string };
 
 /** A row of a list. A task without a label has null in its columns. */
 type ListRow = {
   data: unknown;
   id: string;
   context_id: string;
+  principal: string;
   state: number;
   time_ms: string;
   sequence: string;
@@ -291,6 +289,7 @@ export class PostgresStore implements ServerStore {
       const { title, workspace, agent, messages: messageCount } = row;
       return {
         last,
+        principal: idOfKey(row.principal),
         title: title ?? "",
         workspacePath: idOfKey(workspace ?? ""),
         agent: idOfKey(agent ?? ""),

@@ -131,11 +131,15 @@ function addAcp(program: Command, io: Io, done: Done): void {
     );
 }
 
+const ALL_CALLERS =
+  "those of all callers, with whose they are (needs the right list_all)";
+
 function addTop(program: Command, io: Io, done: Done): void {
   withConnection(program.command("top"))
     .description(
       "Show your sessions live: which work, what each waits for, and how much happens",
     )
+    .option("--all", ALL_CALLERS)
     .option("--once", "print them once (default where there is no terminal)")
     .action(async (options) =>
       done(await (await import("../command/top.ts")).top(options, io)),
@@ -160,6 +164,7 @@ function addTasks(program: Command, io: Io, done: Done): void {
     .option("--agent <name>", "only tasks of this agent")
     .option("--workspace <dir>", "only tasks in this directory")
     .option("--title <text>", "only tasks whose title contains this text")
+    .option("--all", ALL_CALLERS)
     .addOption(
       new Option(
         "--limit <number>",

@@ -19,6 +19,8 @@ export interface TasksOptions extends ConnectionOptions {
   readonly agent?: string;
   readonly workspace?: string;
   readonly title?: string;
+  /** Lists the tasks of all callers. */
+  readonly all?: true;
   /** The maximum number of tasks to print. Default: all. */
   readonly limit?: number;
 }
@@ -31,6 +33,7 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const {
     agent = "",
     title = "",
+    all: allCallers = false,
     workspace,
     limit = Number.POSITIVE_INFINITY,
   } = options;
@@ -46,7 +49,8 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const state =
     states.find((value) => taskStateName(value) === options.state) ??
     TaskState.UNSPECIFIED;
-  const filters = { agent, titleContains: title, workspacePath, state };
+  const titleContains = title;
+  const filters = { agent, titleContains, workspacePath, state, allCallers };
   let left = limit;
   let hasFound = false;
   let pageToken = "";
@@ -60,7 +64,8 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
       if (options.json) {
         writeJsonLine(io.stdout, TaskSummarySchema, task);
       } else {
-        const { id, lastEvent, title, messageCount } = task;
+        const { id, lastEvent, title, messageCount, principal } = task;
+        const caller = allCallers ? `${visibleName(principal)}  ` : "";
         const name = taskStateName(
           lastEvent?.state ?? TaskState.UNSPECIFIED,
         ).padEnd(14);
@@ -72,7 +77,7 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
             ).padEnd(24);
         writeLine(
           io.stdout,
-          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${messagesOf(messageCount).padEnd(12)}  ${oneLine(title)}`.trimEnd(),
+          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${messagesOf(messageCount).padEnd(12)}  ${caller}${oneLine(title)}`.trimEnd(),
         );
       }
     }

@@ -10,6 +10,8 @@ import { SessionRates } from "../session-rates.ts";
 /** The options of `devtool top`. */
 export interface TopOptions extends ConnectionOptions {
   readonly once?: true;
+  /** Shows the sessions of all callers. */
+  readonly all?: true;
 }
 
 /** The time between two pictures in milliseconds. */
@@ -39,7 +41,10 @@ export async function top(options: TopOptions, io: Io): Promise<number> {
     TaskState.WORKING,
     TaskState.INPUT_REQUIRED,
   ].map((state) =>
-    createSessionList(client, { pageSize: PAGE, filter: { state } }),
+    createSessionList(client, {
+      pageSize: PAGE,
+      filter: { state, allCallers: options.all ?? false },
+    }),
   );
   const isLive = isTerminal(io.stdout) && io.env.TERM !== "dumb";
   await (isLive && !options.once

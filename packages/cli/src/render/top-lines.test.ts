@@ -20,7 +20,9 @@ type Event = Exclude<
 const session = (
   id: string,
   event: Event,
-  more: Partial<Pick<TaskSummary, "agent" | "title" | "messageCount">> = {},
+  more: Partial<
+    Pick<TaskSummary, "agent" | "title" | "messageCount" | "principal">
+  > = {},
 ): TaskSummary => {
   const time = timestampFromMs(0);
   return create(TaskSummarySchema, {
@@ -70,6 +72,19 @@ describe("the lines of `devtool top`", () => {
       "thinks    working        model m-1                   devtool     4m ago    title of thinks",
       "runs      working        tool shell                  devtool     5m ago    title of runs",
       "done      completed                                  devtool     5m ago    title of done",
+    ]);
+  });
+
+  it("say whose each session is where those of all callers are shown", () => {
+    const [of, other] = [asking, thinking].map((each) => ({
+      ...each,
+      principal: `https://login.example#${each.id}`,
+    }));
+    expect(of && other && shown([of, other], 120)).toEqual([
+      "1 work · 1 wait for users · 2 sessions",
+      "TASK      STATE          WAITS FOR                   AGENT       CHANGED   CALLER                  TITLE",
+      "asks      input-required its user: write_file        devtool     5m ago    asks                    title of asks",
+      "thinks    working        model m-1                   devtool     5m ago    thinks                  title of thinks",
     ]);
   });
 

@@ -21,13 +21,16 @@ export interface TopView {
 }
 
 /** The columns before the title, with their widths. */
-const COLUMNS = [
+const COLUMNS: readonly (readonly [name: string, width: number])[] = [
   ["TASK", 10],
   ["STATE", 15],
   ["WAITS FOR", 28],
   ["AGENT", 12],
   ["CHANGED", 10],
-] as const;
+];
+
+/** The column of whose a session is, where those of all callers are shown. */
+const CALLER = ["CALLER", 24] as const;
 
 /** The maximum length of a title in characters. */
 const MAX_TITLE = 80;
@@ -42,27 +45,30 @@ export function topLines(
   );
   const count = (rank: number): number =>
     rows.filter((row) => rankOf(row) === rank).length;
+  const isAll = rows.some(({ principal }) => principal !== "");
+  const columnsShown = isAll ? [...COLUMNS, CALLER] : COLUMNS;
   const head = [
     `${count(1)} work`,
-    `${count(0)} wait for you`,
+    `${count(0)} wait for ${isAll ? "users" : "you"}`,
     `${rows.length}${hasMore ? "+" : ""} sessions`,
     ...(rates
       ? [`${rates.events.toFixed(1)} events/s`, `${rates.turns} turns/min`]
       : []),
     ...(isLost ? ["connection lost, connecting again"] : []),
   ].join(" · ");
-  const titles = [...COLUMNS.map(([name]) => name), "TITLE"];
+  const widths = columnsShown.map(([, width]) => width);
+  const titles = [...columnsShown.map(([name]) => name), "TITLE"];
   return [
     paint("heading", cut(head, columns)),
-    paint("dim", rowOf(titles, columns)),
+    paint("dim", rowOf(titles, widths, columns)),
     ...rows.map((row) =>
-      paint(lookOf(row), rowOf(cellsOf(row, nowMs), columns)),
+      paint(lookOf(row), rowOf(cellsOf(row, nowMs), widths, columns)),
     ),
   ];
 }
 
 function cellsOf(task: TaskSummary, nowMs: number): readonly string[] {
-  const { id, lastEvent, agent, title } = task;
+  const { id, lastEvent, agent, principal, title } = task;
   const state = lastEvent?.state ?? TaskState.UNSPECIFIED;
   return [
     shortTaskId(id),
@@ -70,12 +76,14 @@ function cellsOf(task: TaskSummary, nowMs: number): readonly string[] {
     awaited(task),
     agent,
     ageOf(lastEvent?.time, nowMs),
+    // Without the issuer, which most have in common.
+    ...(principal === "" ? [] : [principal.slice(principal.indexOf("#") + 1)]),
     title,
   ];
 }
 
 /** Returns whom or what a session waits for; empty for one that has ended. */
-function awaited({ lastEvent }: TaskSummary): string {
+function awaited({ lastEvent, principal }: TaskSummary): string {
   if (!lastEvent) return "";
   const { state, payload, model } = lastEvent;
   switch (state) {
@@ -83,7 +91,8 @@ function awaited({ lastEvent }: TaskSummary): string {
       const calls =
         payload.case === "stateChange" ? payload.value.openCalls : [];
       const tools = calls.map(({ toolName }) => toolName).join(", ");
-      return tools === "" ? "you" : `you: ${tools}`;
+      const user = principal === "" ? "you" : "its user";
+      return tools === "" ? user : `${user}: ${tools}`;
     }
     case TaskState.SUBMITTED:
       return "its agent";
@@ -132,12 +141,16 @@ function newestOf(sessions: readonly TaskSummary[]): TaskSummary[] {
   return [...newest.values()];
 }
 
-function rowOf(cells: readonly string[], columns: number): string {
-  const padded = COLUMNS.map(([, width], index) => {
+function rowOf(
+  cells: readonly string[],
+  widths: readonly number[],
+  columns: number,
+): string {
+  const padded = widths.map((width, index) => {
     const cell = cut(oneLine(cells[index] ?? "", width), width - 1);
     return cell + " ".repeat(width - stringWidth(cell));
   });
-  const title = oneLine(cells[COLUMNS.length] ?? "", MAX_TITLE);
+  const title = oneLine(cells[widths.length] ?? "", MAX_TITLE);
   return cut([...padded, title].join(""), columns).trimEnd();
 }
 

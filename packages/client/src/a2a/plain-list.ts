@@ -19,8 +19,9 @@ export function assertPlainList(
     "workspacePath",
     "titleContains",
     "idPrefix",
+    "allCallers",
   ] as const) {
-    if (request[field] === "") continue;
+    if (!request[field]) continue;
     throw new ConnectError(
       `${field}: ${protocol} has no such filter: use Connect or gRPC`,
       Code.Unimplemented,

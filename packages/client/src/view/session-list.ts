@@ -72,7 +72,7 @@ export interface SessionListOptions extends Omit<ResumeOptions, "onLost"> {
 }
 
 /**
- * Selects tasks of the caller. Fields that are missing or empty select all.
+ * Selects tasks. Fields that are missing or empty select all.
  */
 export interface SessionFilter {
   /**
@@ -91,6 +91,11 @@ export interface SessionFilter {
    * Only tasks whose title contains this text, in upper or lower case.
    */
   readonly titleContains?: string;
+  /**
+   * Whether to show the tasks of all callers, without what was said in them. It
+   * needs the right `list_all`. Default: those of the caller.
+   */
+  readonly allCallers?: boolean;
 }
 
 /**
@@ -169,9 +174,14 @@ class WatchedList implements SessionList {
    */
   #nextPage = "";
   /**
-   * The number of times that the list was rebuilt from scratch.
+   * The ids of tasks that were deleted. A page that was read before may still
+   * have them. Tasks never use an id again.
    */
-  #rebuilds = 0;
+  readonly #removed = new Set<string>();
+  /**
+   * The number of streams that have started.
+   */
+  #starts = 0;
   #lost: ConnectError | undefined;
   #error: ConnectError | undefined;
   #snapshot: SessionListSnapshot;
@@ -237,7 +247,7 @@ class WatchedList implements SessionList {
   async loadMore(signal: AbortSignal): Promise<void> {
     const { size } = this.#tasks;
     do {
-      const rebuilds = this.#rebuilds;
+      const starts = this.#starts;
       const request = {
         ...this.#filter,
         pageSize: this.#pageSize,
@@ -248,8 +258,9 @@ class WatchedList implements SessionList {
         this.#resume,
         signal,
       );
-      // The list was rebuilt meanwhile, and the page belongs to the old one.
-      if (rebuilds !== this.#rebuilds) break;
+      // The list may have been rebuilt meanwhile, and tasks of the page deleted
+      // while no stream told it.
+      if (starts !== this.#starts) break;
       this.#nextPage = nextPageToken;
       this.#hasMore = nextPageToken !== "";
       this.#put(tasks);
@@ -301,14 +312,15 @@ class WatchedList implements SessionList {
    * it does not name those that the filter does not select any more.
    */
   #start(tasks: readonly TaskSummary[]): void {
+    this.#starts++;
     const isFiltered = Object.values(this.#filter).some(Boolean);
     const isConnected = tasks.some(
       (task) => sequenceOf(this.#tasks.get(task.id)) === sequenceOf(task),
     );
     if (isFiltered || !isConnected) {
-      this.#rebuilds++;
       this.#tasks = new Map();
       this.#excluded.clear();
+      this.#removed.clear();
       this.#nextPage = "";
       this.#hasMore = tasks.length >= this.#pageSize;
     } else {
@@ -337,6 +349,7 @@ class WatchedList implements SessionList {
     for (const id of ids) {
       tasks.delete(id);
       this.#excluded.delete(id);
+      this.#removed.add(id);
     }
     this.#tasks = tasks;
     this.#listeners.change();
@@ -349,7 +362,9 @@ class WatchedList implements SessionList {
    */
   #put(tasks: readonly TaskSummary[], excluded: readonly string[] = []): void {
     const newer = tasks.filter(
-      (task) => sequenceOf(task) > sequenceOf(this.#tasks.get(task.id)),
+      (task) =>
+        !this.#removed.has(task.id) &&
+        sequenceOf(task) > sequenceOf(this.#tasks.get(task.id)),
     );
     for (const { id } of newer) {
       if (excluded.includes(id)) {

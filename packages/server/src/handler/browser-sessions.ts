@@ -221,7 +221,7 @@ export class BrowserSessions implements Disposable {
     const open = this.#sessions.get(digestOf(token));
     const { session } = open?.stored ?? {};
     if (!open || !session || this.#isOver(session)) return undefined;
-    const rights = (["approve", "audit"] as const).filter((right) =>
+    const rights = (["approve", "audit", "list_all"] as const).filter((right) =>
       open.stored.rights.includes(RIGHTS[right]),
     );
     return {
@@ -304,6 +304,7 @@ const RIGHTS: Readonly<Record<Right, CallerRight>> = {
   run: CallerRight.RUN,
   approve: CallerRight.APPROVE,
   audit: CallerRight.AUDIT,
+  list_all: CallerRight.LIST_ALL,
 };
 
 function digestOf(secret: string): string {

@@ -13,10 +13,10 @@ import { newTaskIdKey, principalKey } from "./request-handler.ts";
 
 /**
  * A right of callers: to see one's own tasks, to send messages to agents, to
- * approve tool calls, or to read the audit log of all principals. `run`
- * includes `read`.
+ * approve tool calls, to read the audit log of all principals, or to list the
+ * tasks of all. `run` includes `read`.
  */
-export type Right = "read" | "run" | "approve" | "audit";
+export type Right = "read" | "run" | "approve" | "audit" | "list_all";
 
 /** The authenticated caller of a request. */
 export interface Caller {
@@ -56,7 +56,7 @@ export interface Caller {
 /** The operator, who holds the server's token and has all rights. */
 export const OPERATOR: Caller = {
   principal: "local",
-  rights: new Set(["read", "run", "approve", "audit"]),
+  rights: new Set(["read", "run", "approve", "audit", "list_all"]),
 };
 
 /** The rights of every caller where the operator lists no roles. */

@@ -67,8 +67,8 @@ type Guard<I extends DescMessage> = (
  *
  * Answering a tool call requires `approve`, unless the answer declines it. So
  * do settings of a session that replace approvals. Reading the audit log, which
- * covers all principals, requires `audit`, and a backup, which has their tasks,
- * the operator's token. All else is open to each principal,
+ * covers all principals, requires `audit`, a list of their tasks `list_all`, and
+ * a backup, which has their tasks, the operator's token. All else is open to each principal,
  * for its own tasks, unless its roles give it no right to `read` or to `run`: each
  * method has its line here, so that a new one has to be decided on.
  */
@@ -156,13 +156,13 @@ function guardedTasks(
       ({ request }, context) => assertMaySend(request, context),
     ),
     getTask: one(task.getTask, tasks.getTask, READ),
-    listTasks: one(task.listTasks, tasks.listTasks, READ),
+    listTasks: one(task.listTasks, tasks.listTasks, assertMayList),
     cancelTask: one(task.cancelTask, tasks.cancelTask, RUN),
     withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, RUN),
     renameTask: one(task.renameTask, tasks.renameTask, RUN),
     deleteTask: one(task.deleteTask, tasks.deleteTask, RUN),
     subscribeTask: many(task.subscribeTask, tasks.subscribeTask, READ),
-    watchTasks: many(task.watchTasks, tasks.watchTasks, READ),
+    watchTasks: many(task.watchTasks, tasks.watchTasks, assertMayList),
   };
 }
 
@@ -173,6 +173,14 @@ const READ = (_request: unknown, context: HandlerContext): void =>
 /** The guard of methods that change what is the caller's own. */
 const RUN = (_request: unknown, context: HandlerContext): void =>
   assertRight(context, "run");
+
+/** The guard of lists, which may have the tasks of all callers. */
+function assertMayList(
+  { allCallers }: { readonly allCallers: boolean },
+  context: HandlerContext,
+): void {
+  assertRight(context, allCallers ? "list_all" : "read");
+}
 
 /** Returns what surrounds a method with one answer, and one with a stream. */
 function surrounders({ interceptors, operations }: Around) {

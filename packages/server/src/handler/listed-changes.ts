@@ -18,15 +18,16 @@ const PAGE = 20;
 const PAUSE_MS = 250;
 
 /**
- * Finds the changes of a principal's tasks in the store, since other servers
- * make some of them.
+ * Finds the changes of a principal's tasks, or of all tasks, in the store, since
+ * other servers make some of them.
  *
  * A list is sorted by the time of the last change, so the tasks that have
  * changed come first, as far as the clocks of the servers agree.
  */
 export class ListedChanges {
   readonly #store: TaskStore;
-  readonly #principal: string;
+  /** Undefined for the tasks of all. */
+  readonly #principal: string | undefined;
   /** The sequences up to which changes were found. */
   readonly #found = new Map<string, bigint>();
   /**
@@ -35,7 +36,7 @@ export class ListedChanges {
    */
   #oldestMs = 0;
 
-  private constructor(store: TaskStore, principal: string) {
+  private constructor(store: TaskStore, principal: string | undefined) {
     this.#store = store;
     this.#principal = principal;
   }
@@ -43,7 +44,7 @@ export class ListedChanges {
   /** Lists the tasks as they are now. What changes from now on is found. */
   static async begin(
     store: TaskStore,
-    principal: string,
+    principal: string | undefined,
   ): Promise<ListedChanges> {
     const listed = new ListedChanges(store, principal);
     const { tasks, cursor } = await store.list({ principal, limit: PAGE });

@@ -1,13 +1,19 @@
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import { defined } from "@devtool/internal/json";
 import {
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  StateChangeSchema,
+  type TaskEvent,
+  TaskEventSchema,
   TaskService,
   TaskState,
   type TaskSummary,
   TaskSummarySchema,
+  type ToolCall,
+  ToolCallSchema,
   type WatchTasksRequest,
 } from "@devtool/schema";
 import { invalid } from "../errors.ts";
@@ -19,13 +25,14 @@ import { principalOf } from "./caller.ts";
 import { hideSecretsInEvent } from "./hide-secrets.ts";
 import { ListedChanges } from "./listed-changes.ts";
 
-/** Returns a page of a principal's tasks that match the request. */
+/** Returns a page of the tasks that match the request. */
 export async function listTasks(
   store: TaskStore,
   request: ListTasksRequest,
-  principal: string,
+  context: HandlerContext,
 ): Promise<ListTasksResponse> {
   const { pageSize, pageToken, contextId, idPrefix } = request;
+  const principal = listedPrincipal(request, context);
   const { tasks, cursor } = await store.list({
     ...filterOf(request),
     principal,
@@ -35,7 +42,7 @@ export async function listTasks(
     cursor: pageToken || undefined,
   });
   return create(ListTasksResponseSchema, {
-    tasks: tasks.map(summaryOf),
+    tasks: tasks.map((task) => summaryOf(task, request)),
     nextPageToken: cursor ?? "",
   });
 }
@@ -52,8 +59,8 @@ interface Watchable {
 }
 
 /**
- * Yields the caller's tasks that match the request and changed last, and then
- * each of them that changes.
+ * Yields the tasks that match the request and changed last, and then each of
+ * them that changes.
  */
 export async function* watchTasks(
   { store, feed, changes }: Watchable,
@@ -61,14 +68,14 @@ export async function* watchTasks(
   context: HandlerContext,
 ): AsyncIterable<MessageShape<typeof Watched>> {
   const limit = pageSizeOf("snapshot_size", request.snapshotSize);
-  const principal = principalOf(context);
+  const principal = listedPrincipal(request, context);
   const filter = filterOf(request);
   // Watches before it lists, so that no change falls between the two.
   using watch = feed.watch(principal);
   const others = changes && (await ListedChanges.begin(store, principal));
   const { tasks } = await store.list({ ...filter, principal, limit });
   for (const task of tasks) {
-    yield create(Watched, { task: summaryOf(task) });
+    yield create(Watched, { task: summaryOf(task, request) });
   }
   yield create(Watched, { snapshotComplete: true });
   const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
@@ -100,7 +107,7 @@ export async function* watchTasks(
       if (excluded && !(shown.get(taskId) ?? mayHaveOthers)) continue;
       shown.set(taskId, !excluded);
       yield create(Watched, {
-        task: summaryOf(task),
+        task: summaryOf(task, request),
         snapshotComplete: true,
         excluded,
       });
@@ -120,6 +127,14 @@ function removedTask({
     excluded: true,
     removed: true,
   });
+}
+
+/** Returns whose tasks a request lists; undefined for those of all callers. */
+function listedPrincipal(
+  { allCallers }: ListTasksRequest | WatchTasksRequest,
+  context: HandlerContext,
+): string | undefined {
+  return allCallers ? undefined : principalOf(context);
 }
 
 /** Returns the conditions of a request, whose empty fields select all tasks. */
@@ -148,23 +163,48 @@ function pageSizeOf(field: string, size: number): number {
   return size || 50;
 }
 
-/** Returns the entry of a task in a list. */
-function summaryOf({
-  last,
-  title,
-  workspacePath,
-  agent,
-  messageCount,
-}: ListedTask): TaskSummary {
-  const lastEvent = hideSecretsInEvent(last);
+/** Returns the entry of a task in the list that a request asks for. */
+function summaryOf(
+  { last, principal, title, workspacePath, agent, messageCount }: ListedTask,
+  { allCallers }: ListTasksRequest | WatchTasksRequest,
+): TaskSummary {
   const { taskId: id, contextId } = last;
   return create(TaskSummarySchema, {
     id,
     contextId,
-    lastEvent,
+    lastEvent: allCallers ? outlineOf(last) : hideSecretsInEvent(last),
     title,
     workspacePath,
     agent,
     messageCount,
+    principal: allCallers ? principal : "",
   });
+}
+
+/** Returns an event without what was said: for callers whose task it is not. */
+function outlineOf(event: TaskEvent): TaskEvent {
+  const { sequence, taskId, contextId, time, state, model } = event;
+  return create(TaskEventSchema, {
+    ...{ sequence, taskId, contextId, state, model },
+    ...defined({ time }),
+    payload: outlineOfPayload(event),
+  });
+}
+
+function outlineOfPayload({ payload }: TaskEvent): TaskEvent["payload"] {
+  switch (payload.case) {
+    case "toolCall":
+      return { case: "toolCall", value: outlineOfCall(payload.value) };
+    case "stateChange": {
+      const openCalls = payload.value.openCalls.map(outlineOfCall);
+      const value = create(StateChangeSchema, { openCalls });
+      return { case: "stateChange", value };
+    }
+    default:
+      return { case: undefined };
+  }
+}
+
+function outlineOfCall({ toolName, status }: ToolCall): ToolCall {
+  return create(ToolCallSchema, { toolName, status });
 }

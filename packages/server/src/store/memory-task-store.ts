@@ -14,6 +14,7 @@ import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
 import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
 import type {
+  ListedTask,
   ServerStore,
   StoredTask,
   TaskAppend,
@@ -114,18 +115,17 @@ export class MemoryTaskStore implements ServerStore {
     const { principal, contextId, state, idPrefix = "", limit, cursor } = query;
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const tasks = [...this.#logs.values()]
+      .flatMap((log) => this.#listed(log) ?? [])
+      .filter((task) => principal === undefined || task.principal === principal)
       .filter(
-        (log) => principal === undefined || readPrincipal(log) === principal,
+        ({ last }) => contextId === undefined || last.contextId === contextId,
       )
-      .flatMap((log) => log.at(-1) ?? [])
-      .filter((last) => contextId === undefined || last.contextId === contextId)
-      .filter((last) => state === undefined || last.state === state)
-      .filter((last) => last.taskId.startsWith(idPrefix))
+      .filter(({ last }) => state === undefined || last.state === state)
+      .filter(({ last }) => last.taskId.startsWith(idPrefix))
       .filter(
-        (last) =>
+        ({ last }) =>
           after === undefined || comparePositions(positionOf(last), after) > 0,
       )
-      .map((last) => ({ last, ...(this.#labels.get(last.taskId) ?? NO_LABEL) }))
       .filter((task) => matchesLabel(query, task))
       .sort((one, other) =>
         comparePositions(positionOf(one.last), positionOf(other.last)),
@@ -139,6 +139,13 @@ export class MemoryTaskStore implements ServerStore {
           ? encodeCursor(positionOf(last))
           : undefined,
     };
+  }
+
+  #listed(log: readonly TaskEvent[]): ListedTask | undefined {
+    const last = log.at(-1);
+    if (!last) return undefined;
+    const label = this.#labels.get(last.taskId) ?? NO_LABEL;
+    return { last, principal: readPrincipal(log), ...label };
   }
 
   async *readSizes(): AsyncIterable<StoredTask> {

@@ -55,7 +55,7 @@ export function readList(
       // Selects the tasks before it joins their events. Otherwise the events of
       // all matching tasks would be read.
       `SELECT event.data, task.* FROM
-         (SELECT task.id, context_id, state, sequence, time_ms, messages, title, workspace, agent
+         (SELECT task.id, principal, context_id, state, sequence, time_ms, messages, title, workspace, agent
           FROM task LEFT JOIN label ON label.task_id = task.id
           ${where} ORDER BY time_ms DESC, task.id DESC LIMIT ?) AS task
        LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence

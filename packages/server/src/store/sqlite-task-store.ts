@@ -136,6 +136,7 @@ export class SqliteTaskStore implements ServerStore {
       const { title, workspace, agent, messages } = row;
       return {
         last,
+        principal: textOf(row.principal),
         title: textOf(title),
         workspacePath: textOf(workspace),
         agent: textOf(agent),

@@ -10,8 +10,7 @@ import type { TaskLeases } from "./task-lease.ts";
 /** Selects the tasks to list. */
 export interface TaskQuery {
   /**
-   * Only tasks of this principal. Default: those of all principals, which only
-   * recovery needs.
+   * Only tasks of this principal. Default: those of all principals.
    */
   readonly principal?: string | undefined;
 
@@ -68,6 +67,8 @@ export interface TaskLabel {
 export interface ListedTask extends TaskLabel {
   /** The last event. It has the task's id, context, state and time. */
   readonly last: TaskEvent;
+  /** Whose task it is. */
+  readonly principal: string;
 }
 
 /**

@@ -282,7 +282,8 @@ export class EventLog {
     if (last && this.#feed?.isWatched) {
       this.#principal ||= this.#head.task.principal;
       this.#label ??= labelOf(this.#head.task);
-      this.#feed.note(this.#principal, { last, ...this.#label });
+      const principal = this.#principal;
+      this.#feed.note({ last, principal, ...this.#label });
     }
     this.#wakeReaders();
     failpoint("devtool:log.publish.after");

@@ -10,16 +10,16 @@ describe("the feed of changes", () => {
     const feed = new TaskFeed();
     using watch = feed.watch("ada");
     for (let sequence = 1; sequence <= 10_000; sequence++) {
-      feed.note("ada", eventOf("one", sequence));
+      feed.note(eventOf("one", sequence));
     }
-    feed.note("ada", eventOf("two", 1));
+    feed.note(eventOf("two", 1));
     const seen: string[] = [];
     for await (const { taskId, sequence } of lastOf(
       watch,
       AbortSignal.timeout(180_000),
     )) {
       seen.push(`${taskId} ${sequence}`);
-      if (seen.length === 1) feed.note("ada", eventOf("two", 2));
+      if (seen.length === 1) feed.note(eventOf("two", 2));
       if (taskId === "two") break;
     }
     expect(seen).toEqual(["one 10000", "two 2"]);
@@ -30,10 +30,10 @@ describe("the feed of changes", () => {
     using watch = feed.watch("ada");
     using other = feed.watch("bob");
     const gone = { taskId: "one", contextId: "c", principal: "ada" };
-    feed.note("ada", eventOf("one", 1));
+    feed.note(eventOf("one", 1));
     feed.noteDeleted(gone);
-    feed.note("ada", eventOf("one", 2));
-    feed.note("bob", eventOf("his", 1));
+    feed.note(eventOf("one", 2));
+    feed.note(eventOf("his", 1, "bob"));
     for await (const task of watch.read(AbortSignal.timeout(180_000))) {
       expect(task).toEqual(gone);
       break;
@@ -51,8 +51,8 @@ describe("the feed of changes", () => {
     const feed = new TaskFeed();
     using watch = feed.watch("ada");
     using _other = feed.watch("bob");
-    feed.note("bob", eventOf("his", 1));
-    feed.note("ada", eventOf("hers", 1));
+    feed.note(eventOf("his", 1, "bob"));
+    feed.note(eventOf("hers", 1));
     for await (const { taskId } of lastOf(
       watch,
       AbortSignal.timeout(180_000),
@@ -60,6 +60,20 @@ describe("the feed of changes", () => {
       expect(taskId).toBe("hers");
       break;
     }
+  });
+
+  it("has the events and deletions of all principals for who watches all", async () => {
+    const feed = new TaskFeed();
+    using watch = feed.watch(undefined);
+    feed.note(eventOf("hers", 1));
+    feed.note(eventOf("his", 1, "bob"));
+    feed.noteDeleted({ taskId: "gone", contextId: "c", principal: "bob" });
+    const seen: string[] = [];
+    for await (const task of watch.read(AbortSignal.timeout(180_000))) {
+      seen.push("last" in task ? task.last.taskId : `no ${task.taskId}`);
+      if (seen.length === 3) break;
+    }
+    expect(seen).toEqual(["hers", "his", "no gone"]);
   });
 
   it("wakes a reader that waits, and ends it when its signal aborts", async () => {
@@ -73,11 +87,11 @@ describe("the feed of changes", () => {
         if (seen.length === 2) {
           controller.abort(new Error("enough"));
         } else {
-          setTimeout(() => feed.note("ada", eventOf("one", 2)), 200);
+          setTimeout(() => feed.note(eventOf("one", 2)), 200);
         }
       }
     })();
-    feed.note("ada", eventOf("one", 1));
+    feed.note(eventOf("one", 1));
     await expect(read).rejects.toThrow("enough");
     expect(seen).toEqual([1n, 2n]);
   });
@@ -93,9 +107,14 @@ describe("the feed of changes", () => {
   });
 });
 
-function eventOf(taskId: string, sequence: number): ListedTask {
+function eventOf(
+  taskId: string,
+  sequence: number,
+  principal = "ada",
+): ListedTask {
   return {
     ...NO_LABEL,
+    principal,
     last: create(TaskEventSchema, { taskId, sequence: BigInt(sequence) }),
   };
 }

@@ -13,10 +13,11 @@ const PAUSE_MS = 100;
 
 /**
  * Passes the durable events of all open tasks to those who watch the tasks of a
- * principal, and the ids of these tasks to an observer.
+ * principal or of all, and the ids of these tasks to an observer.
  */
 export class TaskFeed {
-  readonly #watches = new Map<string, Set<TaskWatch>>();
+  /** By principal; undefined for those who watch the tasks of all. */
+  readonly #watches = new Map<string | undefined, Set<TaskWatch>>();
   #onAppended: (taskId: string) => void = () => undefined;
   #onDeleted: (taskId: string) => void = () => undefined;
 
@@ -35,9 +36,7 @@ export class TaskFeed {
   /** Passes on that a task was deleted. */
   noteDeleted(task: GoneTask): void {
     this.#onDeleted(task.taskId);
-    for (const watch of this.#watches.get(task.principal) ?? []) {
-      watch.putDeleted(task);
-    }
+    for (const watch of this.#of(task)) watch.putDeleted(task);
   }
 
   /** Tells the observer that a task has new durable events. */
@@ -48,10 +47,10 @@ export class TaskFeed {
   }
 
   /**
-   * Starts to collect the changes of a principal's tasks, until the watch is
-   * disposed of.
+   * Starts to collect the changes of a principal's tasks, or of all tasks, until
+   * the watch is disposed of.
    */
-  watch(principal: string): TaskWatch {
+  watch(principal: string | undefined): TaskWatch {
     const watches = this.#watches.get(principal) ?? new Set();
     this.#watches.set(principal, watches);
     const watch = new TaskWatch(() => {
@@ -72,13 +71,20 @@ export class TaskFeed {
   }
 
   /** Passes on a task whose last event is durable. */
-  note(principal: string, task: ListedTask): void {
-    for (const watch of this.#watches.get(principal) ?? []) watch.put(task);
+  note(task: ListedTask): void {
+    for (const watch of this.#of(task)) watch.put(task);
+  }
+
+  /** Returns the watches that a task concerns. */
+  #of({ principal }: { readonly principal: string }): TaskWatch[] {
+    return [principal, undefined].flatMap((key) => [
+      ...(this.#watches.get(key) ?? []),
+    ]);
   }
 }
 
 /**
- * The changes of a principal's tasks that were not read yet: of each task the
+ * The changes of watched tasks that were not read yet: of each task the
  * newest event, so that a slow reader keeps at most one event for each task in
  * memory.
  */

@@ -68,6 +68,24 @@ function testList(open: OpenTaskStore): void {
     expect(third.cursor).toBeUndefined();
   });
 
+  it("lists the tasks of all principals, with whose they are", async () => {
+    await using store = await open();
+    await store.append({ events: [created("t1", 1)] });
+    const { payload, ...event } = created("t2", 2);
+    if (payload.case !== "created") throw new Error("no created event");
+    const value = { ...payload.value, principal: "o\u0000ther" };
+    const other = { ...event, payload: { case: payload.case, value } };
+    await store.append({ events: [other] });
+    await store.append({ events: [text("t2", 2n)] });
+    const { tasks } = await store.list({ limit: 9 });
+    expect(
+      tasks.map(({ last, principal }) => [last.taskId, principal]),
+    ).toEqual([
+      ["t2", "o\u0000ther"],
+      ["t1", "me"],
+    ]);
+  });
+
   it("filters by principal, context and state", async () => {
     await using store = await open();
     await store.append({ events: [created("t1")] });
