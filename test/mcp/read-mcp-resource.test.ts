@@ -31,6 +31,30 @@ describe("read_mcp_resource", () => {
     expect(detail.rule).toBe("mcp:notes::a1");
   });
 
+  it.each([
+    ['mcp_server = "notes"', "allow", false],
+    ['tool = "mcp__notes__*"', "allow", false],
+    ['tool = "read_mcp_resource"', "allow", true],
+    ['tool = "*"', "allow", true],
+    ['mcp_server = "*"', "allow", true],
+    ['mcp_server = "notes"\nmcp_server_hash = "a1"', "allow", true],
+    ['mcp_server = "notes"', "deny", true],
+    ['tool = "mcp__notes__*"', "deny", true],
+  ])(
+    "of a server with the name of an operator's is not covered by a rule that allows that one: %s, %s: %s",
+    async (rule, decision, applies) => {
+      const decided = async (isNamesake: boolean) => {
+        const rules = `[[rule]]\n${rule}\ndecision = "${decision}"`;
+        const { call } = await prepared("notes", rules, isNamesake);
+        const isDenied = call.status === ToolCallStatus.FAILED;
+        if (call.confirmationRequest) return "ask";
+        return isDenied ? "deny" : "allow";
+      };
+      expect(await decided(false)).toBe(decision);
+      expect(await decided(true)).toBe(applies ? decision : "ask");
+    },
+  );
+
   async function decided(
     server: string,
     rule: string,
@@ -38,8 +62,8 @@ describe("read_mcp_resource", () => {
     return (await prepared(server, `[[rule]]\n${rule}`)).call.status;
   }
 
-  async function prepared(server: string, rules: string) {
-    const origin = { serverHash: "a1", place: "node server" };
+  async function prepared(server: string, rules: string, isNamesake = false) {
+    const origin = { serverHash: "a1", place: "node server", isNamesake };
     const resources = ["notes", "mail"].map((name) => ({
       ...origin,
       server: name,

@@ -63,18 +63,33 @@ describe("the MCP servers of sessions", () => {
     ] as const) {
       expect(await namesOf(principal, roles)).toEqual(["all"]);
     }
-    // Rules about a server are not for one that its client calls so.
-    const own = { ...serverWith(5000, "client"), name: "ops" };
-    const session = { principal: ada, workspacePath: "/w" };
-    const statuses = await pool.currentStatus({
-      ...session,
-      clientServers: [own],
-    });
-    expect(statuses.map(({ name, state }) => [name, state])).toEqual([
-      ["all", "idle"],
-      ["ada", "idle"],
-      ["ops", "failed"],
+  });
+
+  it("do not show a caller which names the operator's other servers have", async () => {
+    const ops = { ...serverWith(5000, "operator"), name: "ops" };
+    await using pool = createPool([{ ...ops, roles: ["ops"] }]);
+    const session = { principal: "p", workspacePath: "/w" };
+    const statusOf = async (name: string, roles: readonly string[] = []) => {
+      const brought = [{ ...serverWith(5000, "client"), name }];
+      const status = await pool.status(
+        { ...session, roles, clientServers: brought },
+        AbortSignal.timeout(20_000),
+      );
+      return status.map((each) => ({
+        ...each,
+        name: each.name.replace(name, "NAME"),
+        reason: each.reason?.replace(name, "NAME"),
+      }));
+    };
+    const [taken, free] = [await statusOf("ops"), await statusOf("none")];
+    // Both were called, at the address of the client.
+    expect(taken).toEqual([
+      expect.objectContaining({ name: "NAME", state: "failed" }),
     ]);
+    expect(taken).toEqual(free);
+    expect((await statusOf("ops", ["ops"])).at(-1)?.reason).toMatch(
+      "the operator has one of that name",
+    );
   });
 
   it("are undefined if neither the operator nor a client names any", async () => {

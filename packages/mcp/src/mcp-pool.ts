@@ -20,7 +20,10 @@ const MAX_SETS = 16;
 
 /** The options of `McpPool`. `servers` are the operator's. */
 export interface McpPoolOptions
-  extends Omit<McpServersOptions, "workspacePath" | "fetchFor" | "originOf"> {
+  extends Omit<
+    McpServersOptions,
+    "workspacePath" | "fetchFor" | "originOf" | "namesakes"
+  > {
   /**
    * Returns the fetch for a server that a principal brings, whose address
    * cannot be trusted.
@@ -68,7 +71,7 @@ export class McpPool implements OpenMcp {
   async currentStatus(
     session: McpSession,
   ): Promise<readonly McpServerStatus[]> {
-    const operators = new Set(this.#options.servers.map(({ name }) => name));
+    const operators = namesOf(this.#serversFor(session));
     const unused = session.clientServers
       .filter(({ name }) => operators.has(name))
       .map(({ name }) => ({
@@ -88,16 +91,11 @@ export class McpPool implements OpenMcp {
    * Returns the servers of a session; undefined when it has none. Throws a
    * `DevtoolError` for settings that cannot be used.
    */
-  async get({
-    principal,
-    roles,
-    workspacePath,
-    clientServers: brought,
-  }: McpSession): Promise<McpServers | undefined> {
+  async get(session: McpSession): Promise<McpServers | undefined> {
+    const { principal, workspacePath, clientServers: brought } = session;
     const { clientFetch, servers: all, ...options } = this.#options;
-    const servers = all.filter((server) => isFor(server, principal, roles));
-    // Also those that the caller does not have: rules know servers by name.
-    const names = new Set(all.map(({ name }) => name));
+    const servers = this.#serversFor(session);
+    const names = namesOf(servers);
     const clientServers = brought.filter(({ name }) => !names.has(name));
     if (servers.length + clientServers.length === 0) return undefined;
     // Most sessions have no servers, so their code is loaded here.
@@ -113,6 +111,9 @@ export class McpPool implements OpenMcp {
       new McpServers({
         ...options,
         servers: [...servers, ...clientServers],
+        // To refuse the name of a server that the caller does not have would
+        // say that there is one.
+        namesakes: namesOf(all).difference(names),
         workspacePath,
         originOf: (server) =>
           clientServers.includes(server) ? "client" : "operator",
@@ -132,11 +133,22 @@ export class McpPool implements OpenMcp {
     return found;
   }
 
+  /** Returns the operator's servers that the caller of a session has. */
+  #serversFor({ principal, roles }: McpSession): readonly McpServer[] {
+    return this.#options.servers.filter((server) =>
+      isFor(server, principal, roles),
+    );
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const sets = [...this.#sets.values()];
     this.#sets.clear();
     await Promise.allSettled(sets.map((set) => set[Symbol.asyncDispose]()));
   }
+}
+
+function namesOf(servers: readonly McpServer[]): ReadonlySet<string> {
+  return new Set(servers.map(({ name }) => name));
 }
 
 /** Whether the operator gives a server to a caller. */

@@ -26,6 +26,11 @@ import { qualifyToolNames } from "./tool-name.ts";
 export interface McpServersOptions
   extends Omit<SupervisorOptions, "connectTimeoutMs"> {
   readonly servers: readonly McpServer[];
+  /**
+   * The names of those servers that the operator calls others by, which the
+   * session does not have. Default: none.
+   */
+  readonly namesakes?: ReadonlySet<string>;
   /** Receives a sentence for a person when a server cannot be used. */
   readonly onNotice: (text: string) => void;
   /**
@@ -109,6 +114,7 @@ export class McpServers implements AsyncDisposable {
           definition,
           supervisor,
           place: this.#describePlace(server),
+          isNamesake: this.#isNamesake(server),
           validator: connection.validator,
           callTimeoutMs: server.callTimeout
             ? durationMs(server.callTimeout)
@@ -195,6 +201,10 @@ export class McpServers implements AsyncDisposable {
     return serverPlace(server, this.#options.originOf?.(server) ?? "operator");
   }
 
+  #isNamesake({ name }: McpServer): boolean {
+    return this.#options.namesakes?.has(name) ?? false;
+  }
+
   async #listResources(
     supervisor: McpSupervisor,
     connection: McpConnection,
@@ -210,6 +220,7 @@ export class McpServers implements AsyncDisposable {
       server: server.name,
       serverHash: serverHash(server),
       place: this.#describePlace(server),
+      isNamesake: this.#isNamesake(server),
     };
     return listed.map(({ uri, name, title }) => ({
       ...origin,

@@ -27,6 +27,8 @@ export interface McpToolOptions {
   readonly supervisor: McpSupervisor;
   /** Where the server is, as `serverPlace` describes it. */
   readonly place: string;
+  /** Whether the server has the name of one of the operator's. */
+  readonly isNamesake: boolean;
   /** Checks arguments against the schema of the tool. */
   readonly validator: jsonSchemaValidator;
   /** The timeout of a call without progress, in milliseconds. */
@@ -57,6 +59,7 @@ export function createMcpTool(options: McpToolOptions): Tool {
   const facts = {
     mcpServer: server,
     mcpServerHash,
+    isNamesake: options.isNamesake,
     definitionHash: hash,
     annotations,
   };

@@ -34,6 +34,8 @@ export interface McpResource {
   readonly serverHash: string;
   /** Where the server is, as `serverPlace` describes it. */
   readonly place: string;
+  /** Whether the server has the name of one of the operator's. */
+  readonly isNamesake: boolean;
   readonly uri: string;
   /** The name of the resource for a person. */
   readonly name: string;
@@ -89,7 +91,11 @@ export function readMcpResourceTool(
       return {
         args,
         // Rules and answers about a server apply to its resources too.
-        facts: { mcpServer: server, mcpServerHash: known.serverHash },
+        facts: {
+          mcpServer: server,
+          mcpServerHash: known.serverHash,
+          isNamesake: known.isNamesake,
+        },
         description: `Read resource ${oneLine(uri, MAX_URI_LENGTH)} (MCP server ${server}: ${known.place})`,
         confirmation: {
           case: "mcpDetails",

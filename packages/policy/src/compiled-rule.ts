@@ -60,17 +60,24 @@ export function evaluateRule(
   const { rule, decision } = compiled;
   const { call, facts } = subject;
   if (!isForCaller(compiled, subject)) return undefined;
+  const isMeant =
+    facts.isNamesake !== true ||
+    decision !== "allow" ||
+    rule.mcpServerHash !== "";
   // The server in `mcp__<server>__*` is compared as a whole with the server
   // that offers the tool: names are never split.
   const allOfServer =
     facts.mcpServer === undefined ? undefined : `mcp__${facts.mcpServer}__*`;
   const isNamed = rule.tool.some(
-    (name) => name === "*" || name === call.toolName || name === allOfServer,
+    (name) =>
+      name === "*" ||
+      ((isMeant || !name.startsWith("mcp__")) &&
+        (name === call.toolName || name === allOfServer)),
   );
   if (rule.tool.length > 0 && !isNamed) return undefined;
   const isOfServer =
     facts.mcpServer !== undefined &&
-    ["*", facts.mcpServer].includes(rule.mcpServer);
+    (rule.mcpServer === "*" || (isMeant && rule.mcpServer === facts.mcpServer));
   if (rule.mcpServer !== "" && !isOfServer) return undefined;
   if (rule.mcpServerHash !== "" && rule.mcpServerHash !== facts.mcpServerHash) {
     return undefined;

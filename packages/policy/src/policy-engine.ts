@@ -20,6 +20,12 @@ export interface ToolFacts {
    */
   readonly mcpServerHash?: string;
   /**
+   * Whether a client brings the MCP server under the name of a server that the
+   * operator gives to other callers. Rules that allow calls by that name are
+   * about the operator's. Default: false.
+   */
+  readonly isNamesake?: boolean;
+  /**
    * The SHA-256, in hex, of the name, description and parameters that the MCP
    * server gave for the tool.
    *
