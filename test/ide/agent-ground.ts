@@ -5,7 +5,6 @@ import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { type Companion, startCompanion } from "@devtool/ide";
 import { IdeLinks } from "@devtool/ide/operator";
 import { ScriptedEditor } from "@devtool/ide/testing";
-import { objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Role, type Task } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -83,8 +82,13 @@ export class IdeGround implements AsyncDisposable {
 
   /** Starts a server with an agent that uses editors. */
   serve(options: CodingServerOptions = {}): Promise<DevtoolServer> {
+    return this.ground.serve({ ide: this.links(), ...options });
+  }
+
+  /** The editors of a server that starts. */
+  links(): IdeLinks {
     this.#links = new IdeLinks(this.env);
-    return this.ground.serve({ ide: this.#links, ...options });
+    return this.#links;
   }
 
   /** Connects as the agent does. Returns the editor, or why there is none. */
@@ -127,18 +131,11 @@ export class IdeGround implements AsyncDisposable {
     );
   }
 
-  /** The system instruction that the model got last. */
-  instructions(): string {
-    return JSON.stringify(
-      objectOrEmpty(this.ground.fake.requests().at(-1)?.body).systemInstruction,
-    );
-  }
-
   /** What the editor shows in the last messages, as the model got it. */
   contexts(): Record<string, unknown>[] {
     return this.userTexts().flatMap((text) => {
       const [, json] =
-        /^<editor_context>\n(.*)\n<\/editor_context>$/.exec(text) ?? [];
+        /<editor_context>\n(.*)\n<\/editor_context>$/.exec(text) ?? [];
       return json === undefined ? [] : [JSON.parse(json)];
     });
   }

@@ -12,13 +12,14 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { confirmationPart, textMessage } from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { PROTOCOL_NAMES, readProtocolNames } from "@devtool/codex/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import {
   ApprovalMode,
+  IdeContextSchema,
   OPTION_PROCEED_ONCE,
   type SendMessageRequestSchema,
   type Task,
@@ -241,6 +242,25 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
       asking.agentSessionId,
     ]);
     expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
+  });
+
+  it("gives its model what the user's editor shows, once in a conversation", async () => {
+    await server.close();
+    const shown = create(IdeContextSchema, {
+      editor: "Editor",
+      isWhole: true,
+      files: [{ path: join(workspace, "a.txt"), selectedText: "two" }],
+    });
+    await start({ ide: { read: async () => shown } });
+    const first = await exchange({ message: textMessage("m1", "say One.") });
+    await exchange({
+      message: textMessage("m2", "say Two."),
+      taskId: first.id,
+    });
+    const [request] = model.requests().slice(-1);
+    const texts = JSON.stringify(request?.body).match(/<editor_context>[^<]*/g);
+    expect(texts).toHaveLength(1);
+    expect(texts?.[0]).toContain("a.txt");
   });
 
   it("says that an approved call did not run when Codex does not make it again after a restart", async () => {

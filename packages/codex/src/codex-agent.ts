@@ -29,7 +29,7 @@ export function codexAgent(options: CodexOptions = {}): Agent {
     model: options.model,
     // Each turn names its policies, so any mode counts from the next turn on.
     follows: ["approval_mode", "model", "mcp_servers", "turn"],
-    open: ({ now, onNotice, workspace, workspaceRoots }) => {
+    open: ({ now, onNotice, operator, workspace, workspaceRoots }) => {
       const pool = new ThreadPool(
         options.maxIdleProcesses ?? MAX_IDLE_PROCESSES,
       );
@@ -48,6 +48,7 @@ export function codexAgent(options: CodexOptions = {}): Agent {
         pool,
         now,
         onNotice,
+        operator,
       };
       return {
         approvals: {
@@ -70,7 +71,10 @@ export function codexAgent(options: CodexOptions = {}): Agent {
             signal,
           );
         },
-        [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+        [Symbol.asyncDispose]: async () => {
+          await pool[Symbol.asyncDispose]();
+          await options.ide?.[Symbol.asyncDispose]?.();
+        },
       };
     },
   };

@@ -13,12 +13,13 @@ import {
   TaskState,
   ToolCallStatus,
 } from "@devtool/schema";
-import type {
-  AgentEvent,
-  AgentExecutor,
-  DevtoolError,
-  Turn,
-  TurnEnd,
+import {
+  type AgentEvent,
+  type AgentExecutor,
+  type DevtoolError,
+  type Turn,
+  type TurnEnd,
+  tellIdeContext,
 } from "@devtool/server/agent";
 import { listMcpServers } from "./mcp-list.ts";
 import { type OpenThread, openThread, type ThreadHost } from "./open-thread.ts";
@@ -26,11 +27,13 @@ import { modelOf, permissionMode, turnSettings } from "./thread-settings.ts";
 import type { AnsweredCall } from "./turn/answered-calls.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText, wordsOf } from "./turn/odd-value.ts";
-import { inputFromMessage, textInput } from "./turn/prompt.ts";
+import { inputFromMessage, textInput, withEditor } from "./turn/prompt.ts";
 
 /** The dependencies that all executors of an agent share. */
 export interface CodexHost extends ThreadHost {
   readonly now: () => Date;
+  /** The principal of the operator. */
+  readonly operator: string;
   readonly onNotice: (text: string) => void;
 }
 
@@ -82,10 +85,10 @@ export class CodexExecutor implements AgentExecutor {
     let input = message
       ? inputFromMessage(message)
       : continuation(answered, turn.task);
-    for (;;) {
+    for (let isPrompt = message !== undefined; ; isPrompt = false) {
       const { codexTurn, failure } = yield* this.#attempt(
         turn,
-        { answered, input },
+        { answered, input, isPrompt },
         signal,
       );
       if (!failure) return;
@@ -127,9 +130,12 @@ export class CodexExecutor implements AgentExecutor {
     {
       answered,
       input,
+      isPrompt,
     }: {
       readonly answered: readonly AnsweredCall[];
       readonly input: readonly JsonObject[];
+      /** Whether the input is the prompt of the turn. */
+      readonly isPrompt: boolean;
     },
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Attempt> {
@@ -139,6 +145,9 @@ export class CodexExecutor implements AgentExecutor {
       signal,
     );
     const { server, sandbox } = loaded;
+    // A thread that is new knows nothing of the editor.
+    const { agentSessionId, ideContext } = turn.task;
+    const told = threadId === agentSessionId ? ideContext : undefined;
     const codexTurn = new CodexTurn({
       turn,
       server,
@@ -160,7 +169,13 @@ export class CodexExecutor implements AgentExecutor {
     });
     try {
       yield* beginningOf(turn, { threadId, warning }, answered);
-      const end = turnEnd(yield* codexTurn.run(input, signal));
+      const { options, operator } = this.#host;
+      const telling = { ide: options.ide, operator, told };
+      const editor = isPrompt
+        ? yield* tellIdeContext(telling, turn, signal)
+        : "";
+      const begun = withEditor(input, editor, loaded.provider);
+      const end = turnEnd(yield* codexTurn.run(begun, signal));
       if (end) yield { case: "end", value: end };
       return { codexTurn, failure: undefined };
     } catch (reason) {

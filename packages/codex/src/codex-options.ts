@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ApprovalMode } from "@devtool/schema";
-import type { PermissionPolicy } from "@devtool/server/agent";
+import type { IdeContexts, PermissionPolicy } from "@devtool/server/agent";
 
 /** Options of `codexAgent`. */
 export interface CodexOptions {
@@ -38,6 +38,12 @@ export interface CodexOptions {
    * asked.
    */
   readonly permission?: PermissionPolicy | undefined;
+
+  /**
+   * The editors of the server's user. In the operator's sessions, turns say
+   * what they show, as context that Codex does not trust. Default: none.
+   */
+  readonly ide?: IdeContexts | undefined;
 
   /**
    * Settings of Codex (keys of its `config.toml`) for all threads. Default:

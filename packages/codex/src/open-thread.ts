@@ -151,7 +151,7 @@ async function isAlive(
 function openedThread(
   settings: JsonObject,
   reply: JsonObject,
-): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
+): Pick<OpenThread, "threadId" | "sandbox" | "model" | "provider"> {
   const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
   if (threadId === "") {
     throw new DevtoolError(
@@ -161,5 +161,10 @@ function openedThread(
   }
   const sandbox =
     settings.sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
-  return { threadId, sandbox, model: stringOrEmpty(reply.model) };
+  return {
+    threadId,
+    sandbox,
+    model: stringOrEmpty(reply.model),
+    provider: stringOrEmpty(reply.modelProvider),
+  };
 }

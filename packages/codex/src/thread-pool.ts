@@ -13,6 +13,8 @@ export interface LoadedThread {
   readonly fence: bigint;
   /** The model with which Codex opened the thread; empty if it did not say. */
   readonly model: string;
+  /** Who provides it, by the key in Codex's configuration; empty likewise. */
+  readonly provider: string;
 }
 
 /**

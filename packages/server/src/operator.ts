@@ -2,6 +2,7 @@
 // which is a bundle. Not part of the published package.
 
 export { openStore } from "./assembly/open-store.ts";
+export { assertOperator, OPERATOR } from "./handler/caller.ts";
 export { keyFile } from "./keys/key-file.ts";
 export { type KeyState, SigningKeys } from "./keys/signing-keys.ts";
 export { assertSafeExposure } from "./server-access.ts";

@@ -39,6 +39,11 @@ export {
   failedCall,
 } from "./agent/external-call.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
+export {
+  type IdeContexts,
+  ideContextText,
+  tellIdeContext,
+} from "./agent/ide-context.ts";
 export type {
   ApprovalBasis,
   PermissionDecision,

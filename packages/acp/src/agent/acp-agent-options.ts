@@ -1,4 +1,8 @@
-import type { PermissionPolicy, Skill } from "@devtool/server/agent";
+import type {
+  IdeContexts,
+  PermissionPolicy,
+  Skill,
+} from "@devtool/server/agent";
 
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
@@ -81,6 +85,13 @@ export interface AcpAgentOptions {
    * with `fs/write_text_file`; it reads files and runs commands itself.
    */
   readonly clientMethods?: ClientMethods | undefined;
+
+  /**
+   * The editors of the server's user. In the operator's sessions, prompts say
+   * what they show: as an embedded resource where the agent accepts these,
+   * otherwise as text. Default: none.
+   */
+  readonly ide?: IdeContexts | undefined;
 
   /** Limits and timeouts. */
   readonly limits?: Partial<AcpLimits> | undefined;

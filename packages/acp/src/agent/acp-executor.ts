@@ -2,6 +2,7 @@ import type { ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import {
   ApprovalMode,
   confirmationsOf,
+  type IdeContext,
   OPTION_CANCEL,
   Role,
   type Task,
@@ -15,13 +16,14 @@ import {
   DevtoolError,
   quoted,
   type Turn,
+  tellIdeContext,
 } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
 import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
 import { clientOption, requestedOptions } from "./client-options.ts";
 import { needsLogin } from "./enter-session.ts";
-import { promptBlocks, text } from "./prompt-blocks.ts";
+import { contextBlock, promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
 import { wordsBeside } from "./user-questions.ts";
 
@@ -32,6 +34,8 @@ const CONTINUE =
 /** The sessions of one agent, as its executors use them. */
 export interface SessionPool {
   readonly options: AcpAgentOptions;
+  /** The principal of the operator. */
+  readonly operator: string;
   /**
    * Returns the running session of a turn's conversation, or opens it: the one
    * that the log names, or a new one.
@@ -95,13 +99,16 @@ export class AcpExecutor implements AgentExecutor {
     let words: readonly string[] = [];
     for (let restarts = 0; ; ) {
       const session = await this.#host.enter(turn, signal);
+      // A session that is new knows nothing of the editor.
+      const { agentSessionId, ideContext } = turn.task;
+      const told = session.id === agentSessionId ? ideContext : undefined;
       yield* this.#begin(turn, session, signal);
       const blocks =
         words.length > 0
           ? words.map(text)
           : isContinued && session.isContinued
             ? [CONTINUE, ...wordsBeside(turn.news.answers, turn.task)].map(text)
-            : this.#blocks(turn, session);
+            : yield* this.#blocks(turn, { session, told }, signal);
       const { permission } = this.#host.options;
       const prompt = new AcpTurn({
         turn,
@@ -225,7 +232,19 @@ export class AcpExecutor implements AgentExecutor {
     );
   }
 
-  #blocks({ task, prompt }: Turn, session: AcpSession): ContentBlock[] {
+  /** Returns the prompt of the turn, after what the user's editor shows. */
+  async *#blocks(
+    turn: Turn,
+    {
+      session,
+      told,
+    }: {
+      readonly session: AcpSession;
+      readonly told: IdeContext | undefined;
+    },
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, ContentBlock[]> {
+    const { task, prompt } = turn;
     if (task.command) {
       const { commandPath, args } = task.command;
       return [
@@ -234,12 +253,17 @@ export class AcpExecutor implements AgentExecutor {
         ),
       ];
     }
+    if (!prompt) return [text(CONTINUE)];
+    const { options, operator } = this.#host;
     const accepts =
       session.connection.initialized.agentCapabilities?.promptCapabilities ??
       {};
-    return prompt
-      ? promptBlocks(prompt, this.#host.options.name, accepts)
-      : [text(CONTINUE)];
+    const telling = { ide: options.ide, operator, told };
+    const context = yield* tellIdeContext(telling, turn, signal);
+    return [
+      ...(context === "" ? [] : [contextBlock(context, accepts)]),
+      ...promptBlocks(prompt, options.name, accepts),
+    ];
   }
 }
 

@@ -58,6 +58,7 @@ export class AcpHost implements OpenAgent, SessionPool {
   readonly commands: AgentCommands;
   readonly approvals: ApprovalBasis | undefined;
   readonly options: AcpAgentOptions;
+  readonly operator: string;
   readonly limits: AcpLimits;
   readonly #services: AgentServices;
   /** The sessions by conversation, the least recently used first. */
@@ -92,6 +93,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     services: AgentServices,
   ) {
     this.options = options;
+    this.operator = services.operator;
     this.limits = limits;
     this.#services = services;
     this.approvals = options.permission?.basis;
@@ -308,6 +310,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       ),
     );
     this.#sessions.clear();
+    await this.options.ide?.[Symbol.asyncDispose]?.();
   }
 
   /** Returns the options of a new session in a workspace, without servers. */

@@ -45,6 +45,23 @@ export function promptBlocks(
   });
 }
 
+/**
+ * Returns what the user's editor shows as an embedded resource, or as a text
+ * for an agent that accepts none.
+ */
+export function contextBlock(
+  value: string,
+  { embeddedContext }: PromptCapabilities,
+): ContentBlock {
+  const uri = "attachment:///editor-context";
+  return embeddedContext === true
+    ? {
+        type: "resource",
+        resource: { uri, mimeType: "text/plain", text: value },
+      }
+    : text(value);
+}
+
 /** Returns a block with a text. */
 export function text(value: string): ContentBlock {
   return { type: "text", text: value };

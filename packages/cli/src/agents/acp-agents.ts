@@ -50,6 +50,7 @@ export async function createAcpAgent(
     },
     mode: profile?.askingMode,
     permission: await place.permission(),
+    ide: place.ide,
     limits: { startTimeoutMs: START_TIMEOUT_MS },
   });
 }

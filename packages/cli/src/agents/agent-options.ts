@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { CodingServerOptions } from "@devtool/coding-agent";
+import type { Ide } from "@devtool/coding-agent/operator";
 import { defined } from "@devtool/internal/json";
 import { createMcp } from "@devtool/mcp";
 import {
@@ -42,7 +43,7 @@ export async function agentOptions(
   { config, directory }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
-): Promise<CodingServerOptions> {
+): Promise<CodingServerOptions & { readonly ide: Ide }> {
   const {
     mcpServers,
     fetchTargets,

@@ -9,7 +9,7 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import { whyUntrusted } from "@devtool/sandbox/operator";
 import type { ApprovalMode } from "@devtool/schema";
-import type { PermissionPolicy } from "@devtool/server/agent";
+import type { IdeContexts, PermissionPolicy } from "@devtool/server/agent";
 import type { Io } from "../io.ts";
 
 /** Where programs are looked up. */
@@ -34,6 +34,8 @@ export interface AgentPlace extends ProgramPlace {
    * their user is asked.
    */
   readonly permission: () => Promise<PermissionPolicy>;
+  /** What the editors of the server's user show. Default: there are none. */
+  readonly ide?: IdeContexts | undefined;
 }
 
 /**

@@ -48,6 +48,7 @@ export async function createCodexAgent({
     ),
     approvalMode: place.approvalMode,
     permission: await place.permission(),
+    ide: place.ide,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
   });
 }

@@ -33,6 +33,7 @@ import {
   operatorConfig,
 } from "../agents/agent-options.ts";
 import { permissionPolicy } from "../agents/agent-permission.ts";
+import { OperatorIde } from "../agents/user-ide.ts";
 import { approvalModeOf } from "../approval-mode.ts";
 import {
   defaultDataDirectory,
@@ -213,7 +214,7 @@ async function start(
   for (const path of furtherRoots) await assertDirectory("root", path);
   const { decided, approvalMode } = await decideOptions(
     options,
-    { operator, workspaceRoots, data },
+    { operator, workspaceRoots, data, onNotice: log.onNotice },
     io,
   );
   // Checked before the token is added: a generated token does not mean that
@@ -279,6 +280,8 @@ interface Operation {
   readonly workspaceRoots: readonly string[];
   /** The data directory. */
   readonly data: string;
+  /** Receives notices for the operator. */
+  readonly onNotice: (text: string) => void;
 }
 
 /**
@@ -287,7 +290,7 @@ interface Operation {
  */
 async function decideOptions(
   options: ServeOptions,
-  { operator, workspaceRoots, data }: Operation,
+  { operator, workspaceRoots, data, onNotice }: Operation,
   io: Io,
 ): Promise<{
   readonly decided: ServerOptions;
@@ -313,6 +316,7 @@ async function decideOptions(
       approvalMode,
       permission: () =>
         permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
+      ide: new OperatorIde({ ...configured, dataDirectory: data, onNotice }),
     },
   };
   const decided: ServerOptions = {

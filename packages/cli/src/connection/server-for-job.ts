@@ -158,6 +158,7 @@ async function startServer(
     "../agents/agent-options.ts"
   );
   const { permissionPolicy } = await import("../agents/agent-permission.ts");
+  const { OperatorIde } = await import("../agents/user-ide.ts");
   const { agentSpecs, choicesOf, loadAgents } = await import(
     "../agents/agent-modules.ts"
   );
@@ -176,6 +177,11 @@ async function startServer(
       approvalMode: configured.approvalMode,
       permission: () =>
         permissionPolicy({ ...configured, dataDirectory: data }),
+      ide: new OperatorIde({
+        ...configured,
+        dataDirectory: data,
+        onNotice: createNotifier(io),
+      }),
     },
   });
   const start: Start = (taskFile) =>

@@ -29,6 +29,9 @@ import {
   write,
 } from "./fake-wire.ts";
 
+/** Who provides the model, as the configuration of Codex says it. */
+const PROVIDER = process.env.MODEL_PROVIDER ?? "openai";
+
 let lastThread = 0;
 
 writeFileSync(join(home, "pid"), String(process.pid));
@@ -99,6 +102,7 @@ async function respond(
       return reply({
         thread: startThread(),
         model: "gpt-own",
+        modelProvider: PROVIDER,
         sandbox: sandboxOf(params),
       });
     case "thread/resume":
@@ -111,7 +115,11 @@ async function respond(
         tokenUsage: usage,
       });
       memoryOf(threadId);
-      return reply({ thread: { id: threadId }, sandbox: sandboxOf(params) });
+      return reply({
+        thread: { id: threadId },
+        modelProvider: PROVIDER,
+        sandbox: sandboxOf(params),
+      });
     case "turn/start": {
       const turnId = `turn-${process.pid}-${nextNumber()}`;
       reply({ turn: turn(turnId, "inProgress") });

@@ -33,7 +33,7 @@ import { CallBook } from "./call-book.ts";
 import type { ItemCall } from "./item-call.ts";
 import { ItemStream } from "./item-stream.ts";
 import { SHOW_INTERVAL_MS } from "./live-output.ts";
-import { inputFromMessage, textInput } from "./prompt.ts";
+import { inputFromMessage, type TurnInput, textInput } from "./prompt.ts";
 import { Questions } from "./questions.ts";
 
 /** Dependencies of `CodexTurn`. */
@@ -132,7 +132,7 @@ export class CodexTurn {
    * When the signal aborts, it interrupts Codex and rejects with the reason.
    */
   async *run(
-    input: readonly JsonObject[],
+    input: TurnInput,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, JsonObject> {
     using _attached = this.#options.server.attach(this.#inbox);
@@ -147,7 +147,7 @@ export class CodexTurn {
         const late = this.#late;
         this.#late = [];
         ended = yield* this.#runOnce(
-          late,
+          { input: late },
           AbortSignal.any([signal, asking.signal]),
         );
         await this.#steered;
@@ -191,14 +191,19 @@ export class CodexTurn {
   }
 
   async *#runOnce(
-    input: readonly JsonObject[],
+    { input, context }: TurnInput,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, JsonObject> {
     const { turn, server, threadId, settings } = this.#options;
     this.#mode = turn.task.sessionSettings?.approvalMode;
     const started = await server.request(
       "turn/start",
-      { ...settings(), threadId, input: [...input] },
+      {
+        ...settings(),
+        threadId,
+        input: [...input],
+        ...(context && { additionalContext: context }),
+      },
       signal,
     );
     this.#turnId = stringOrEmpty(objectOrEmpty(started.turn).id);

@@ -33,6 +33,32 @@ export function inputFromMessage({ parts }: Message): JsonObject[] {
   });
 }
 
+/** What a turn of Codex begins with. */
+export interface TurnInput {
+  readonly input: readonly JsonObject[];
+  /** `additionalContext` of `turn/start`. Default: none. */
+  readonly context?: JsonObject | undefined;
+}
+
+/**
+ * Adds what the user's editor shows to an input: as context that Codex does not
+ * trust, or as a text for other providers than OpenAI. Codex gives its model
+ * that context as the output of a tool without a call, which they may refuse in
+ * all later turns.
+ *
+ * @param text empty for nothing
+ */
+export function withEditor(
+  input: readonly JsonObject[],
+  text: string,
+  provider: string,
+): TurnInput {
+  if (text === "") return { input };
+  return provider === "openai"
+    ? { input, context: { editor: { kind: "untrusted", value: text } } }
+    : { input: [textInput(text), ...input] };
+}
+
 /** Returns a text as the input of a turn. */
 export function textInput(text: string): JsonObject {
   return { type: "text", text, text_elements: [] };

@@ -1,20 +1,16 @@
 import { failpoint } from "@devtool/internal/failpoint";
 import type { PolicyEngine } from "@devtool/policy";
-import {
-  type IdeContext,
-  type Message,
-  openToolCalls,
-  Role,
-  type Task,
-} from "@devtool/schema";
+import { type Message, openToolCalls, Role, type Task } from "@devtool/schema";
 import {
   type AgentEvent,
   type AgentExecutor,
   Code,
   changedDetail,
   DevtoolError,
+  type IdeContexts,
   type OperationEnd,
   type Turn,
+  tellIdeContext,
 } from "@devtool/server/agent";
 import type { NewCall, PreparedCall } from "../tool/prepared-call.ts";
 import { newToolCall } from "../tool/run-tools.ts";
@@ -69,16 +65,10 @@ export interface AgentLoopOptions {
    * canceled or the server stops.
    */
   readonly endProcesses: () => Promise<void>;
-  /**
-   * Returns what the model must be told of the user's editor with their new
-   * message, given what it was told before. Default: nothing.
-   */
-  readonly readIde?:
-    | ((
-        told: IdeContext | undefined,
-        signal: AbortSignal,
-      ) => Promise<IdeContext | undefined>)
-    | undefined;
+  /** What the user's editor shows. Default: they have none. */
+  readonly ide?: IdeContexts | undefined;
+  /** The principal whose editor it is. */
+  readonly operator: string;
   /**
    * `SchedulerContext.showEdit`, for the calls of a turn. Default: no editor
    * shows edits.
@@ -239,13 +229,13 @@ class TurnModel {
 
   /** Adds what the editor shows to a message of the user that is new. */
   async *lookAtIde(signal: AbortSignal): AsyncIterable<AgentEvent> {
-    const { readIde } = this.#options;
-    if (!readIde) return;
+    const { ide, operator } = this.#options;
     const { recent } = this.#history.update(this.#conversation());
-    const { message } = stepStart(recent);
-    if (!message || message.ideContext) return;
-    const value = await readIde(toldIdeContext(recent), signal);
-    if (value) yield { case: "ideContext", value };
+    const { message: prompt } = stepStart(recent);
+    if (!prompt || prompt.ideContext) return;
+    const told = toldIdeContext(recent);
+    const { task } = this.#turn;
+    yield* tellIdeContext({ ide, operator, told }, { task, prompt }, signal);
   }
 
   /**

@@ -7,7 +7,6 @@ const facts: InstructionFacts = {
   platform: "linux",
   date: new Date("2026-11-21T23:59:59Z"),
   tools: ["read_file", "replace"],
-  hasIde: false,
   mode: "work",
 };
 

@@ -1,4 +1,3 @@
-import { IDE_CONTEXT_HINT } from "./ide-context.ts";
 import type { MemoryFile } from "./memory.ts";
 
 /** The facts that the system instruction mentions. */
@@ -12,8 +11,6 @@ export interface InstructionFacts {
   readonly date: Date;
   /** The names of the tools that the agent has. */
   readonly tools: readonly string[];
-  /** Whether an editor may say what the user sees. */
-  readonly hasIde: boolean;
   /** Whether the agent may change the workspace. `plan` allows only reading. */
   readonly mode: "work" | "plan";
 }
@@ -83,7 +80,6 @@ export function writeInstructions(facts: InstructionFacts): string {
     ROLE,
     WAY_OF_WORK,
     ...(mode === "plan" ? [PLAN_MODE] : []),
-    ...(facts.hasIde ? [IDE_CONTEXT_HINT] : []),
     ...(hints.length > 0 ? [["Your tools:", ...hints].join("\n")] : []),
     `Where you are:
 - workspace: ${JSON.stringify(workspacePath)}; paths may be relative to it

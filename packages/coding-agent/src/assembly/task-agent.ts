@@ -62,10 +62,13 @@ export function createTaskAgent(
     openTools: (signal) => toolbox.open(current.task, commandTools, signal),
     describeTools: async (toolNames, signal) =>
       command ? [] : sessionToolsEvents(host, current.task, toolNames, signal),
-    readIde:
-      command || !host.ide.isFor(principal)
-        ? undefined
-        : (told, signal) => host.ide.news(context, told, decideReading, signal),
+    ide: command
+      ? undefined
+      : {
+          read: (_path, signal) =>
+            host.ide.context(context, decideReading, signal),
+        },
+    operator: services.operator,
     showEdit: host.ide.isFor(principal)
       ? (asked, turn, signal) => {
           const { nextId, onNotice } = services;
@@ -154,7 +157,7 @@ function createTaskPolicy(
  */
 async function readBriefing(
   host: AgentHost,
-  { task, earlier }: Pick<Turn, "earlier" | "task">,
+  { task }: Pick<Turn, "task">,
   tools: readonly string[],
   sentNotices: Set<string>,
 ): Promise<Briefing> {
@@ -169,7 +172,6 @@ async function readBriefing(
     platform: process.platform,
     date: host.dependencies.services.now(),
     tools,
-    hasIde: [...earlier, ...task.history].some(({ ideContext }) => ideContext),
     mode: host.approvalModeOf(task) === ApprovalMode.PLAN ? "plan" : "work",
   });
   const newNotices = notices.filter((notice) => !sentNotices.has(notice));

@@ -2,7 +2,6 @@ import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
 import type { ReadDecision } from "@devtool/policy";
 import type { IdeContext } from "@devtool/schema";
 import type { CommandPlace } from "@devtool/server/agent";
-import { newIdeContext } from "../agent/ide-context.ts";
 import type { Ide, IdeConnection } from "../tool/ide.ts";
 import { trustProblem, type WorkspaceTrust } from "../trust/trust.ts";
 
@@ -54,18 +53,17 @@ export class UserIde {
   }
 
   /**
-   * Returns what the model must be told of the editor of a workspace, given
-   * what it was told before. Leaves out files outside of the workspace, and
-   * what is in files that the rules do not let it read.
+   * Returns what the editor of a workspace shows; undefined when there is none.
+   * Leaves out files outside of the workspace, and what is in files that the
+   * rules do not let the agent read.
    */
-  async news(
+  async context(
     place: CommandPlace,
-    told: IdeContext | undefined,
     decideReading: ReadDecision,
     signal: AbortSignal,
   ): Promise<IdeContext | undefined> {
     const found = await this.connect(place, signal);
-    if (found.case === "none") return newIdeContext(told, undefined);
+    if (found.case === "none") return undefined;
     const context = found.link.context();
     const files = context.files.flatMap((file) => {
       const path = pathInside(place.workspacePath, file.path);
@@ -74,7 +72,7 @@ export class UserIde {
         ? [file]
         : [{ ...file, selectedText: "" }];
     });
-    return newIdeContext(told, { ...context, files });
+    return { ...context, files };
   }
 }
 
