@@ -37,6 +37,9 @@ for (const name of ["conformance", "ide", "server"]) {
     text.replace(`"${from}"`, `"${to}"`),
   );
 }
+rewrite("packages/cli/server.json", (text) =>
+  text.replaceAll(`"version": "${from}"`, `"version": "${to}"`),
+);
 const pages = readdirSync(join(ROOT, "docs")).filter((name) =>
   name.endsWith(".md"),
 );

@@ -127,6 +127,12 @@ export function quotedLines(text: string, maxLines: number): string {
   return [...first.map(quoted), ...rest, ...last.map(quoted)].join("\n");
 }
 
+/** Quotes text as `quotedLines` does, and shortens nothing. */
+export function quotedText(text: string): string {
+  const lines = visibleText(text).trimEnd().split("\n");
+  return lines.map((line) => `│ ${line}`).join("\n");
+}
+
 function shortened(line: string, maxLength: number): string {
   const characters = [...line];
   if (characters.length <= maxLength) return line;

@@ -1,6 +1,7 @@
 // The public names of @devtool/schema. Adding a name extends the API.
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
+export { renderWholeAsked } from "./a2a-v03/plain-text.ts";
 export {
   answerName,
   declineOf,

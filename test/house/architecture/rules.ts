@@ -172,7 +172,7 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     "mcp",
     [
       /^@devtool\/schema$/,
-      /^@devtool\/server\/agent$/,
+      /^@devtool\/server\/(agent|dialect)$/,
       /^@devtool\/coding-agent\/tool$/,
       /^(?!@devtool\/(?!internal\/))/,
     ],
@@ -301,7 +301,7 @@ export const ENTRIES: ReadonlySet<string> = new Set([
 /** The heavy SDKs, each with a package that may import it. */
 export const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["gemini", /^(@google\/|google-auth-library$)/],
-  ["mcp", /^@modelcontextprotocol\/client/],
+  ["mcp", /^@modelcontextprotocol\/(client|server)/],
   ["ide", /^@modelcontextprotocol\//],
   ["ide", /^ws$/],
   ["acp", /^@agentclientprotocol\//],

@@ -50,6 +50,13 @@ export interface PortAgent {
    * `params.follows` of the extension in its card. Default: all.
    */
   readonly follows?: readonly unknown[] | undefined;
+  /** What the agent does. Default: not known. */
+  readonly description?: string;
+  /** Its skills. Default: not known. */
+  readonly skills?: readonly {
+    readonly name: string;
+    readonly description: string;
+  }[];
 }
 
 /** Whether an agent follows a setting of sessions. */
@@ -62,13 +69,16 @@ export function isFollowed(
 
 /** Returns what an agent card says about an agent. */
 export function portAgentFrom(card: AgentCard): PortAgent {
-  const { name, version, defaultInputModes, capabilities } = card;
+  const { name, version, description, skills } = card;
+  const { defaultInputModes, capabilities } = card;
   const extensions = capabilities?.extensions ?? [];
   const found = findExtension(extensions.map(({ uri }) => uri));
   const { follows } = extensions.find(({ uri }) => uri === found)?.params ?? {};
   return {
     name,
     version,
+    description,
+    skills,
     inputModes: defaultInputModes,
     hasExtension: found !== undefined,
     follows: Array.isArray(follows) ? follows : undefined,

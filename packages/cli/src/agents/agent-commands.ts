@@ -23,6 +23,7 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
   { names: ["run"], add: addRun },
   { names: ["chat"], add: addChat },
   { names: ["acp"], add: addAcp },
+  { names: ["mcp"], add: addMcp },
   { names: ["ide"], add: addIde },
   { names: ["exec", "commands"], add: addSlashCommands },
   { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
@@ -128,6 +129,40 @@ function addAcp(program: Command, io: Io, done: Done): void {
     )
     .action(async (options) =>
       done(await (await import("../command/acp.ts")).acp(options, io)),
+    );
+}
+
+function addMcp(program: Command, io: Io, done: Done): void {
+  program
+    .command("mcp")
+    .description(
+      "Run as an MCP server for a host such as Claude Code, over standard input and output: each agent is a tool",
+    )
+    .option(
+      "--workspace <dir>",
+      "directory of tasks that name none (default: the host's; with --url the server's)",
+    )
+    .option(
+      "--agent <name...>",
+      "agents that the host may call, on a server with several (default: all)",
+    )
+    .option(
+      "--url <url>",
+      "server or A2A agent (default: the running server, or one for this host)",
+    )
+    .option(
+      "--token <token>",
+      "bearer token (default: $DEVTOOL_TOKEN, or the running server's)",
+    )
+    .option("--data <dir>", DATA_DIRECTORY)
+    .addOption(
+      new Option(
+        "--protocol <name>",
+        "protocol to speak (default: connect; with --url a2a)",
+      ).choices(["connect", "grpc", "a2a"]),
+    )
+    .action(async (options) =>
+      done(await (await import("../command/mcp.ts")).mcp(options, io)),
     );
 }
 

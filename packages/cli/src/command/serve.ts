@@ -10,6 +10,7 @@ import {
 import { codexQueues } from "@devtool/codex/queues";
 import { codingAgent } from "@devtool/coding-agent";
 import { defined } from "@devtool/internal/json";
+import { mcp } from "@devtool/mcp/server";
 import { ApprovalMode } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import {
@@ -233,6 +234,7 @@ async function start(
     dialects: [
       ...(metrics?.dialects ?? []),
       codexQueues(),
+      mcp(),
       ...defaultDialects(),
     ],
     token,

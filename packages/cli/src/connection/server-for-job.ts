@@ -154,6 +154,7 @@ async function startServer(
   const { codingAgent } = await import("@devtool/coding-agent");
   const { createServer, defaultDialects } = await import("@devtool/server");
   const { codexQueues } = await import("@devtool/codex/queues");
+  const { mcp } = await import("@devtool/mcp/server");
   const { agentOptions, operatorConfig } = await import(
     "../agents/agent-options.ts"
   );
@@ -193,7 +194,7 @@ async function startServer(
         limits: { maxRequestBytes: MAX_PROMPT_BYTES },
       }),
       agents,
-      dialects: [codexQueues(), ...defaultDialects()],
+      dialects: [codexQueues(), mcp(), ...defaultDialects()],
       workspace,
       // The user's rules, approvals and trust apply to this server too, and are
       // hidden from its tools.

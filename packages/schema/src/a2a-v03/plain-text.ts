@@ -1,4 +1,8 @@
-import { oneLine, quotedLines } from "@devtool/internal/visible-text";
+import {
+  oneLine,
+  quotedLines,
+  quotedText,
+} from "@devtool/internal/visible-text";
 import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { OPTION_PROCEED_ONCE } from "../tool-call.ts";
@@ -74,15 +78,29 @@ const MAX_ARGUMENT_LINES = 40;
  * behind `│`, so that it cannot forge a line of the question.
  */
 export function renderAsked(call: ToolCall): string {
-  const about = oneLine(call.description ?? "");
-  const asked = `May I call ${oneLine(call.toolName)}?${about === "" ? "" : ` ${about}`}`;
-  return [asked, ...renderDetails(call)].join("\n");
+  return render(call, quotedLines);
 }
 
-function renderDetails({
-  confirmationRequest,
-  inputParameters = {},
-}: ToolCall): string[] {
+/**
+ * Renders what a tool call asks as `renderAsked` does, and shortens nothing of
+ * its details: for a client that shows this text alone before it approves.
+ */
+export function renderWholeAsked(call: ToolCall): string {
+  return render(call, quotedText);
+}
+
+type Quote = (text: string, maxLines: number) => string;
+
+function render(call: ToolCall, quote: Quote): string {
+  const about = oneLine(call.description ?? "");
+  const asked = `May I call ${oneLine(call.toolName)}?${about === "" ? "" : ` ${about}`}`;
+  return [asked, ...renderDetails(call, quote)].join("\n");
+}
+
+function renderDetails(
+  { confirmationRequest, inputParameters = {} }: ToolCall,
+  quote: Quote,
+): string[] {
   const details = confirmationRequest?.details;
   switch (details?.case) {
     case "executeDetails": {
@@ -91,13 +109,13 @@ function renderDetails({
         workingDirectory === undefined
           ? ""
           : ` in ${oneLine(workingDirectory)}`;
-      return [`It runs${where}:`, quotedLines(command, MAX_LINES)];
+      return [`It runs${where}:`, quote(command, MAX_LINES)];
     }
     case "fileEditDetails": {
       const { filePath, formattedDiff, newContent } = details.value;
       return [
         `It changes ${oneLine(filePath)}:`,
-        quotedLines(formattedDiff || newContent, MAX_LINES),
+        quote(formattedDiff || newContent, MAX_LINES),
       ];
     }
     case "mcpDetails": {
@@ -105,11 +123,11 @@ function renderDetails({
       const json = JSON.stringify(inputParameters, undefined, 2);
       return [
         `It is the tool ${oneLine(toolName)} of the MCP server ${oneLine(serverName)}, with the arguments:`,
-        quotedLines(json, MAX_ARGUMENT_LINES),
+        quote(json, MAX_ARGUMENT_LINES),
       ];
     }
     case "genericDetails":
-      return [quotedLines(details.value.description, MAX_LINES)];
+      return [quote(details.value.description, MAX_LINES)];
     default:
       return [];
   }

@@ -1,0 +1,163 @@
+import { isObject } from "@devtool/internal/json";
+import {
+  callKeys,
+  type DialectServices,
+  principalOf,
+  type RoutedCall,
+  readBody,
+} from "@devtool/server/dialect";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  type ServerContext,
+  type ServerEventBus,
+} from "@modelcontextprotocol/server";
+import { handlerTasks } from "./handler-tasks.ts";
+import { createMcpServer, type McpServerOptions } from "./mcp-server.ts";
+import { McpSessions } from "./mcp-sessions.ts";
+import type { PortAgent, PortTasks } from "./port.ts";
+import { changesOf, taskIdOf } from "./resources.ts";
+import { sendWebResponse, webRequest } from "./web-exchange.ts";
+
+/** How long a call waits for an agent: less than hosts wait, a minute. */
+const CALL_MS = 45_000;
+
+/** Answers the requests of one URL. */
+export class McpAnswers {
+  readonly #services: DialectServices;
+  readonly #sessions: McpSessions;
+
+  constructor(services: DialectServices) {
+    this.#services = services;
+    const { nextId, shutdown } = services;
+    this.#sessions = new McpSessions(
+      (tasksOf) =>
+        createMcpServer({
+          ...this.#options(tasksOf),
+          // A connection of these revisions that is lost withdraws nothing.
+          closingStopsWork: () => false,
+        }),
+      nextId,
+      shutdown,
+    );
+  }
+
+  async answer(call: RoutedCall): Promise<void> {
+    const { context, request, noteRefusal } = call;
+    context.values.set(callKeys.binding, "mcp");
+    const { handler, maxRequestBytes, shutdown } = this.#services;
+    const body =
+      request.method === "POST"
+        ? parse(await readBody(request, maxRequestBytes))
+        : undefined;
+    const web = webRequest(call);
+    if (await isLegacyRequest(web, body)) {
+      const principal = principalOf(context);
+      // What the host subscribes to lasts longer than its request.
+      const tasks = handlerTasks(handler, context, shutdown);
+      const exchange = { request: web, body, principal, tasks };
+      return sendWebResponse(call, await this.#sessions.answer(exchange));
+    }
+    const tasks = handlerTasks(handler, context, context.signal);
+    const modern = createMcpHandler(
+      () =>
+        createMcpServer({
+          ...this.#options(() => tasks),
+          closingStopsWork: () => !shutdown.aborted,
+        }),
+      {
+        legacy: "reject",
+        bus: taskChanges(tasks, body, context.signal, call.report),
+        onerror: noteRefusal,
+      },
+    );
+    await sendWebResponse(call, await modern.fetch(web, { parsedBody: body }));
+  }
+
+  #options(
+    tasksOf: (context: ServerContext) => PortTasks,
+  ): Omit<McpServerOptions, "closingStopsWork"> {
+    const { about, nextId, onError } = this.#services;
+    return {
+      version: about.version,
+      agents: agentsOf(this.#services),
+      callMs: CALL_MS,
+      tasksOf,
+      nextId,
+      onError,
+    };
+  }
+}
+
+/** Returns the agents that clients of a URL can choose. */
+function agentsOf({ agent, about, agents }: DialectServices): PortAgent[] {
+  const served =
+    agent === "" && agents.size > 0 ? [...agents] : [[agent, about] as const];
+  return served.map(
+    ([name, { name: displayName, description, skills = [] }]) => ({
+      name,
+      displayName,
+      description,
+      skills: skills.map((skill) => ({
+        name: skill.name,
+        description: skill.description,
+      })),
+    }),
+  );
+}
+
+/** What is not JSON stays as it is, and is refused as such. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}
+
+/**
+ * Returns the changes of the tasks that a `subscriptions/listen` names as
+ * resources. Those that the caller does not have never change.
+ */
+function taskChanges(
+  tasks: PortTasks,
+  body: unknown,
+  signal: AbortSignal,
+  report: (reason: unknown) => void,
+): ServerEventBus {
+  return {
+    publish: () => undefined,
+    subscribe: (listener) => {
+      const stop = new AbortController();
+      const until = AbortSignal.any([signal, stop.signal]);
+      for (const uri of subscribedUris(body)) {
+        void tellChanges(uri, tasks, listener, until).catch(report);
+      }
+      return () => stop.abort();
+    },
+  };
+}
+
+async function tellChanges(
+  uri: string,
+  tasks: PortTasks,
+  listener: Parameters<ServerEventBus["subscribe"]>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    for await (const _ of changesOf(tasks, taskIdOf(uri), signal)) {
+      listener({ kind: "resource_updated", uri });
+    }
+  } catch (reason) {
+    if (!signal.aborted) throw reason;
+  }
+}
+
+function subscribedUris(body: unknown): string[] {
+  const params = isObject(body) ? body.params : undefined;
+  const filter = isObject(params) ? params.notifications : undefined;
+  const uris = isObject(filter) ? filter.resourceSubscriptions : undefined;
+  return Array.isArray(uris)
+    ? [...new Set(uris.filter((uri) => typeof uri === "string"))]
+    : [];
+}

@@ -1,0 +1,319 @@
+import { isObject } from "@devtool/internal/json";
+import { Code, DevtoolError } from "@devtool/server/agent";
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  MissingRequiredClientCapabilityError,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  SdkError,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import * as z from "zod";
+import { listTools } from "./agent-tools.ts";
+import { type CallHost, runCall } from "./calls.ts";
+import type { PortTasks } from "./port.ts";
+import {
+  changesOf,
+  listTaskResources,
+  readTaskResource,
+  TASK_TEMPLATE,
+  taskIdOf,
+} from "./resources.ts";
+import { sendAnswers } from "./task-answers.ts";
+import { detailedTask } from "./task-result.ts";
+import { TaskServer } from "./task-server.ts";
+
+/** Dependencies of an MCP server in front of a port. */
+export interface McpServerOptions extends CallHost {
+  /** The version of the server. */
+  readonly version: string;
+  /** Returns the tasks of the caller of a request. */
+  readonly tasksOf: (context: ServerContext) => PortTasks;
+  /** Whether the end of a connection withdraws the work of its calls. */
+  readonly closingStopsWork: () => boolean;
+  /** Called with each error that is not the client's fault. */
+  readonly onError: (reason: unknown) => void;
+}
+
+/** The Tasks extension (SEP-2663), of which the SDK knows only the methods. */
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+const INSTRUCTIONS =
+  "Each tool agent_… gives work to a coding agent, which works on its own and may ask the user. A result whose state is working names a task that goes on: call task_wait until it has ended. Give the same taskId to go on in a task.";
+
+/** How long a host may keep the list of tools, in milliseconds. */
+const TOOLS_TTL_MS = 60_000;
+
+/** The longest time that a timer of Node can wait, in milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Creates an MCP server with a tool for each agent behind a port. It serves one
+ * connection or one request, in the revision that its host speaks.
+ */
+export function createMcpServer(options: McpServerOptions): Server {
+  const server = new TaskServer(
+    { name: "devtool", title: "devtool", version: options.version },
+    {
+      capabilities: {
+        tools: {},
+        resources: { subscribe: true },
+        extensions: { [TASKS_EXTENSION]: {} },
+      },
+      instructions: INSTRUCTIONS,
+      cacheHints: {
+        // What a caller may use, and what the host can do, decide the list.
+        "tools/list": { ttlMs: TOOLS_TTL_MS, cacheScope: "private" },
+        "resources/templates/list": {
+          ttlMs: TOOLS_TTL_MS,
+          cacheScope: "public",
+        },
+      },
+      // A user may take any time, for any number of questions.
+      inputRequired: {
+        maxRounds: Number.MAX_SAFE_INTEGER,
+        roundTimeoutMs: MAX_TIMER_MS,
+      },
+    },
+  );
+  addTools(server, options);
+  addResources(server, options);
+  addTasks(server, options);
+  return server;
+}
+
+function addTools(server: Server, options: McpServerOptions): void {
+  server.setRequestHandler("tools/list", (_request, context) => ({
+    tools: listTools(options.agents, { asksUser: asksUser(server, context) }),
+  }));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const { signal, _meta: { progressToken } = {} } = context.mcpReq;
+    const state = context.mcpReq.requestState<unknown>();
+    let progress = 0;
+    const asks = asksUser(server, context);
+    try {
+      return await runCall(options, {
+        tool: params.name,
+        args: params.arguments,
+        tasks: options.tasksOf(context),
+        repeats: typeof state === "string" ? state : "",
+        responses: context.mcpReq.inputResponses ?? {},
+        asksUser: asks,
+        takesTask: asks && takesTasks(context),
+        progress: (message) => {
+          if (progressToken === undefined) return;
+          progress++;
+          const update = { progressToken, progress, message };
+          context.mcpReq
+            .notify({ method: "notifications/progress", params: update })
+            // The host has gone: the call ends by its signal.
+            .catch(() => undefined);
+        },
+        signal,
+        stopsWork: () => stopsWork(signal.reason, options),
+      });
+    } catch (reason) {
+      if (signal.aborted) throw reason;
+      const { code, message } = DevtoolError.from(reason);
+      if (code === Code.Internal) options.onError(reason);
+      return { content: [{ type: "text", text: message }], isError: true };
+    }
+  });
+}
+
+function addResources(server: Server, options: McpServerOptions): void {
+  /** The resources whose changes the host of a connection hears of. */
+  const watched = new Map<string, AbortController>();
+  const { tasksOf, onError } = options;
+  const inTasks = <T>(
+    context: ServerContext,
+    uri: string,
+    use: (tasks: PortTasks) => Promise<T>,
+  ): Promise<T> =>
+    protocolErrors(
+      () => use(tasksOf(context)),
+      onError,
+      () => new ResourceNotFoundError(uri),
+    );
+  server.setRequestHandler("resources/list", ({ params }, context) =>
+    inTasks(context, "", (tasks) =>
+      listTaskResources(tasks, params?.cursor, context.mcpReq.signal),
+    ),
+  );
+  server.setRequestHandler("resources/templates/list", () => ({
+    resourceTemplates: [TASK_TEMPLATE],
+  }));
+  server.setRequestHandler("resources/read", ({ params: { uri } }, context) =>
+    inTasks(context, uri, (tasks) =>
+      readTaskResource(tasks, uri, context.mcpReq.signal),
+    ),
+  );
+  server.setRequestHandler(
+    "resources/subscribe",
+    async ({ params: { uri } }, context) => {
+      if (watched.has(uri)) return {};
+      const tasks = tasksOf(context);
+      const taskId = taskIdOf(uri);
+      await inTasks(context, uri, () =>
+        tasks.get(taskId, context.mcpReq.signal),
+      );
+      const stop = new AbortController();
+      watched.set(uri, stop);
+      void notifyChanges(server, tasks, uri, stop.signal)
+        .catch(onError)
+        .finally(() => watched.delete(uri));
+      return {};
+    },
+  );
+  server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
+    watched.get(uri)?.abort();
+    return {};
+  });
+  server.onclose = () => {
+    for (const stop of watched.values()) stop.abort();
+  };
+}
+
+async function notifyChanges(
+  server: Server,
+  tasks: PortTasks,
+  uri: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    for await (const _ of changesOf(tasks, taskIdOf(uri), signal)) {
+      await server.sendResourceUpdated({ uri });
+    }
+  } catch (reason) {
+    if (!signal.aborted) throw reason;
+  }
+}
+
+const TaskParams = z.looseObject({ taskId: z.string().min(1) });
+
+/** Adds the methods of the Tasks extension (SEP-2663). */
+function addTasks(server: Server, options: McpServerOptions): void {
+  const add = (
+    method: string,
+    answer: (
+      taskId: string,
+      tasks: PortTasks,
+      context: ServerContext,
+    ) => Promise<Record<string, unknown>>,
+  ): void =>
+    server.setRequestHandler(
+      method,
+      { params: TaskParams },
+      async ({ taskId }, context) => {
+        if (!takesTasks(context)) {
+          throw new MissingRequiredClientCapabilityError({
+            requiredCapabilities: {
+              extensions: { [TASKS_EXTENSION]: {} },
+            },
+          });
+        }
+        return protocolErrors(
+          () => answer(taskId, options.tasksOf(context), context),
+          options.onError,
+        );
+      },
+    );
+  add("tasks/get", async (taskId, tasks, { mcpReq }) => ({
+    ...detailedTask(await tasks.get(taskId, mcpReq.signal)),
+  }));
+  add("tasks/update", async (taskId, tasks, { mcpReq }) => {
+    const {
+      inputResponses,
+      droppedInputResponseKeys: dropped,
+      signal,
+    } = mcpReq;
+    if (inputResponses === undefined || dropped !== undefined) {
+      const wrong = dropped?.map((key) => `[${JSON.stringify(key)}]`) ?? [""];
+      throw new DevtoolError(
+        `inputResponses${wrong.join(", ")} is missing or no answer`,
+        Code.InvalidArgument,
+        { remedy: "send the answers by the keys of inputRequests" },
+      );
+    }
+    const task = await tasks.get(taskId, signal);
+    await sendAnswers(
+      { tasks, nextId: options.nextId },
+      task,
+      inputResponses,
+      signal,
+    );
+    return {};
+  });
+  add("tasks/cancel", async (taskId, tasks, { mcpReq }) => {
+    await tasks.get(taskId, mcpReq.signal);
+    try {
+      await tasks.cancel(taskId, mcpReq.signal);
+    } catch (reason) {
+      // The task has ended: there is nothing to cancel.
+      if (DevtoolError.from(reason).code !== Code.FailedPrecondition) {
+        throw reason;
+      }
+    }
+    return {};
+  });
+}
+
+/** Rejects with errors of JSON-RPC in place of those of the port. */
+async function protocolErrors<T>(
+  run: () => Promise<T>,
+  onError: (reason: unknown) => void,
+  notFound?: () => ProtocolError,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (reason) {
+    if (reason instanceof ProtocolError) throw reason;
+    const { code, message } = DevtoolError.from(reason);
+    if (code === Code.NotFound && notFound) throw notFound();
+    if (code === Code.Internal) {
+      onError(reason);
+      throw new ProtocolError(ProtocolErrorCode.InternalError, message);
+    }
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+  }
+}
+
+/** Whether a host shows its user forms. */
+function asksUser(server: Server, context: ServerContext): boolean {
+  const { elicitation } =
+    declaredWith(context) ?? server.getClientCapabilities() ?? {};
+  // An empty object stands for forms.
+  return (
+    isObject(elicitation) &&
+    (elicitation.form !== undefined || elicitation.url === undefined)
+  );
+}
+
+/** Whether a request declares the Tasks extension. */
+function takesTasks(context: ServerContext): boolean {
+  const { extensions } = declaredWith(context) ?? {};
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+}
+
+/** Returns the capabilities that a request declares, as since 2026-07-28. */
+function declaredWith({
+  mcpReq,
+}: ServerContext): Readonly<Record<string, unknown>> | undefined {
+  const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
+  const declared = envelope[CLIENT_CAPABILITIES_META_KEY];
+  return isObject(declared) ? declared : undefined;
+}
+
+/**
+ * Whether a host that withdraws a call wants its work to stop. One that only
+ * waits no longer, as hosts do after a time, does not.
+ */
+function stopsWork(
+  reason: unknown,
+  { closingStopsWork }: Pick<McpServerOptions, "closingStopsWork">,
+): boolean {
+  if (reason instanceof SdkError) return closingStopsWork();
+  return !/time(d)?[ -]?out/i.test(String(reason));
+}

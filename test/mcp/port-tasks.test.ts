@@ -1,0 +1,204 @@
+import { join } from "node:path";
+import { modifiedArgumentsPart, pendingToolCalls } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { mcp } from "@devtool/mcp/server";
+import { type DevtoolServer, defaultDialects } from "@devtool/server";
+import {
+  CreateTaskResultV2Schema,
+  GetTaskResultV2Schema,
+} from "@modelcontextprotocol/ext-tasks/core/v2";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import {
+  type ModernAnswer,
+  type ModernRequest,
+  modernRequest,
+} from "./modern-request.ts";
+
+describe("the Tasks extension (SEP-2663)", () => {
+  let directory: string;
+  let workspace: string;
+  let server: DevtoolServer;
+  const start = (): Promise<DevtoolServer> =>
+    serveCodingAgent({
+      workspace,
+      dataDirectory: join(directory, "data"),
+      dialects: [mcp(), ...defaultDialects()],
+    });
+  beforeEach(async () => {
+    directory = temporaryDirectory();
+    workspace = temporaryDirectory();
+    server = await start();
+  });
+  afterEach(() => server.close());
+
+  const ask = async (request: ModernRequest): Promise<ModernAnswer> =>
+    (await modernRequest(server, request)).answer;
+  const begin = async (prompt: string): Promise<string> => {
+    const { result } = await ask({
+      method: "tools/call",
+      params: { name: "agent_devtool", arguments: { prompt } },
+    });
+    expect(CreateTaskResultV2Schema.safeParse(result).error).toBeUndefined();
+    return result.taskId;
+  };
+  const get = async (taskId: string) => {
+    const { result } = await ask({ method: "tasks/get", params: { taskId } });
+    expect(GetTaskResultV2Schema.safeParse(result).error).toBeUndefined();
+    return result;
+  };
+  const until = async (taskId: string, status: string) => {
+    await expect
+      .poll(async () => (await get(taskId)).status, { timeout: 20_000 })
+      .toBe(status);
+    return get(taskId);
+  };
+  const update = (taskId: string, inputResponses: Record<string, object>) =>
+    ask({
+      method: "tasks/update",
+      params: {
+        taskId,
+        inputResponses: JSON.parse(JSON.stringify(inputResponses)),
+      },
+    });
+  const approve = { action: "accept", content: { answer: "proceed_once" } };
+
+  it("returns a task, asks in it, and completes it with the result of the call", async () => {
+    const taskId = await begin("write a.txt hello\ntext Written.");
+    const { inputRequests } = await until(taskId, "input_required");
+    const [key = ""] = Object.keys(inputRequests);
+    expect(inputRequests[key]).toMatchObject({
+      method: "elicitation/create",
+      params: { mode: "form", message: expect.stringContaining("hello") },
+    });
+    expect(
+      await update(taskId, { [key]: approve, unknown: approve }),
+    ).toMatchObject({
+      result: { resultType: "complete" },
+    });
+    const { result } = await until(taskId, "completed");
+    expect(result.structuredContent).toMatchObject({ text: "Written." });
+    expect(fileText(workspace, "a.txt")).toBe("hello");
+    // Answered already: ignored, and nothing runs again.
+    expect(await update(taskId, { [key]: approve })).toMatchObject({
+      result: { resultType: "complete" },
+    });
+    expect((await get(taskId)).status).toBe("completed");
+  });
+
+  it("is there, with its question, for a host that comes back after a restart", async () => {
+    const taskId = await begin("write a.txt hello\ntext Written.");
+    const before = await until(taskId, "input_required");
+    await server.close();
+    server = await start();
+    const after = await until(taskId, "input_required");
+    expect(after.inputRequests).toEqual(before.inputRequests);
+    const [key = ""] = Object.keys(after.inputRequests);
+    await update(taskId, { [key]: approve });
+    await until(taskId, "completed");
+    expect(fileText(workspace, "a.txt")).toBe("hello");
+  });
+
+  it("uses no key twice, also for two questions that look the same", async () => {
+    const taskId = await begin("write a.txt one");
+    const client = clientOf(server);
+    const keys: string[] = [];
+    for (const content of ["two", "one", "two"]) {
+      const { inputRequests } = await until(taskId, "input_required");
+      keys.push(...Object.keys(inputRequests));
+      const { task } = await client.tasks.getTask({ taskId });
+      const [asked] = task ? pendingToolCalls(task) : [];
+      if (!asked) throw new Error("no question is open");
+      const args = { ...asked.inputParameters, content };
+      const parts = [modifiedArgumentsPart(asked, args)];
+      const message = { messageId: crypto.randomUUID(), parts };
+      await client.tasks.sendMessage({ message, taskId });
+    }
+    const last = (await until(taskId, "input_required")).inputRequests;
+    keys.push(...Object.keys(last));
+    expect(keys.length).toBeGreaterThan(2);
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(JSON.stringify(last)).toContain("+two");
+  });
+
+  it("cancels, and tells a failure of the agent from an error of the protocol", async () => {
+    const waiting = await begin("wait 60000");
+    expect(
+      await ask({ method: "tasks/cancel", params: { taskId: waiting } }),
+    ).toMatchObject({ result: { resultType: "complete" } });
+    await until(waiting, "cancelled");
+    expect(
+      await ask({ method: "tasks/cancel", params: { taskId: waiting } }),
+    ).toMatchObject({ result: { resultType: "complete" } });
+    const failing = await begin("fail 400");
+    expect((await until(failing, "completed")).result).toMatchObject({
+      isError: true,
+    });
+  });
+
+  it("is refused to hosts that do not declare it", async () => {
+    const capabilities = { elicitation: { form: {} } };
+    const call = await ask({
+      method: "tools/call",
+      params: { name: "agent_devtool", arguments: { prompt: "text Hi." } },
+      capabilities,
+    });
+    expect(call.result).toMatchObject({
+      resultType: "complete",
+      structuredContent: { text: "Hi." },
+    });
+    for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
+      const params = { taskId: call.result.structuredContent.taskId };
+      expect((await ask({ method, params, capabilities })).error).toMatchObject(
+        {
+          code: -32_021,
+          data: {
+            requiredCapabilities: {
+              extensions: { "io.modelcontextprotocol/tasks": {} },
+            },
+          },
+        },
+      );
+    }
+  });
+
+  it("refuses what is malformed, and names it", async () => {
+    const taskId = await begin("write a.txt hello");
+    const { inputRequests } = await until(taskId, "input_required");
+    const [key = ""] = Object.keys(inputRequests);
+    const unknown = { method: "tasks/get", params: { taskId: "nobody" } };
+    expect((await ask(unknown)).error).toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining("nobody"),
+    });
+    const wrong = await update(taskId, { [key]: { action: "maybe" } });
+    expect(wrong.error).toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining("maybe"),
+    });
+    const none = await ask({ method: "tasks/update", params: { taskId } });
+    expect(none.error).toMatchObject({ code: -32_602 });
+    const elsewhere = await ask({
+      method: "tasks/get",
+      params: { taskId },
+      headers: { "mcp-name": "another" },
+    });
+    expect(elsewhere.error).toMatchObject({ code: -32_020 });
+    expect((await get(taskId)).status).toBe("input_required");
+  });
+
+  it("says in server/discover what it speaks", async () => {
+    const { result } = await ask({ method: "server/discover" });
+    expect(result).toMatchObject({
+      supportedVersions: ["2026-07-28"],
+      capabilities: {
+        tools: {},
+        extensions: { "io.modelcontextprotocol/tasks": {} },
+      },
+    });
+    const { result: list } = await ask({ method: "tools/list" });
+    expect(list).toMatchObject({ ttlMs: 60_000, cacheScope: "private" });
+  });
+});
