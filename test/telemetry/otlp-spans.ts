@@ -99,3 +99,22 @@ function anyValueOf(bytes: Uint8Array): unknown {
     ? messagesIn(list, 1).map(anyValueOf)
     : (fields.get(3)?.[0] ?? fields.get(4)?.[0]);
 }
+
+/** The names of the spans below one. */
+type Tree = { [name: string]: Tree };
+
+/** Returns the names of the spans below one, as a tree. */
+export function treeOf(spans: readonly Seen[], root: Seen): Tree {
+  return Object.fromEntries(
+    children(spans, root).map((span) => [span.name, treeOf(spans, span)]),
+  );
+}
+
+/** Returns a span and all below it. */
+export function below(spans: readonly Seen[], root: Seen): readonly Seen[] {
+  return [root, ...children(spans, root).flatMap((span) => below(spans, span))];
+}
+
+function children(spans: readonly Seen[], root: Seen): readonly Seen[] {
+  return spans.filter(({ parentSpanId }) => parentSpanId === root.spanId);
+}

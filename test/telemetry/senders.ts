@@ -6,7 +6,7 @@ import { textMessage } from "@devtool/client";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { Editor } from "../acp/port/editor.ts";
 import { bareRun, postRun } from "../ag-ui/post-run.ts";
-import { type Address, CLIENTS } from "../client-of.ts";
+import { type Address, type Binding, CLIENTS } from "../client-of.ts";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
 
 const MAIN = fileURLToPath(
@@ -79,6 +79,11 @@ export const SENDERS: Readonly<
     send: sendOverAcp,
     hasNoHook: true,
   },
+  ...ourA2a("A2A 1.0 over JSON-RPC"),
+  ...ourA2a("A2A 1.0 over HTTP+JSON"),
+  ...ourA2a("A2A 1.0 over gRPC"),
+  ...ourA2a("A2A 0.3 over JSON-RPC"),
+  ...ourA2a("A2A 0.3 over HTTP+JSON"),
   "A2A 0.3 over HTTP+JSON": {
     method: "SendStreamingMessage",
     send: (server, sending, headers) =>
@@ -86,7 +91,7 @@ export const SENDERS: Readonly<
   },
 };
 
-function ours(binding: "Connect" | "gRPC" | "gRPC-Web"): Sender {
+function ours(binding: Binding): Sender {
   return async (server, { messageId, text, hook }, headers) => {
     const request = {
       message: textMessage(messageId, text),
@@ -97,6 +102,11 @@ function ours(binding: "Connect" | "gRPC" | "gRPC-Web"): Sender {
       // Until the exchange ends.
     }
   };
+}
+
+function ourA2a(binding: Binding): typeof SENDERS {
+  const method = "SendStreamingMessage";
+  return { [`${binding} by our client`]: { method, send: ours(binding) } };
 }
 
 function a2a10(name: string): Sender {

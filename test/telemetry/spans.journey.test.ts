@@ -10,7 +10,7 @@ import { clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
 import { nodeServer } from "../mcp/servers.ts";
 import { receive } from "../push/receiver.ts";
-import type { Seen } from "./otlp-spans.ts";
+import { below, treeOf } from "./otlp-spans.ts";
 import { SENDERS } from "./senders.ts";
 import { startTelemetry } from "./telemetry.ts";
 
@@ -141,22 +141,4 @@ async function onlyTask(server: {
 
 function outputOf(value: unknown): string {
   return JSON.stringify(value).replaceAll("\\\\", "").replaceAll('\\"', '"');
-}
-
-type Tree = { [name: string]: Tree };
-
-/** Returns the names of the spans below one, as a tree. */
-function treeOf(spans: readonly Seen[], root: Seen): Tree {
-  return Object.fromEntries(
-    children(spans, root).map((span) => [span.name, treeOf(spans, span)]),
-  );
-}
-
-/** Returns a span and all below it. */
-function below(spans: readonly Seen[], root: Seen): Seen[] {
-  return [root, ...children(spans, root).flatMap((span) => below(spans, span))];
-}
-
-function children(spans: readonly Seen[], root: Seen): readonly Seen[] {
-  return spans.filter(({ parentSpanId }) => parentSpanId === root.spanId);
 }

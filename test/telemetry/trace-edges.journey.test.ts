@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
@@ -6,20 +7,29 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { codexAgent } from "@devtool/codex";
+import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { createMcp } from "@devtool/mcp";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type Observer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { CLIENTS, clientOf } from "../client-of.ts";
 import { startServing } from "../durability/crash/server-process.ts";
 import { freePort } from "../free-port.ts";
+import { nodeServer } from "../mcp/servers.ts";
 import { receive } from "../push/receiver.ts";
+import { treeOf } from "./otlp-spans.ts";
 import { startTelemetry } from "./telemetry.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const CALLER = "b7ad6b7169203331";
 const TRACEPARENT = `00-${TRACE}-${CALLER}-01`;
+const TRACED_MCP = fileURLToPath(
+  new URL("traced-mcp-server.ts", import.meta.url),
+);
 const OTHER = "1bf7651916cd43dd8448eb211c80319d";
 
 describe("a trace", () => {
@@ -43,6 +53,87 @@ describe("a trace", () => {
       tracestate: "vendor=1",
     });
   });
+
+  it("reaches Codex with the turn that it starts, and nothing else", async () => {
+    await using told = await startTelemetry();
+    const home = temporaryDirectory();
+    const environment = { CODEX_HOME: home, PATH: process.env.PATH ?? "" };
+    const codex = codexAgent({ command: FAKE_APP_SERVER, environment });
+    await using server = await createServer({
+      agents: { codex },
+      workspace: temporaryDirectory(),
+      observer: told.observer,
+    });
+    await clientOf(server).tasks.sendMessage(
+      { message: textMessage("m", "say Hi.") },
+      { headers: { traceparent: TRACEPARENT, tracestate: "vendor=1" } },
+    );
+    await server.close();
+    await told.flush();
+    const { spanId } = await told.find("invoke_agent codex");
+    const traceparent = `00-${TRACE}-${spanId}-01`;
+    const received = fileText(home, "received.jsonl").trim().split("\n");
+    const traced = received
+      .map((line) => JSON.parse(line))
+      .filter(({ trace }) => trace !== undefined);
+    expect(traced).toEqual([
+      expect.objectContaining({
+        method: "turn/start",
+        trace: { traceparent, tracestate: "vendor=1" },
+      }),
+    ]);
+  });
+
+  it.each([
+    "Connect",
+    "gRPC",
+    "A2A 1.0 over HTTP+JSON",
+    "A2A 0.3 over JSON-RPC",
+  ] as const)(
+    "has a slash command and the prompt of an MCP server in it, over %s",
+    async (binding) => {
+      await using told = await startTelemetry();
+      await using server = await serveCodingAgent({
+        workspace: temporaryDirectory(),
+        mcp: createMcp({ servers: [nodeServer("traced", [TRACED_MCP])] }),
+        observer: told.observer,
+      });
+      const { tasks, commands } = CLIENTS[binding](server);
+      const headers = { traceparent: TRACEPARENT, tracestate: "vendor=1" };
+      const command = { commandPath: ["traced", "place"], args: "" };
+      const { result } = await commands.runSlashCommand(
+        { command },
+        { headers },
+      );
+      const taskId = result?.executionId ?? "";
+      await expect
+        .poll(async () => (await tasks.getTask({ taskId })).task?.state)
+        .toBe(TaskState.INPUT_REQUIRED);
+      const { task } = await tasks.getTask({ taskId });
+      const [call] = task ? pendingToolCalls(task) : [];
+      if (!call) throw new Error("no call waits for approval");
+      const parts = [confirmationPart(call, "proceed_once")];
+      const message = { messageId: "answer", parts };
+      await tasks.sendMessage({ message, taskId });
+      await server.close();
+      await told.flush();
+      const asked = told.spans.filter(
+        ({ traceId, parentSpanId }) =>
+          traceId === TRACE && parentSpanId === CALLER,
+      );
+      const turn = await told.find(
+        "invoke_agent devtool",
+        ({ traceId }) => traceId === TRACE,
+      );
+      expect(asked.map(({ spanId }) => spanId)).toEqual([turn.parentSpanId]);
+      expect(turn.links).toEqual([]);
+      expect(call.inputParameters?.content).toContain(
+        `"traceparent":"00-${TRACE}-${turn.spanId}-01","tracestate":"vendor=1"`,
+      );
+      const made = await told.find("execute_tool write_file");
+      expect(made).toMatchObject({ traceId: TRACE, parentSpanId: turn.spanId });
+    },
+  );
 
   it("is ignored where its header is malformed, and goes on where a later version has more", async () => {
     await using told = await startTelemetry();
@@ -134,8 +225,18 @@ describe("a turn", () => {
     );
     expect(resumed.links).toEqual([asked.spanId]);
     expect(resumed.attributes["devtool.task.id"]).toBe(task.id);
-    const made = await told.find("execute_tool write_file");
-    expect(made.parentSpanId).toBe(resumed.spanId);
+    const answered = await told.find(
+      "SendMessage",
+      ({ traceId }) => traceId === OTHER,
+    );
+    expect(answered.parentSpanId).toBe(CALLER);
+    const spans = told.spans.filter(({ traceId }) => traceId === OTHER);
+    expect(treeOf(spans, answered)).toEqual({
+      "invoke_agent devtool": {
+        "execute_tool write_file": {},
+        "chat scripted": {},
+      },
+    });
   }, 60_000);
 
   it("is unharmed while the collector is away", async () => {

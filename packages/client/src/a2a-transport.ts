@@ -6,6 +6,7 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { defined } from "@devtool/internal/json";
+import { readTraceContext, traceFields } from "@devtool/internal/trace-parent";
 import {
   AgentListService,
   EXTENSION_URI,
@@ -24,6 +25,7 @@ import type {
 import { errorFromHttpJsonV1 } from "./a2a/errors.ts";
 import { HttpJsonEndpoint } from "./a2a/http-json-endpoint.ts";
 import { JsonRpcEndpoint } from "./a2a/json-rpc-endpoint.ts";
+import { KnownTasks } from "./a2a/known-tasks.ts";
 import type { TaskCalls } from "./a2a/task-calls.ts";
 import { createA2aTaskService } from "./a2a/tasks.ts";
 import { withoutStreams } from "./a2a/without-streams.ts";
@@ -126,6 +128,8 @@ export function isSupported({
  * all of `client.audit`, `client.agents` and `client.workspaces`, but for the
  * one agent that `createAgentTransport` lists.
  *
+ * Of the headers of a call, `traceparent` and `tracestate` are sent.
+ *
  * Throws `Code.Unimplemented` for an unsupported version or binding, and
  * `Code.InvalidArgument` for an invalid URL.
  */
@@ -141,6 +145,40 @@ export function createTransportTo(
   options: A2aTransportOptions,
   agent: ListedAgent | undefined,
 ): Transport {
+  const known = new KnownTasks();
+  const inTrace = (trace: CallHeaders): Transport =>
+    createRouter({ options, agent, known, trace });
+  const untraced = inTrace({});
+  // Calls share what is known of tasks, and have only their headers for
+  // themselves.
+  const transportFor = (
+    given: Parameters<Transport["unary"]>[3],
+  ): Transport => {
+    const headers = new Headers(given);
+    const trace = readTraceContext(
+      headers.get("traceparent"),
+      headers.get("tracestate"),
+    );
+    return trace ? inTrace({ ...traceFields(trace) }) : untraced;
+  };
+  return {
+    unary: (method, signal, timeoutMs, header, ...rest) =>
+      transportFor(header).unary(method, signal, timeoutMs, header, ...rest),
+    stream: (method, signal, timeoutMs, header, ...rest) =>
+      transportFor(header).stream(method, signal, timeoutMs, header, ...rest),
+  };
+}
+
+/** What the calls of one trace are made with. */
+interface Tracing {
+  readonly options: A2aTransportOptions;
+  readonly agent: ListedAgent | undefined;
+  readonly known: KnownTasks;
+  /** The headers of W3C Trace Context that each call sends. */
+  readonly trace: CallHeaders;
+}
+
+function createRouter({ options, agent, ...calls }: Tracing): Transport {
   const { protocolVersion = "0.3", protocolBinding = "JSONRPC" } = options;
   if (!isSupported(options)) {
     const wanted = `A2A ${JSON.stringify(protocolVersion)} over ${JSON.stringify(protocolBinding)}`;
@@ -152,8 +190,8 @@ export function createTransportTo(
   // The URL for gRPC may be a host and a port.
   if (protocolBinding !== "GRPC") agentUrl(options.url);
   const { tasks, commands, push } = protocolVersion.startsWith("0.3")
-    ? createServicesV03(options)
-    : createServicesV1(options);
+    ? createServicesV03(options, calls)
+    : createServicesV1(options, calls);
   return createRouterTransport(({ service }) => {
     if (agent) {
       service(AgentListService, { listAgents: () => ({ agents: [agent] }) });
@@ -173,30 +211,40 @@ interface Services {
 function createTasks(
   calls: TaskCalls,
   { extension = "active", streaming = true }: A2aTransportOptions,
+  known: KnownTasks,
 ): Services["tasks"] {
   return createA2aTaskService(
     streaming ? calls : withoutStreams(calls),
     extension,
+    known,
   );
 }
 
-function createServicesV03(options: A2aTransportOptions): Services {
+function createServicesV03(
+  options: A2aTransportOptions,
+  { known, trace }: Pick<Tracing, "known" | "trace">,
+): Services {
   const { protocolBinding, extension = "active", onLeftOut } = options;
   // The header activates the extension (CARD-3).
   const headers: CallHeaders =
-    extension === "none" ? {} : { "x-a2a-extensions": EXTENSION_URI };
+    extension === "none"
+      ? trace
+      : { ...trace, "x-a2a-extensions": EXTENSION_URI };
   const endpoint =
     protocolBinding === "HTTP+JSON"
       ? createRestEndpoint(options, headers)
       : new JsonRpcEndpoint(options, headers);
   return {
-    tasks: createTasks(taskCallsV03(endpoint, extension), options),
+    tasks: createTasks(taskCallsV03(endpoint, extension), options, known),
     commands: createA2aCommandService(endpoint, onLeftOut),
     push: createPushServiceV03(endpoint, onLeftOut),
   };
 }
 
-function createServicesV1(options: A2aTransportOptions): Services {
+function createServicesV1(
+  options: A2aTransportOptions,
+  { known, trace }: Pick<Tracing, "known" | "trace">,
+): Services {
   const {
     protocolBinding = "JSONRPC",
     extension = "active",
@@ -207,6 +255,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
     onLeftOut,
   } = options;
   const headers: CallHeaders = defined({
+    ...trace,
     "a2a-version": "1.0",
     "a2a-extensions": extension === "active" ? EXTENSION_URI : undefined,
   });
@@ -214,7 +263,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
     binding: A2aBinding,
     commands: Services["commands"],
   ): Services => ({
-    tasks: createTasks(taskCallsV1(binding, tenant), options),
+    tasks: createTasks(taskCallsV1(binding, tenant), options, known),
     commands,
     push: createPushServiceV1(binding, tenant, onLeftOut),
   });

@@ -215,10 +215,14 @@ export class McpConnection implements AsyncDisposable {
     name: string,
     args: Readonly<Record<string, string>>,
     signal: AbortSignal,
+    trace?: TraceContext,
   ): Promise<GetPromptResult> {
     return this.#ask(
       (client, options) =>
-        client.getPrompt({ name, arguments: { ...args } }, options),
+        client.getPrompt(
+          { name, arguments: { ...args }, ...traceMeta(trace) },
+          options,
+        ),
       signal,
     );
   }

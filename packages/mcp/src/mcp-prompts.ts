@@ -22,9 +22,9 @@ export function createMcpPrompt(
           isRequired: required,
         }),
     ),
-    get: async (args, signal) => {
+    get: async (args, signal, trace) => {
       const { messages } = await supervisor.ask(
-        (connection) => connection.getPrompt(prompt.name, args, signal),
+        (connection) => connection.getPrompt(prompt.name, args, signal, trace),
         signal,
       );
       return messages.map(({ role, content }) => ({

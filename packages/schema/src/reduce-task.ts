@@ -193,7 +193,10 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
     sessionSettings,
     approvalLimit,
     command,
-    ...defined({ sender: message?.sender ?? created.sender }),
+    ...defined({
+      sender: message?.sender ?? created.sender,
+      traceContext: created.traceContext,
+    }),
   };
 }
 

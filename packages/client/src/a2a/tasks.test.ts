@@ -24,6 +24,7 @@ import { textMessage } from "../confirmation.ts";
 import { createDevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
 import type { ExtensionUse } from "./endpoint.ts";
+import { KnownTasks } from "./known-tasks.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import { createA2aTaskService } from "./tasks.ts";
 
@@ -307,7 +308,7 @@ function agent(
     withdraw: none,
     list: () => Promise.resolve(create(ListTasksResponseSchema)),
   };
-  const service = createA2aTaskService(calls, extension);
+  const service = createA2aTaskService(calls, extension, new KnownTasks());
   const client = createDevtoolClient(
     createRouterTransport((router) => router.service(TaskService, service)),
   );

@@ -23,7 +23,7 @@ import {
 } from "@devtool/schema/a2a-v03";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
-import { type KnownTask, KnownTasks } from "./known-tasks.ts";
+import type { KnownTask, KnownTasks } from "./known-tasks.ts";
 import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
 import { assertPlainList } from "./plain-list.ts";
 import { type FrameSource, readFrames } from "./read-frames.ts";
@@ -44,8 +44,8 @@ import { pollTask } from "./without-streams.ts";
 export function createA2aTaskService(
   calls: TaskCalls,
   extension: ExtensionUse,
+  known: KnownTasks,
 ): ServiceImpl<typeof TaskService> {
-  const known = new KnownTasks();
   const mayBeLog = extension === "active";
   const once = async <T>(call: Promise<T>): Promise<T> => {
     try {

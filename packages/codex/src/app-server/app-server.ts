@@ -17,8 +17,9 @@ import {
 } from "@devtool/internal/json";
 import { JsonLines } from "@devtool/internal/json-lines";
 import { markLongIds, unmarkLongIds } from "@devtool/internal/long-ids";
+import { traceFields } from "@devtool/internal/trace-parent";
 import { oneLine } from "@devtool/internal/visible-text";
-import { assertJsonBudget } from "@devtool/schema";
+import { assertJsonBudget, type TraceContext } from "@devtool/schema";
 import {
   Code,
   DevtoolError,
@@ -223,13 +224,16 @@ export class AppServer implements AsyncDisposable {
   /**
    * Sends a request and returns the result. Throws a `DevtoolError` when the
    * app-server refuses it, ends, or is late.
+   *
+   * @param trace the place of the request in a trace. Default: none
    */
   async request(
     method: Method,
     params: JsonObject,
     signal: AbortSignal,
+    trace?: TraceContext,
   ): Promise<JsonObject> {
-    const reply = await this.call(method, params, signal);
+    const reply = await this.call(method, params, signal, trace);
     if (reply.case === "result") return reply.value;
     throw new DevtoolError(
       `Codex refused ${method}: ${reply.message}`,
@@ -242,6 +246,7 @@ export class AppServer implements AsyncDisposable {
     method: Method,
     params: JsonObject,
     signal: AbortSignal,
+    trace?: TraceContext,
   ): Promise<Reply> {
     if (this.#failure) throw this.#failure;
     const id = ++this.#lastId;
@@ -256,7 +261,8 @@ export class AppServer implements AsyncDisposable {
       requestTimeoutMs,
     );
     try {
-      this.#send({ id, method, params });
+      const place = trace && { trace: { ...traceFields(trace) } };
+      this.#send({ id, method, params, ...place });
       return await abortable(reply.promise, signal);
     } finally {
       clearTimeout(timer);

@@ -205,6 +205,7 @@ export class CodexTurn {
         ...(context && { additionalContext: context }),
       },
       signal,
+      turn.traceContext(),
     );
     this.#turnId = stringOrEmpty(objectOrEmpty(started.turn).id);
     if (this.#turnId === "") {

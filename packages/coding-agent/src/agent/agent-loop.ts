@@ -246,6 +246,7 @@ class TurnModel {
     const { recent } = this.#history.update(this.#conversation());
     const request: StepRequest = {
       ...this.#request(recent),
+      traceContext: () => this.#turn.traceContext(),
       beginStep: (model, about) => {
         const end = this.#turn.beginStep(model, about);
         return (how) => end(this.#withContext(how));
@@ -271,6 +272,7 @@ class TurnModel {
   ): Promise<SampleResponse> {
     const turn: StepTurn = {
       model: chosenModel(this.#turn.task),
+      traceContext: () => this.#turn.traceContext(),
       beginStep: (model, about) =>
         this.#turn.beginStep(model, { ...about, callId }),
     };
@@ -312,6 +314,7 @@ class TurnModel {
       workspacePath: this.#options.workspacePath,
       instructions: () => this.#briefing.instructions(),
       model: chosenModel(this.#turn.task),
+      traceContext: () => this.#turn.traceContext(),
       beginStep: (model, about) => this.#turn.beginStep(model, about),
     };
   }

@@ -173,6 +173,7 @@ function request(history: readonly Message[]): StepRequest {
     workspacePath: "/w",
     instructions: async () => "",
     beginStep: () => () => undefined,
+    traceContext: () => undefined,
     model: "",
   };
 }

@@ -53,6 +53,7 @@ async function failWith(
     tools: [],
     instructions: async () => "",
     beginStep: () => () => undefined,
+    traceContext: () => undefined,
   };
   const events: AgentEvent[] = await Array.fromAsync(
     compressor.compress(request, new AbortController().signal),

@@ -54,6 +54,8 @@ export interface ModelRequest {
 export interface StepRequest extends ModelRequest {
   /** `Turn.beginStep` of the turn that pays for the requests to a model. */
   readonly beginStep: Turn["beginStep"];
+  /** `Turn.traceContext` of the turn. */
+  readonly traceContext: Turn["traceContext"];
 }
 
 /** A piece of a model's output. */

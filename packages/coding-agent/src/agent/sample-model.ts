@@ -4,7 +4,10 @@ import type { SampleRequest, SampleResponse } from "../tool/tool.ts";
 import type { AgentModel, StepRequest } from "./model.ts";
 
 /** The turn that pays for a request to a model, and the model that it chose. */
-export type StepTurn = Pick<StepRequest, "beginStep" | "model">;
+export type StepTurn = Pick<
+  StepRequest,
+  "beginStep" | "model" | "traceContext"
+>;
 
 /**
  * Asks a model on behalf of an MCP server (sampling).

@@ -59,7 +59,7 @@ export function stepModel(model: Model): AgentModel {
   return {
     name,
     maxInputTokens,
-    async *generate({ beginStep, ...request }, signal) {
+    async *generate({ beginStep, traceContext: _trace, ...request }, signal) {
       const step = new ObservedStep(
         beginStep(request.model || name, { provider }),
       );

@@ -52,6 +52,7 @@ describe("the prompts of MCP servers", () => {
       workspacePath: "/w",
       instructions: async () => "",
       beginStep: () => () => undefined,
+      traceContext: () => undefined,
       model: "",
     };
     for (const _step of [1, 2]) {

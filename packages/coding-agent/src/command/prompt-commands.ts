@@ -49,7 +49,9 @@ export function createPromptCommands({
           arguments: prompt.arguments,
           play: (args: string) => {
             const values = readArguments(prompt.arguments, args);
-            return promptModel(model, (reading) => prompt.get(values, reading));
+            return promptModel(model, (reading, trace) =>
+              prompt.get(values, reading, trace),
+            );
           },
         }));
         return { commands, notices: [] };

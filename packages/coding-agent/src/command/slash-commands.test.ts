@@ -211,6 +211,7 @@ function nothing(): StepRequest {
     workspacePath: "/w",
     instructions: async () => "",
     beginStep: () => () => undefined,
+    traceContext: () => undefined,
     model: "",
   };
 }

@@ -2,6 +2,7 @@ import {
   type Message,
   Role,
   ToolCallStatus,
+  type TraceContext,
   toolCallsOf,
 } from "@devtool/schema";
 import { type CommandContext, quoted } from "@devtool/server/agent";
@@ -92,13 +93,16 @@ export function callTool(call: ModelToolCall): StepSource {
  */
 export function promptModel(
   model: AgentModel,
-  readPrompt: (signal: AbortSignal) => Promise<readonly McpPromptMessage[]>,
+  readPrompt: (
+    signal: AbortSignal,
+    trace: TraceContext | undefined,
+  ) => Promise<readonly McpPromptMessage[]>,
 ): StepSource {
   let prompt: Promise<readonly Message[]> | undefined;
   return {
     maxInputTokens: model.maxInputTokens,
     async *generate(request, signal) {
-      prompt ??= readPrompt(signal).then((messages) =>
+      prompt ??= readPrompt(signal, request.traceContext()).then((messages) =>
         messages.map(({ role, text }, index) =>
           textMessage(
             role === "user" ? Role.USER : Role.AGENT,

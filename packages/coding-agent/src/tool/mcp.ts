@@ -1,4 +1,8 @@
-import type { McpServer, SlashCommandArgument } from "@devtool/schema";
+import type {
+  McpServer,
+  SlashCommandArgument,
+  TraceContext,
+} from "@devtool/schema";
 import type { AgentServices } from "@devtool/server/agent";
 import type { McpPromptMessage, Tool } from "./tool.ts";
 
@@ -120,9 +124,13 @@ export interface McpPrompt {
   /**
    * Returns the messages of the prompt for the given arguments. Throws when the
    * server fails.
+   *
+   * `trace` is the place of the turn in a trace. Default: the server records no
+   * traces.
    */
   get(
     args: Readonly<Record<string, string>>,
     signal: AbortSignal,
+    trace?: TraceContext,
   ): Promise<readonly McpPromptMessage[]>;
 }

@@ -17,6 +17,7 @@ import type { TaskHandle } from "../task/task-handle.ts";
 import { addressedAgent, withAddressedAgent } from "./addressed-agent.ts";
 import { assertMayUse, sendingCaller } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
+import { traceContextOf } from "./observed-call.ts";
 import type { Settings } from "./session-settings.ts";
 
 /**
@@ -57,7 +58,12 @@ export function createCommandHandler(
         joinedWords(command.commandPath) ??
         (await commands.check(command, place, context.signal));
       if (refusal !== undefined) return { result: notStarted(refusal) };
-      const exchange = await exchanges.beginCommand(command, origin, caller);
+      const exchange = await exchanges.beginCommand(
+        command,
+        origin,
+        caller,
+        traceContextOf(context),
+      );
       using held = exchange.held;
       return {
         result: await firstResult(held.handle, exchange.after, context.signal),

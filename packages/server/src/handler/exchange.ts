@@ -15,6 +15,7 @@ import {
   type TaskCreated,
   TaskCreatedSchema,
   TaskState,
+  type TraceContext,
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
@@ -150,9 +151,11 @@ export class Exchanges {
     command: ExecuteSlashCommandRequest,
     origin: TaskOrigin,
     caller: SendingCaller,
+    traceContext: TraceContext | undefined,
   ): Promise<Exchange> {
     const { sender } = caller;
-    return this.#create(defined({ command, sender }), origin, caller);
+    const opening = defined({ command, sender, traceContext });
+    return this.#create(opening, origin, caller);
   }
 
   /**
@@ -322,7 +325,7 @@ export class Exchanges {
     assertMayUse(resolved.sessionSettings?.agent ?? "", caller);
     if (!session) beginInWorkspace(resolved.settings?.workspacePath ?? "");
     await this.#assertCapable(origin.settings, resolved, conversation);
-    const { message, command, sender } = opening;
+    const { message, command, sender, traceContext } = opening;
     if (message) assertTurn(message, resolved, conversation, this.#options);
     const own =
       session && command
@@ -331,7 +334,10 @@ export class Exchanges {
     const approvalLimit = approvalLimitOf(own, session, this.#options);
     const created = create(
       TaskCreatedSchema,
-      defined({ principal, message, command, sender, approvalLimit, ...own }),
+      defined({
+        ...{ principal, message, command, sender, traceContext, approvalLimit },
+        ...own,
+      }),
     );
     const place = {
       contextId: origin.contextId || nextId(),

@@ -51,14 +51,16 @@ export class TaskOperations {
   /**
    * Begins a turn of a task, which its last message has started. It is in the
    * trace of that message. It is linked to the prompt that it goes on with, and
-   * to a message whose request has ended, as after a restart.
+   * to a message whose request has ended, as after a restart. That of a slash
+   * command is in the trace of its request.
    */
   beginTurn(task: Task): void {
     const { history } = task;
     const last = lastOf(task);
-    const prompt = history.findLast(isPrompt);
-    const isLate = this.#requestOf(task) === "";
-    const linked = prompt !== last || isLate ? prompt?.traceContext : undefined;
+    const prompt = history.findLast(isPrompt) ?? task;
+    const isLate = last !== undefined && this.#requestOf(task) === "";
+    const linked =
+      prompt !== (last ?? task) || isLate ? prompt.traceContext : undefined;
     this.#usage = undefined;
     this.#cost = undefined;
     this.#turn = this.#begin(task, "turn", this.#agentOf(task), {
@@ -212,7 +214,7 @@ export class TaskOperations {
       contextId,
       agent: this.#agentOf(task),
       subjectId: "",
-      traceContext: lastOf(task)?.traceContext,
+      traceContext: (lastOf(task) ?? task).traceContext,
       ...more,
     });
   }

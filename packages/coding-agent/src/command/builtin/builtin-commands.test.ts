@@ -357,6 +357,7 @@ tool calls: 3 (2 succeeded, 1 failed)
       workspacePath: workspace,
       instructions: async () => "",
       beginStep: () => () => undefined,
+      traceContext: () => undefined,
       model: "",
     };
     const commands = new SlashCommands(builtinCommands(all));

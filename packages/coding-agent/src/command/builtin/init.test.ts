@@ -97,6 +97,7 @@ Say here what the project is for.
       workspacePath: workspace,
       instructions: async () => "",
       beginStep: () => () => undefined,
+      traceContext: () => undefined,
       model: "",
     };
     return Array.fromAsync(model.generate(request, signal));

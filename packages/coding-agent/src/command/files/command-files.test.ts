@@ -220,6 +220,7 @@ describe("command files", () => {
       workspacePath: workspace,
       instructions: async () => "",
       beginStep: () => () => undefined,
+      traceContext: () => undefined,
       model: "",
     };
     for await (const event of model.generate(request, signal)) {
