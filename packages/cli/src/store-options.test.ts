@@ -78,7 +78,7 @@ describe("the store of a module", () => {
     [
       "no store",
       "export const openStore = () => undefined;",
-      /opens a store without append, delete, readEvents, list, readSizes, findLatest, findMessage, assertWritable, readAudit, pushConfigs\.put, .*, \[Symbol\.asyncDispose\]: add what is missing/,
+      /opens a store without append, delete, readEvents, putHead, readHead, list, readSizes, findLatest, findMessage, assertWritable, readAudit, pushConfigs\.put, .*, \[Symbol\.asyncDispose\]: add what is missing/,
     ],
     [
       "a store without a method",

@@ -201,6 +201,17 @@ export const MIGRATIONS: readonly Migration[] = [
     up: "ALTER TABLE inbox ADD COLUMN put_at timestamptz NOT NULL DEFAULT clock_timestamp()",
     down: "ALTER TABLE inbox DROP COLUMN put_at",
   },
+  {
+    // The heads of long tasks. One that is put while its task is deleted goes
+    // with it.
+    up: `
+      CREATE TABLE task_head (
+        task_id text COLLATE "C" PRIMARY KEY REFERENCES task (id) ON DELETE CASCADE,
+        sequence bigint NOT NULL, data bytea NOT NULL
+      );
+    `,
+    down: "DROP TABLE task_head",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

@@ -7,6 +7,7 @@ import {
   decodeCursor,
   decodeRow,
   encodeCursor,
+  type HeadRow,
   type ListedTask,
   lastEventOf,
   messageIdOf,
@@ -71,6 +72,12 @@ const PAGE = 64;
  * The size in bytes at which a page of rows ends, after at least one row.
  */
 const PAGE_BYTES = 256 * 1024;
+
+/** Writes the head $3 of the task $1, which ends with the event $2. */
+const PUT_HEAD = `
+  INSERT INTO task_head (task_id, sequence, data) SELECT id, $2, $3 FROM task WHERE id = $1
+  ON CONFLICT (task_id) DO UPDATE SET sequence = excluded.sequence, data = excluded.data
+    WHERE excluded.sequence >= task_head.sequence`;
 
 /**
  * Reads a page of rows after a sequence. Each row says how many rows were
@@ -269,6 +276,26 @@ export class PostgresStore implements ServerStore {
       const found = rows[0]?.found ?? 0;
       if (found < PAGE && rows.length === found) return;
     }
+  }
+
+  async putHead({ taskId, sequence, data }: HeadRow): Promise<void> {
+    if (this.#closed) throw closed();
+    failpoint("devtool:postgres.put-head.before");
+    await query(this.#pool, {
+      name: "put-head",
+      text: PUT_HEAD,
+      values: [keyText(taskId), sequence, data],
+    });
+    failpoint("devtool:postgres.put-head.after");
+  }
+
+  async readHead(taskId: string): Promise<Uint8Array | undefined> {
+    const { rows } = await query<{ data: Buffer | null }>(this.#pool, {
+      name: "read-head",
+      text: `SELECT ${bounded("data")} AS data FROM task_head WHERE task_id = $1`,
+      values: [keyText(taskId)],
+    });
+    return rows[0]?.data ?? undefined;
   }
 
   async list(selection: TaskQuery): Promise<TaskPage> {

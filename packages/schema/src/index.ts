@@ -106,8 +106,8 @@ export {
 } from "./gen/devtool/v1alpha/discovery_pb.ts";
 export { ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
 export {
-  type EventRow,
   EventRowSchema,
+  StoredHeadSchema,
 } from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
   type IdeContext,

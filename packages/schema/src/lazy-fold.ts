@@ -1,7 +1,9 @@
 import { ApprovalMode } from "./gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import type { Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
+import { noteCalls } from "./known-calls.ts";
 import { reduceTask } from "./reduce-task.ts";
+import { toolCallsOf } from "./tool-call.ts";
 import { withoutContent } from "./without-content.ts";
 
 /**
@@ -27,6 +29,10 @@ export class LazyFold {
     this.taskId = task.id;
     this.contextId = task.contextId;
     this.#task = task;
+    // A history that was stored is not known.
+    const calls = task.history.flatMap(toolCallsOf);
+    const ids = calls.map(({ toolCallId }) => toolCallId);
+    noteCalls([], task.history, ids);
     this.#starts = starts ? [...starts] : task.history.map(() => 0);
   }
 
@@ -100,6 +106,11 @@ export class LazyFold {
    */
   dropContent(from: number, to: number): void {
     this.#task = withoutContent(this.task, from, to);
+  }
+
+  /** Returns the task as it would be without the content of all messages. */
+  withoutContent(): Task {
+    return withoutContent(this.task, 0, this.task.history.length);
   }
 }
 

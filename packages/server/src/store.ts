@@ -51,6 +51,7 @@ export type {
 export { labelAfter, NO_LABEL } from "./store/task-label.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type {
+  HeadRow,
   ListedTask,
   ServerStore,
   TaskAppend,

@@ -83,6 +83,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["http", { beside: probe }],
   ["store.delete", { beside: deleteTask }],
   ["store.erase", { beside: deleteLargeTask }],
+  ["store.put-head", { beside: talkLong, once: true }],
   ["store.probe", { beside: probe, once: true }],
   ["subscription", { beside: subscribe }],
   ["push-config.delete", { beside: deleteConfig }],
@@ -167,6 +168,12 @@ function deleteTask(life: Life): Promise<void> {
 /** Deletes a task whose rows are erased in parts afterwards. */
 function deleteLargeTask(life: Life): Promise<void> {
   return deleteAfter(life, "read append.sh\nsay 80 10000\ntext end");
+}
+
+/** Has the agent say 5 MB in a task of its own, whose head the store gets. */
+async function talkLong({ client, signal }: Life): Promise<void> {
+  const message = textMessage(crypto.randomUUID(), "say 90 60000\ntext end");
+  await client.tasks.sendMessage({ message }, { signal });
 }
 
 async function deleteAfter(

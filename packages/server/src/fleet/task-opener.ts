@@ -164,8 +164,7 @@ export class TaskOpener {
         ...recorded.task,
         ...limit,
       });
-      const head = await this.#withNeeded(recorded, executor);
-      const task = { ...head.task, ...limit };
+      const task = { ...recorded.task, ...limit };
       return await this.#openInConversation(task, async (conversation) => {
         // Another task of the conversation may have activated the extension, or
         // have a newer session of the agent.
@@ -176,7 +175,7 @@ export class TaskOpener {
         conversation.agentSessionId ||=
           latest?.agentSessionId ?? task.agentSessionId;
         const openTask = this.#open(
-          { task, head },
+          { task, head: recorded },
           executor,
           conversation,
           lease,
@@ -187,6 +186,7 @@ export class TaskOpener {
           await openTask[Symbol.asyncDispose]();
           throw reason;
         }
+        openTask.log.storeHead();
         return openTask;
       });
     } catch (reason) {
@@ -216,19 +216,6 @@ export class TaskOpener {
       this.#conversations.close(task);
       throw reason;
     }
-  }
-
-  /**
-   * Returns a task that was read, with what its executor needs of the history:
-   * a long one is read again for an executor that needs more than is kept.
-   */
-  async #withNeeded(
-    head: TaskHead,
-    executor: AgentExecutor,
-  ): Promise<TaskHead> {
-    const need = neededBy(executor);
-    if (head.hasNeeded(need)) return head;
-    return (await readHead(this.#options.store, head.task.id, need)) ?? head;
   }
 
   #open(

@@ -7,7 +7,6 @@ import {
 import { failpoint } from "@devtool/internal/failpoint";
 import type { Semaphore } from "@devtool/internal/semaphore";
 import {
-  emptyTask,
   type PushConfig,
   type PushProgress,
   PushProgressSchema,
@@ -31,8 +30,8 @@ import {
 } from "../store/push-config-store.ts";
 import type { Backlog } from "../store/task-inbox.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { beginHead } from "../task/read-task.ts";
 import { readContent } from "../task/task-content.ts";
-import { TaskHead } from "../task/task-head.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
 import { MessageTraces } from "./message-traces.ts";
@@ -258,10 +257,10 @@ export class Delivery {
   /** Returns the task as an event left it, with the content of its last turn. */
   async #taskAt({ taskId, sequence }: TaskEvent): Promise<Task> {
     const { store } = this.#services;
-    const head = new TaskHead(emptyTask(), "none");
-    for await (const event of store.readEvents(taskId, 0n)) {
+    const head = await beginHead(store, taskId, "none", sequence);
+    for await (const event of store.readEvents(taskId, head.sequence)) {
+      if (event.sequence > sequence) break;
       head.add(event);
-      if (event.sequence === sequence) break;
     }
     // Most servers have no webhook, and need no message of A2A to start.
     const { neededMessages } = await import("@devtool/schema/a2a-v03");

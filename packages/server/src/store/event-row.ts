@@ -1,8 +1,12 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
-  type EventRow as EventRowMessage,
   EventRowSchema,
   type TaskEvent,
   TaskEventSchema,
@@ -41,7 +45,9 @@ export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
   return writer.finish();
 }
 
-function rowOf(events: readonly TaskEvent[]): EventRowMessage {
+function rowOf(
+  events: readonly TaskEvent[],
+): MessageShape<typeof EventRowSchema> {
   return create(EventRowSchema, { events: [...events] });
 }
 

@@ -18,9 +18,9 @@ import type { TaskLabel } from "./task-store.ts";
  * `EventRow`. In layout 2, there was no table `context`. In layout 3, there was
  * no table `label`. In layout 4, `task` had no column `messages`. In layout 5, the
  * rows of `audit` held what they show, and the chain covered it. In layout 6,
- * `task` had no column `bytes`.
+ * `task` had no column `bytes`. In layout 7, there was no table `task_head`.
  */
-export const LAYOUT = 7;
+export const LAYOUT = 8;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;

@@ -14,6 +14,7 @@ import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
 import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
 import type {
+  HeadRow,
   ListedTask,
   ServerStore,
   StoredTask,
@@ -38,6 +39,7 @@ export class MemoryTaskStore implements ServerStore {
   readonly #latest = new Map<string, TaskEvent>();
   readonly #labels = new Map<string, TaskLabel>();
   readonly #audit: AuditRecord[] = [];
+  readonly #heads = new Map<string, HeadRow>();
 
   async append({ events, audit = [] }: TaskAppend): Promise<void> {
     const [first] = events;
@@ -76,6 +78,7 @@ export class MemoryTaskStore implements ServerStore {
     }
     this.#logs.delete(taskId);
     this.#labels.delete(taskId);
+    this.#heads.delete(taskId);
     this.pushConfigs.deleteAll(taskId);
     for (const [key, event] of this.#messages) {
       if (event.taskId === taskId) {
@@ -109,6 +112,16 @@ export class MemoryTaskStore implements ServerStore {
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     yield* this.#logs.get(taskId)?.slice(Number(after)) ?? [];
+  }
+
+  async putHead(head: HeadRow): Promise<void> {
+    const { sequence = 0n } = this.#heads.get(head.taskId) ?? {};
+    if (!this.#logs.has(head.taskId) || head.sequence < sequence) return;
+    this.#heads.set(head.taskId, head);
+  }
+
+  async readHead(taskId: string): Promise<Uint8Array | undefined> {
+    return this.#heads.get(taskId)?.data;
   }
 
   async list(query: TaskQuery): Promise<TaskPage> {

@@ -152,7 +152,7 @@ function prepareStatements(database: DatabaseSync) {
     ),
     drop: prepare("DELETE FROM message WHERE principal = ? AND message_id = ?"),
     /** Tables with many rows of a task, or large ones. */
-    large: ["audit_shown", "event"].map((table) => ({
+    large: ["audit_shown", "task_head", "event"].map((table) => ({
       find: prepare(
         `SELECT rowid AS row, length(data) AS bytes FROM ${table} WHERE task_id = ? LIMIT ?`,
       ),

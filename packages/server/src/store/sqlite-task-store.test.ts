@@ -48,8 +48,10 @@ const LARGE = {
   record: create(AuditRecordSchema, { taskId: "t1" }),
 };
 
-/** Takes from a file what is new in layout 7. */
-const SINCE_7 = "ALTER TABLE task DROP COLUMN bytes; DROP TABLE deleted_task";
+/** Takes from a file what is new in layout 8. */
+const SINCE_8 = "DROP TABLE task_head";
+/** Takes from a file what is new in layout 7, and since. */
+const SINCE_7 = `ALTER TABLE task DROP COLUMN bytes; DROP TABLE deleted_task; ${SINCE_8}`;
 
 describe("SqliteTaskStore", () => {
   let directory: string;
@@ -329,6 +331,22 @@ describe("SqliteTaskStore", () => {
       sizes.map((row) => ({ ...row })),
     );
     expect(read[0]?.bytes).toBeGreaterThan(long.length);
+  });
+
+  it("keeps heads in a file of layout 7, which has none", async () => {
+    const path = join(directory, "tasks.db");
+    {
+      await using store = await SqliteTaskStore.open(path);
+      await store.append({ events: [created("t1")] });
+    }
+    const database = new DatabaseSync(path);
+    database.exec(`${SINCE_8}; PRAGMA user_version = 7`);
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    expect(await store.readHead("t1")).toBeUndefined();
+    const head = { taskId: "t1", sequence: 1n, data: new Uint8Array([8]) };
+    await store.putHead(head);
+    expect(await store.readHead("t1")).toEqual(head.data);
   });
 
   it("removes a large task from readers at once, and its rows a part at a time, also after a start", async () => {

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { failpoint } from "@devtool/internal/failpoint";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { decodeAuditRow } from "./audit-chain.ts";
@@ -8,7 +9,7 @@ import { deletedMessage } from "./deleted-task.ts";
 import { decodeRow, lastEventOf } from "./event-row.ts";
 import { encodeCursor, positionOf } from "./list-position.ts";
 import { SqliteAppends } from "./sqlite-appends.ts";
-import { assertWritable, openDatabase } from "./sqlite-database.ts";
+import { assertWritable, openDatabase, storeError } from "./sqlite-database.ts";
 import { SqliteDeletion } from "./sqlite-deletion.ts";
 import { readList } from "./sqlite-list.ts";
 import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
@@ -18,6 +19,7 @@ import {
   type TaskStatements,
 } from "./task-statements.ts";
 import type {
+  HeadRow,
   ListedTask,
   ServerStore,
   StoredTask,
@@ -121,6 +123,23 @@ export class SqliteTaskStore implements ServerStore {
       // A reader that never waits must still let others run.
       await nextTurn();
     }
+  }
+
+  async putHead({ taskId, sequence, data }: HeadRow): Promise<void> {
+    if (this.#closed) throw closed();
+    try {
+      failpoint("devtool:store.put-head.before");
+      this.#statements.putHead.run({ task: taskId, sequence, data });
+      failpoint("devtool:store.put-head.after");
+    } catch (reason) {
+      throw storeError(reason);
+    }
+  }
+
+  async readHead(taskId: string): Promise<Uint8Array | undefined> {
+    if (this.#deletion.deletedMs(taskId) !== undefined) return undefined;
+    const { data } = this.#statements.readHead.get(taskId) ?? {};
+    return data instanceof Uint8Array ? data : undefined;
   }
 
   async list(query: TaskQuery): Promise<TaskPage> {

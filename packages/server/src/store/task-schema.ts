@@ -11,7 +11,8 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * only when another task of the context becomes the last one. What lists show
  * of a task is in `label`, which a task writes when it begins and when it is
  * renamed; `title_key` is the title as `foldTitle` gives it, and its index is what a
- * search for titles reads. What audit records
+ * search for titles reads. A long task
+ * has its head in `task_head`. What audit records
  * show is in `audit_shown`, under its digest, and goes with its task. The ids of
  * messages of deleted tasks are in `deleted_message` for a day. A large task
  * that is deleted is in `deleted_task` until its rows have been removed.
@@ -36,6 +37,9 @@ export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS event (
     task_id TEXT NOT NULL, sequence INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (task_id, sequence)
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS task_head (
+    task_id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, data BLOB NOT NULL
   ) STRICT;
   CREATE TABLE IF NOT EXISTS message (
     principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, sequence INTEGER NOT NULL,

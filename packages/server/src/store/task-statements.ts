@@ -20,6 +20,8 @@ export interface TaskStatements {
   readonly putEvents: StatementSync;
   readonly putMessage: StatementSync;
   readonly read: StatementSync;
+  readonly putHead: StatementSync;
+  readonly readHead: StatementSync;
   readonly readSizes: StatementSync;
   readonly findMessage: StatementSync;
   readonly findDeleted: StatementSync;
@@ -88,6 +90,12 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
     read: database.prepare(
       "SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence",
     ),
+    putHead: database.prepare(
+      `INSERT INTO task_head (task_id, sequence, data) SELECT id, :sequence, :data FROM task WHERE id = :task
+       ON CONFLICT (task_id) DO UPDATE SET sequence = excluded.sequence, data = excluded.data
+         WHERE excluded.sequence >= task_head.sequence`,
+    ),
+    readHead: database.prepare("SELECT data FROM task_head WHERE task_id = ?"),
     readSizes: database.prepare(
       "SELECT id, context_id, principal, state, sequence, time_ms, bytes FROM task WHERE id > ? ORDER BY id LIMIT ?",
     ),

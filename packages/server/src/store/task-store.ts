@@ -126,6 +126,17 @@ export interface TaskAppend {
   readonly answer?: InboxAnswer | undefined;
 }
 
+/** A task as `TaskHead` encodes it, which a store keeps beside the log. */
+export interface HeadRow {
+  readonly taskId: string;
+
+  /** The sequence of the last event that is in it. */
+  readonly sequence: bigint;
+
+  /** A `StoredHead`. */
+  readonly data: Uint8Array;
+}
+
 /** A task to delete. */
 export interface TaskDeletion {
   readonly taskId: string;
@@ -166,7 +177,7 @@ export interface TaskStore extends AsyncDisposable {
   append(append: TaskAppend): Promise<void>;
 
   /**
-   * Deletes a task: its events, what its audit records show, its push configs
+   * Deletes a task: its events, its head, what its audit records show, its push configs
    * with their progress, the ids of its messages, and all else that the store
    * has of it. Adds the audit record of that, all or nothing. Another task
    * becomes the latest of its context.
@@ -186,6 +197,19 @@ export interface TaskStore extends AsyncDisposable {
    * the last one; yields nothing for an unknown task.
    */
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
+
+  /**
+   * Keeps the head of a task in place of one of the same or an earlier event, so
+   * that the task is opened without its older events. Does nothing for an
+   * unknown task, and where it has the head of a later event.
+   */
+  putHead(head: HeadRow): Promise<void>;
+
+  /**
+   * Reads the `data` of the head of a task. Undefined when there is none, as for
+   * all tasks that are not long.
+   */
+  readHead(taskId: string): Promise<Uint8Array | undefined>;
 
   /**
    * Lists the tasks that match all conditions of the query, a page at a time,

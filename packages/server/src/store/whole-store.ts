@@ -9,6 +9,8 @@ const TASKS: MethodsOf<TaskStore> = [
   "append",
   "delete",
   "readEvents",
+  "putHead",
+  "readHead",
   "list",
   "readSizes",
   "findLatest",

@@ -5,7 +5,7 @@ import {
   type Task,
 } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
-import { readHead } from "./read-task.ts";
+import { readTask } from "./read-task.ts";
 import type { HistoryNeed } from "./task-head.ts";
 
 /** What was said before a task. */
@@ -104,7 +104,7 @@ export class EarlierConversation {
       others.length === 0 &&
       !known.ids.has(task.id)
     ) {
-      const earlier = (await readHead(store, id, need))?.task;
+      const earlier = await readTask(store, id, need);
       if (this.#known === known && earlier && isContinuedBy(earlier, task)) {
         const before = reachesBack(earlier.history) ? known.before : [];
         // The set moves to the newer task instead of being copied.
@@ -143,7 +143,7 @@ async function readMessagesBefore(
   for (const id of task.history[0]?.referenceTaskIds ?? []) {
     if (visited.ids.has(id)) continue;
     visited.ids.add(id);
-    const earlier = (await readHead(store, id, visited.need))?.task;
+    const earlier = await readTask(store, id, visited.need);
     visited.isPreliminary ||= !earlier || !isTerminal(earlier.state);
     // A task of somebody else is as one that is not there.
     if (earlier?.principal !== task.principal) visited.missing.push(id);

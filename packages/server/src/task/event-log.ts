@@ -287,6 +287,24 @@ export class EventLog {
     }
     this.#wakeReaders();
     failpoint("devtool:log.publish.after");
+    this.storeHead();
+  }
+
+  /** Puts the head into the store, if the log has grown much since the last. */
+  storeHead(): void {
+    // The store has nothing that is not durable.
+    if (!this.#head.isDue || this.#pending.length > 0) return;
+    // Without it, the task is read from an earlier event. Whether the store can
+    // be written shows at the next append.
+    this.#store.putHead(this.#head.store()).catch(() => undefined);
+  }
+
+  /** Reads the content that the agent needs, unless it is in memory. */
+  async readNeeded(): Promise<void> {
+    while (!this.#head.hasNeeded) {
+      const { history, sequence } = await this.whole(this.#head.neededMessages);
+      if (sequence === this.#head.sequence) this.#head.takeNeeded(history);
+    }
   }
 
   /** Yields the durable events, as `TaskHandle.read` does. */

@@ -307,6 +307,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     make: (task: Task) => Promise<Summary | undefined>,
   ): Promise<Summary | undefined> {
     this.#assertNotRunning();
+    await this.log.readNeeded();
     const { sequence } = this.task;
     const earlier = await this.#options.earlier(this.task);
     const summary = await make({

@@ -1,28 +1,46 @@
 import { emptyTask, isTerminal, type Task } from "@devtool/schema";
+import { Code, hasCode } from "../errors.ts";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import { readContent } from "./task-content.ts";
 import { type HistoryNeed, TaskHead } from "./task-head.ts";
 
 /**
- * Reads a task from its log. Undefined when the store has no task with this id.
+ * Reads a task from its log, with the content that is needed of its history.
+ * Undefined when the store has no task with this id.
+ *
+ * @param need default: all
  */
 export async function readTask(
   store: TaskStore,
   taskId: string,
+  need: HistoryNeed = "all",
 ): Promise<Task | undefined> {
-  return (await readHead(store, taskId, "all"))?.task;
+  const head = await readHead(store, taskId, need);
+  if (!head || head.hasNeeded) return head?.task;
+  const { neededMessages: messages, sequence: until } = head;
+  return readContent(store, head, { messages, until }).catch((reason) => {
+    if (hasCode(reason, Code.NotFound)) return undefined;
+    throw reason;
+  });
 }
 
 /**
- * Reads a task as far as it is kept in memory. Undefined when the store has no
- * task with this id.
+ * Reads a task as far as it is kept in memory: of a long one, the head that the
+ * store keeps and the events after it. Undefined when the store has no task with
+ * this id.
+ *
+ * @param need what `TaskHead.hasNeeded` is to go by; a head that the store keeps
+ * has no content
  */
 export async function readHead(
   store: TaskStore,
   taskId: string,
   need: HistoryNeed,
 ): Promise<TaskHead | undefined> {
-  const head = new TaskHead(emptyTask(), need);
-  for await (const event of store.readEvents(taskId, 0n)) head.add(event);
+  const head = await beginHead(store, taskId, need);
+  for await (const event of store.readEvents(taskId, head.sequence)) {
+    head.add(event);
+  }
   const { sequence, state } = head;
   if (sequence === 0n) return undefined;
   if (isTerminal(state)) return head;
@@ -30,6 +48,25 @@ export async function readHead(
   for await (const _last of store.readEvents(taskId, sequence - 1n))
     return head;
   return undefined;
+}
+
+/**
+ * Returns the head from which a task is folded on: the one that the store keeps,
+ * or that of a task without events.
+ *
+ * @param until the sequence of the last event to fold. Default: the last one of
+ * the log
+ */
+export async function beginHead(
+  store: TaskStore,
+  taskId: string,
+  need: HistoryNeed,
+  until?: bigint,
+): Promise<TaskHead> {
+  const data = need === "all" ? undefined : await store.readHead(taskId);
+  const head = data && TaskHead.from(data, need);
+  const isLater = until !== undefined && head && head.sequence > until;
+  return head && !isLater ? head : new TaskHead(emptyTask(), need);
 }
 
 /**

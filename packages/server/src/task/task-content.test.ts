@@ -10,7 +10,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import { TaskContent } from "./task-content.ts";
+import { readContent, TaskContent } from "./task-content.ts";
 import { TaskHead } from "./task-head.ts";
 
 type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
@@ -38,6 +38,30 @@ describe("the content of a task that is kept without", () => {
         expect(found?.history.slice(length - messages)).toEqual(
           whole.task.history.slice(length - messages),
         );
+      }
+    },
+  );
+
+  it.each(
+    Array.from({ length: 40 }, (_, seed) => [seed, seed % 3 === 0] as const),
+  )(
+    "is found from a stored head and the events after it (seed %d, calls go back: %s)",
+    async (seed, callsGoBack) => {
+      const events = randomLog(seed, callsGoBack);
+      const store = await storeOf(events);
+      const whole = headOf(events);
+      for (let cut = 1; cut < events.length; cut += 5) {
+        const { data, sequence } = headOf(events.slice(0, cut)).store();
+        expect(sequence).toBe(BigInt(cut));
+        const head = TaskHead.from(data, "none") ?? expect.fail();
+        for (const event of events.slice(cut)) head.add(event);
+        expect(withoutContent(head).task).toEqual(withoutContent(whole).task);
+        expect(head.artifacts).toEqual(whole.artifacts);
+        expect(await readContent(store, head, {})).toEqual(whole.task);
+        if (callsGoBack) continue;
+        expect(head.starts).toEqual(whole.starts);
+        const last = await readContent(store, head, { messages: 2 });
+        expect(last.history.slice(-2)).toEqual(whole.task.history.slice(-2));
       }
     },
   );

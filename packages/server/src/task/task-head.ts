@@ -1,14 +1,23 @@
 import {
+  create,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
   type ApprovalMode,
   LazyFold,
   lastStepIndex,
   type Message,
+  StoredHeadSchema,
   summaryOf,
   type Task,
   type TaskEvent,
   type TaskState,
 } from "@devtool/schema";
 import { isPrompt } from "../agent/turn-news.ts";
+import type { HeadRow } from "../store/task-store.ts";
+import { VERSION } from "../version.ts";
 import { charactersIn, charactersInEvent } from "./characters-in.ts";
 
 /**
@@ -37,6 +46,17 @@ const MAX_GROWTH = 4 * 1024 * 1024;
 const MAX_BETWEEN = 64n;
 /** How much of the newest content stays then. */
 const KEPT = 1024 * 1024;
+/**
+ * By how much a log grows, with what its events take in memory, before the
+ * store gets its head: that of 8,000 short events, which take about 0.1 s to
+ * fold.
+ */
+const MIN_UNSTORED = 4 * 1024 * 1024;
+/**
+ * By how many times the size of the stored head a log grows before that is
+ * replaced: with many messages, it has megabytes itself.
+ */
+const UNSTORED_HEADS = 4;
 
 /** A part of a log: the sequences of its first and its last event. */
 export interface LogRange {
@@ -50,8 +70,10 @@ export interface LogRange {
  * `LazyFold.dropContent`).
  */
 export class TaskHead {
-  readonly #fold: LazyFold;
+  #fold: LazyFold;
   readonly #need: HistoryNeed;
+  /** The limit as the log has it, which that of an open task may be below. */
+  readonly #approvalLimit: ApprovalMode | undefined;
   #unfolded = 0;
   #growth = 0;
   /** The number of messages before those that have their content. */
@@ -61,15 +83,20 @@ export class TaskHead {
   readonly #artifacts: LogRange[] = [];
   /** The number of messages that had no content and do not change any more. */
   #settled = 0;
+  /** By how much the log grew since the store has its head. */
+  #unstored = 0;
+  /** The size in bytes of the head that the store has; 0 for none. */
+  #storedBytes = 0;
 
   /**
    * @param task the task before the first event
-   * @param head the head from which the task was read. Default: the task has all
-   * its content
+   * @param head the head as which the task was read, which may have another
+   * approval limit. Default: the task has all its content
    */
   constructor(task: Task, need: HistoryNeed, head?: TaskHead) {
     this.#fold = new LazyFold(task, head?.starts);
     this.#need = need;
+    this.#approvalLimit = head?.task.approvalLimit;
     if (!head) {
       if (task.artifacts.length > 0) {
         this.#artifacts.push({ from: 1n, to: task.sequence });
@@ -80,6 +107,51 @@ export class TaskHead {
     this.#settled = head.#settled;
     this.#hasArtifacts = head.#hasArtifacts;
     this.#artifacts.push(...head.#artifacts);
+    this.#unstored = head.#unstored;
+    this.#storedBytes = head.#storedBytes;
+  }
+
+  /**
+   * Reads a head that `store` has made. Undefined for one of another release,
+   * and one that is damaged: the log has all.
+   */
+  static from(data: Uint8Array, need: HistoryNeed): TaskHead | undefined {
+    const stored = decode(data);
+    if (stored?.version !== VERSION || !stored.task) return undefined;
+    const { task, starts, artifactRanges } = stored;
+    const head = new TaskHead(task, need);
+    head.#fold = new LazyFold(task, starts.map(Number));
+    head.#dropped = task.history.length;
+    head.#settle(task, head.#dropped);
+    head.#hasArtifacts = task.artifacts.length === 0;
+    const ranges = artifactRanges.flatMap((from, at) =>
+      at % 2 === 0 ? [{ from, to: artifactRanges[at + 1] ?? from }] : [],
+    );
+    head.#artifacts.splice(0, head.#artifacts.length, ...ranges);
+    head.#storedBytes = data.length;
+    return head;
+  }
+
+  /** Whether the log grew so much that the store should get its head. */
+  get isDue(): boolean {
+    const least = Math.max(MIN_UNSTORED, UNSTORED_HEADS * this.#storedBytes);
+    return this.#unstored > least;
+  }
+
+  /** Returns the head as a store keeps it, without content. */
+  store(): HeadRow {
+    const task = this.#fold.withoutContent();
+    const approvalLimit = this.#approvalLimit ?? task.approvalLimit;
+    const stored = create(StoredHeadSchema, {
+      version: VERSION,
+      task: { ...task, approvalLimit },
+      starts: this.starts.map(BigInt),
+      artifactRanges: this.#artifacts.flatMap(({ from, to }) => [from, to]),
+    });
+    const data = toBinary(StoredHeadSchema, stored);
+    this.#unstored = 0;
+    this.#storedBytes = data.length;
+    return { taskId: task.id, sequence: task.sequence, data };
   }
 
   get taskId(): string {
@@ -133,6 +205,7 @@ export class TaskHead {
     const characters = charactersInEvent(event);
     this.#unfolded += characters + EVENT_BYTES;
     this.#growth += characters;
+    this.#unstored += characters + EVENT_BYTES;
     if (this.#unfolded > MAX_UNFOLDED) void this.task;
     this.#dropOld();
   }
@@ -148,10 +221,23 @@ export class TaskHead {
     return this.#hasArtifacts && first >= this.#dropped;
   }
 
-  /** Returns whether the agent finds all that it needs. */
-  hasNeeded(need: HistoryNeed): boolean {
-    const { length } = this.task.history;
-    return this.hasContent(length - firstNeeded(this.task.history, need));
+  /** The number of the last messages whose content the agent needs. */
+  get neededMessages(): number {
+    const { history } = this.task;
+    return history.length - firstNeeded(history, this.#need);
+  }
+
+  /** Whether the agent finds the content of all messages that it needs. */
+  get hasNeeded(): boolean {
+    return this.task.history.length - this.neededMessages >= this.#dropped;
+  }
+
+  /** Takes the history with the content that the agent needs. */
+  takeNeeded(history: Message[]): void {
+    const { task, starts } = this;
+    this.#fold = new LazyFold({ ...task, history }, starts);
+    this.#dropped = history.length - this.neededMessages;
+    this.#settled = Math.min(this.#settled, this.#dropped);
   }
 
   #noteArtifact(sequence: bigint): void {
@@ -172,6 +258,11 @@ export class TaskHead {
     this.#fold.dropContent(this.#settled, to);
     this.#dropped = Math.max(this.#dropped, to);
     this.#hasArtifacts &&= task.artifacts.length === 0;
+    this.#settle(task, to);
+  }
+
+  /** Notes which of the messages before an index do not change any more. */
+  #settle(task: Task, to: number): void {
     const prompt = task.history.findLastIndex(isPrompt);
     this.#settled = Math.max(0, Math.min(to, lastStepIndex(task), prompt));
   }
@@ -199,4 +290,14 @@ function firstNeeded(history: readonly Message[], need: HistoryNeed): number {
   if (need === "all" || !summary) return 0;
   const kept = Math.max(0, summaryOf(summary)?.keptMessages ?? 0);
   return Math.max(0, last - kept);
+}
+
+function decode(
+  data: Uint8Array,
+): MessageShape<typeof StoredHeadSchema> | undefined {
+  try {
+    return fromBinary(StoredHeadSchema, data);
+  } catch {
+    return undefined;
+  }
 }

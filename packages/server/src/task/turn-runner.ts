@@ -237,6 +237,7 @@ export class TurnRunner implements AsyncDisposable {
       sessions && executor.keepsSession
         ? await beginAgentSession(this.#options, sessions, signal)
         : undefined;
+    await log.readNeeded();
     recorder.model =
       (await executor.modelFor?.(log.task)) ||
       (this.#options.modelNameOf?.(log.task) ?? "");

@@ -45,12 +45,66 @@ export function testTaskStore(
   });
   describe("readAudit", () => testAuditTexts(open));
   describe("readEvents", () => testReadEvents(open));
+  describe("putHead", () => testHeads(openAt, keeps));
   describe("a store that is opened again", () => testReopened(openAt, keeps));
   testTaskList(open);
   describe("readSizes", () => testReadSizes(open));
   describe("findLatest", () => testFindLatest(open));
   describe("findMessage", () => testFindMessage(open));
   testDelete(open);
+}
+
+/** The size of a head in bytes. */
+const SIZE = 300_000;
+
+function testHeads(openAt: OpenAt<TaskStore>, keeps: Keeping): void {
+  const head = (taskId: string, sequence: bigint, byte: number) => ({
+    ...{ taskId, sequence },
+    data: new Uint8Array(SIZE).fill(byte),
+  });
+  const bytes = async (store: TaskStore, taskId: string) => {
+    const data = await store.readHead(taskId);
+    return data && [data.length, ...new Set(data)];
+  };
+
+  it("keeps the latest head of each task that there is", async () => {
+    const place = crypto.randomUUID();
+    {
+      await using store = await openAt(place);
+      await store.append({ events: [created("t1"), text("t1", 2n)] });
+      await store.append({ events: [created("t2")] });
+      expect(await store.readHead("t1")).toBeUndefined();
+      await store.putHead(head("t1", 1n, 1));
+      expect(await bytes(store, "t1")).toEqual([SIZE, 1]);
+      await store.putHead(head("t1", 2n, 2));
+      await store.putHead(head("t1", 1n, 3));
+      await store.putHead(head("unknown", 1n, 4));
+      expect(await bytes(store, "t1")).toEqual([SIZE, 2]);
+      // As another release has it.
+      await store.putHead(head("t1", 2n, 5));
+      for (const none of ["t2", "unknown"]) {
+        expect(await store.readHead(none)).toBeUndefined();
+      }
+    }
+    await using again = await openAt(place);
+    const kept = keeps === "durable" ? [SIZE, 5] : undefined;
+    expect(await bytes(again, "t1")).toEqual(kept);
+  });
+
+  it("keeps none of a task that is deleted, nor of one that has its id later", async () => {
+    await using store = await openAt(crypto.randomUUID());
+    await store.append({ events: [created("t1")] });
+    await store.putHead(head("t1", 1n, 1));
+    const record = create(AuditRecordSchema, { taskId: "t1" });
+    const deleted = store.delete({ taskId: "t1", sequence: 1n, record });
+    const late = store.putHead(head("t1", 2n, 2));
+    await Promise.all([deleted, late]);
+    expect(await store.readHead("t1")).toBeUndefined();
+    await store.putHead(head("t1", 3n, 3));
+    expect(await store.readHead("t1")).toBeUndefined();
+    await store.append({ events: [created("t1")] });
+    expect(await store.readHead("t1")).toBeUndefined();
+  });
 }
 
 function testReadSizes(open: OpenTaskStore): void {

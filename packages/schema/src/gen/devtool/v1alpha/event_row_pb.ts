@@ -4,6 +4,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Task } from "./task_pb.ts";
+import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { TaskEvent } from "./task_event_pb.ts";
 import { file_devtool_v1alpha_task_event } from "./task_event_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/event_row.proto.
  */
 export const file_devtool_v1alpha_event_row: GenFile = /*@__PURE__*/
-  fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZXZlbnRfcm93LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiNgoIRXZlbnRSb3cSKgoGZXZlbnRzGAEgAygLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudGIGcHJvdG8z", [file_devtool_v1alpha_task_event]);
+  fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZXZlbnRfcm93LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiNgoIRXZlbnRSb3cSKgoGZXZlbnRzGAEgAygLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCJrCgpTdG9yZWRIZWFkEg8KB3ZlcnNpb24YASABKAkSIwoEdGFzaxgCIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrEg4KBnN0YXJ0cxgDIAMoAxIXCg9hcnRpZmFjdF9yYW5nZXMYBCADKANiBnByb3RvMw", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event]);
 
 /**
  * One row of a task store: the events of one atomic append.
@@ -34,4 +36,53 @@ export type EventRow = Message<"devtool.v1alpha.EventRow"> & {
  */
 export const EventRowSchema: GenMessage<EventRow> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_event_row, 0);
+
+/**
+ * A long task as it was after one of its events, which a task store keeps beside
+ * the log: whoever opens the task reads this and the events after it.
+ *
+ * It holds nothing that the log does not, and may be removed at any time.
+ *
+ * @generated from message devtool.v1alpha.StoredHead
+ */
+export type StoredHead = Message<"devtool.v1alpha.StoredHead"> & {
+  /**
+   * The release that folded the events. Another release reads the log from its
+   * begin, because it may fold them otherwise.
+   *
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * The task after the event `task.sequence`, without the content of its
+   * messages and artifacts.
+   *
+   * @generated from field: devtool.v1alpha.Task task = 2;
+   */
+  task?: Task | undefined;
+
+  /**
+   * For each message of `task.history`, the sequence of its first event, if the
+   * content can be read from there; otherwise 0.
+   *
+   * @generated from field: repeated int64 starts = 3;
+   */
+  starts: bigint[];
+
+  /**
+   * The parts of the log that have the artifacts: the first and the last
+   * sequence of each, one after the other.
+   *
+   * @generated from field: repeated int64 artifact_ranges = 4;
+   */
+  artifactRanges: bigint[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.StoredHead.
+ * Use `create(StoredHeadSchema)` to create a new message.
+ */
+export const StoredHeadSchema: GenMessage<StoredHead> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_event_row, 1);
 
