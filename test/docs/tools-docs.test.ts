@@ -12,6 +12,8 @@ import { Workspace } from "@devtool/coding-agent/operator";
 import {
   BackgroundProcesses,
   builtinTools,
+  everyFile,
+  ideTools,
 } from "@devtool/coding-agent/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -48,10 +50,19 @@ describe("docs/tools.md", () => {
       maxOutputLength: 1,
       background,
     };
-    const tools = builtinTools(workspace, {
-      shell,
-      outbound: { allowedHosts: [], allowing: String, ownPorts: () => [] },
-    });
+    const editor = { reportsDiagnostics: true, showsFiles: true };
+    const none = { case: "none", reason: "" } as const;
+    const tools = [
+      ...builtinTools(workspace, {
+        shell,
+        outbound: { allowedHosts: [], allowing: String, ownPorts: () => [] },
+      }),
+      ...ideTools(editor, {
+        workspace,
+        connect: async () => none,
+        access: everyFile,
+      }),
+    ];
     expect(documented.map(([name]) => name)).toEqual(
       tools.map(({ declaration }) => declaration.name),
     );

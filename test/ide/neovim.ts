@@ -30,6 +30,8 @@ export const SERVE: readonly string[] = [
 export interface NeovimOptions {
   readonly home: string;
   readonly workspace: string;
+  /** The directory for temporary files. Default: `tmp` in the home. */
+  readonly tmp?: string;
   /** Default: that of the build. */
   readonly command?: readonly string[];
 }
@@ -49,6 +51,7 @@ export class Neovim implements AsyncDisposable {
   /** Starts it with the plugin, and waits until it answers. */
   static async start(options: NeovimOptions): Promise<Neovim> {
     const { home, workspace, command = SERVE } = options;
+    const { tmp = join(home, "tmp") } = options;
     const socket = join(temporaryDirectory(), "s");
     const settings = `let g:devtool = #{ command: ${JSON.stringify(command)} }`;
     const args = ["--headless", "-u", "NORC", "-i", "NONE", "-n"];
@@ -61,7 +64,7 @@ export class Neovim implements AsyncDisposable {
       {
         cwd: workspace,
         stdio: "ignore",
-        env: { PATH: process.env.PATH, HOME: home, TMPDIR: join(home, "tmp") },
+        env: { PATH: process.env.PATH, HOME: home, TMPDIR: tmp },
       },
     );
     const neovim = new Neovim(socket, child);

@@ -19,6 +19,12 @@ export const MAX_FILES = 10;
 /** Maximum length of a selected text in a context, in UTF-16 code units. */
 export const MAX_SELECTION = 16_384;
 
+/** Maximum number of diagnostics in an answer. */
+export const MAX_DIAGNOSTICS = 1000;
+
+/** Maximum length of the message of a diagnostic, in UTF-16 code units. */
+export const MAX_DIAGNOSTIC_MESSAGE = 500;
+
 /** How long an editor may take to answer, in milliseconds. */
 export const EDITOR_TIMEOUT_MS = 10_000;
 

@@ -97,7 +97,16 @@ function statusOf(status: ToolCallStatus): AcpStatus {
  */
 const TOOLS: readonly (readonly [kind: ToolKind, tools: readonly string[]])[] =
   [
-    ["read", ["read_file", "read_many_files", "list_directory"]],
+    [
+      "read",
+      [
+        "read_file",
+        "read_many_files",
+        "list_directory",
+        "ide_diagnostics",
+        "ide_open_file",
+      ],
+    ],
     ["search", ["glob", "search_file_content", "google_web_search", "grep"]],
     ["edit", ["write_file", "replace", "multi_edit", "apply_patch", "edit"]],
     [

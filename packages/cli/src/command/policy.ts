@@ -230,6 +230,8 @@ const READING: ReadonlySet<string> = new Set([
   "read_background_output",
   "stop_background_process",
   "update_plan",
+  "ide_diagnostics",
+  "ide_open_file",
 ]);
 
 const DECISIONS = {

@@ -57,7 +57,7 @@ export class Toolbox implements AsyncDisposable {
     try {
       // A server that nobody asks anything does without the code of its tools.
       const { settleEdit } = await import("../tool/builtin/file-edit.ts");
-      const own = await this.#ownTools(workspace, task);
+      const own = await this.#ownTools(workspace, task, signal);
       const { mcp } = this.#host;
       const session = mcpSessionOf(task);
       const [server] = session.clientServers;
@@ -103,8 +103,10 @@ export class Toolbox implements AsyncDisposable {
    */
   async #ownTools(
     workspace: Workspace,
-    { principal, settings }: Task,
+    task: Task,
+    signal: AbortSignal,
   ): Promise<readonly Tool[]> {
+    const { principal, settings } = task;
     const {
       environment,
       pathInWorkspaces,
@@ -116,7 +118,7 @@ export class Toolbox implements AsyncDisposable {
     } = this.#host;
     const { options, limits, services } = this.#host.dependencies;
     const { builtinTools } = await import("../tool/builtin/builtin-tools.ts");
-    const all = builtinTools(workspace, {
+    const builtinAll = builtinTools(workspace, {
       shell: {
         environment,
         pathInWorkspaces,
@@ -131,6 +133,10 @@ export class Toolbox implements AsyncDisposable {
       search: { access: this.#access, searches, onNotice: services.onNotice },
       decideReading: this.#decideReading,
     });
+    const all = [
+      ...builtinAll,
+      ...(await this.#editorTools(workspace, task, signal)),
+    ];
     const { tools = [], builtinTools: selected } = options;
     const replaced = new Set(tools.map(({ declaration }) => declaration.name));
     const builtin = all.filter(
@@ -143,6 +149,22 @@ export class Toolbox implements AsyncDisposable {
     return [...builtin, ...tools].map((tool) =>
       withCheckpoints(tool, checkpoints, place),
     );
+  }
+
+  /** The tools of the user's editor: those that it offers now. */
+  async #editorTools(
+    workspace: Workspace,
+    { principal, settings }: Task,
+    signal: AbortSignal,
+  ): Promise<readonly Tool[]> {
+    const { ide } = this.#host;
+    if (!ide.isFor(principal)) return [];
+    const place = { principal, workspacePath: settings?.workspacePath ?? "" };
+    const connect = (limit: AbortSignal) => ide.connect(place, limit);
+    const found = await connect(signal);
+    if (found.case === "none") return [];
+    const { ideTools } = await import("../tool/builtin/ide-tools.ts");
+    return ideTools(found.link, { workspace, connect, access: this.#access });
   }
 }
 

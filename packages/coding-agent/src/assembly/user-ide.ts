@@ -1,8 +1,12 @@
-import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
 import type { ReadDecision } from "@devtool/policy";
 import type { IdeContext } from "@devtool/schema";
 import type { CommandPlace } from "@devtool/server/agent";
-import type { Ide, IdeConnection } from "../tool/ide.ts";
+import {
+  type Ide,
+  type IdeConnection,
+  type IdeLink,
+  pathInside,
+} from "../tool/ide.ts";
 import { trustProblem, type WorkspaceTrust } from "../trust/trust.ts";
 
 /** Dependencies of `UserIde`. */
@@ -55,7 +59,8 @@ export class UserIde {
   /**
    * Returns what the editor of a workspace shows; undefined when there is none.
    * Leaves out files outside of the workspace, and what is in files that the
-   * rules do not let the agent read.
+   * rules do not let the agent read: what is selected there and what the editor
+   * reports about them.
    */
   async context(
     place: CommandPlace,
@@ -65,22 +70,45 @@ export class UserIde {
     const found = await this.connect(place, signal);
     if (found.case === "none") return undefined;
     const context = found.link.context();
-    const files = context.files.flatMap((file) => {
+    const files: IdeContext["files"] = [];
+    for (const file of context.files) {
       const path = pathInside(place.workspacePath, file.path);
-      if (path === undefined) return [];
-      return decideReading(path) === "allow"
-        ? [file]
-        : [{ ...file, selectedText: "" }];
-    });
+      if (path === undefined) continue;
+      const mayRead = decideReading(path) === "allow";
+      const selectedText = mayRead ? file.selectedText : "";
+      const diagnostics =
+        mayRead && file.isActive
+          ? await diagnosticsOf(file.path, found.link, signal)
+          : [];
+      files.push({ ...file, selectedText, diagnostics });
+    }
     return { ...context, files };
   }
 }
 
-/** Returns a path relative to the workspace; undefined when it is outside. */
-function pathInside(workspace: string, path: string): string | undefined {
-  const [root, real] = [workspace, path].map(realPathOrMissing);
-  if (root === undefined || real === undefined) return undefined;
-  return isInside(root, real) && real !== root
-    ? real.slice(root.length + 1)
-    : undefined;
+/** Maximum number of diagnostics in a context. */
+const MAX_DIAGNOSTICS = 20;
+
+/** How long a turn waits for the diagnostics of its context, in milliseconds. */
+const DIAGNOSTICS_TIMEOUT_MS = 2000;
+
+/** Returns the worst diagnostics of a file; none when the editor fails. */
+async function diagnosticsOf(
+  path: string,
+  link: IdeLink,
+  signal: AbortSignal,
+): Promise<IdeContext["files"][number]["diagnostics"]> {
+  if (!link.reportsDiagnostics) return [];
+  const limit = AbortSignal.timeout(DIAGNOSTICS_TIMEOUT_MS);
+  try {
+    const found = await link.diagnostics(
+      path,
+      AbortSignal.any([signal, limit]),
+    );
+    const file = found.find((each) => each.path === path);
+    return file?.diagnostics.slice(0, MAX_DIAGNOSTICS) ?? [];
+  } catch {
+    // The turn goes on without them.
+    return [];
+  }
 }

@@ -1,3 +1,4 @@
+import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
 import type { IdeContext } from "@devtool/schema";
 
 /**
@@ -24,8 +25,26 @@ export interface IdeLink {
   readonly isTrusted: boolean;
   /** Whether the editor shows diffs. */
   readonly showsDiffs: boolean;
-  /** Returns what the user sees now, as a whole. */
+  /** Whether the editor reports diagnostics. */
+  readonly reportsDiagnostics: boolean;
+  /** Whether the editor shows files. */
+  readonly showsFiles: boolean;
+  /** Returns what the user sees now, as a whole, without diagnostics. */
   context(): IdeContext;
+  /**
+   * Returns what the editor reports about a file, or about all files without a
+   * path, the errors of each file first.
+   */
+  diagnostics(
+    path: string | undefined,
+    signal: AbortSignal,
+  ): Promise<IdeContext["files"]>;
+  /** Shows a file and, when lines are given, goes to them. */
+  openFile(
+    path: string,
+    lines: IdeLines | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
   /**
    * Shows a proposed content of a file, and resolves to what the user does with
    * it. Rejects when the editor does not show it or goes away. Closes the view
@@ -38,7 +57,29 @@ export interface IdeLink {
   ): Promise<IdeAnswer>;
 }
 
+/** The lines of a file that an editor is to show, from 1. */
+export interface IdeLines {
+  readonly first: number;
+  /** The last one to select. Undefined: nothing is selected. */
+  readonly last: number | undefined;
+}
+
 /** How the user answered a proposed change in the editor. */
 export type IdeAnswer =
   | { readonly case: "accepted"; readonly content: string }
   | { readonly case: "rejected" };
+
+/**
+ * Returns the path of a file of an editor relative to the workspace, which it
+ * may have open by a link; undefined when the file is outside.
+ */
+export function pathInside(
+  workspace: string,
+  path: string,
+): string | undefined {
+  const [root, real] = [workspace, path].map(realPathOrMissing);
+  if (root === undefined || real === undefined) return undefined;
+  return isInside(root, real) && real !== root
+    ? real.slice(root.length + 1)
+    : undefined;
+}

@@ -1,5 +1,5 @@
 import { isAbsolute } from "node:path";
-import { create, fromJson } from "@bufbuild/protobuf";
+import { create, fromJson, fromJsonString } from "@bufbuild/protobuf";
 import { abortable } from "@devtool/internal/abortable";
 import { keepStart } from "@devtool/internal/cut-text";
 import {
@@ -16,19 +16,38 @@ import {
 } from "@modelcontextprotocol/client";
 import type { Candidate } from "../doctor/candidate.ts";
 import {
+  type Diagnostic,
+  DiagnosticSeverity,
+} from "../gen/devtool/ide/v1alpha/diagnostics_pb.ts";
+import {
   ContextUpdateSchema,
+  type DiagnosticsAnswer,
+  DiagnosticsAnswerSchema,
   DiffAcceptedSchema,
   DiffRejectedSchema,
   type WorkspaceFile,
   type WorkspaceState,
 } from "../gen/devtool/ide/v1alpha/gemini_cli_pb.ts";
-import { MAX_FILES, MAX_SELECTION } from "../limits.ts";
+import {
+  EDITOR_TIMEOUT_MS,
+  MAX_DIAGNOSTIC_MESSAGE,
+  MAX_DIAGNOSTICS,
+  MAX_FILES,
+  MAX_SELECTION,
+} from "../limits.ts";
 import { VERSION } from "../version.ts";
 
 /** How the user answered a proposed change in the editor. */
 export type IdeAnswer =
   | { readonly case: "accepted"; readonly content: string }
   | { readonly case: "rejected" };
+
+/** The lines of a file that an editor is to show, from 1. */
+export interface IdeLines {
+  readonly first: number;
+  /** The last one to select. Undefined: nothing is selected. */
+  readonly last: number | undefined;
+}
 
 /** How long a companion may take to answer, in milliseconds. */
 const TIMEOUT_MS = 3000;
@@ -41,6 +60,9 @@ const CHECK_MS = 5000;
 
 /** Maximum length of a path, in UTF-16 code units. */
 const MAX_PATH = 4096;
+
+/** Maximum length of the name of what reports something, likewise. */
+const MAX_SOURCE = 100;
 
 /** A connection to a companion, ours or that of Gemini CLI. */
 export class CompanionLink implements AsyncDisposable {
@@ -91,6 +113,16 @@ export class CompanionLink implements AsyncDisposable {
     return this.#tools.has("openDiff") && this.#tools.has("closeDiff");
   }
 
+  /** Whether the editor reports diagnostics. Only our companion does. */
+  get reportsDiagnostics(): boolean {
+    return this.#tools.has("getDiagnostics");
+  }
+
+  /** Whether the editor shows files. Only our companion does. */
+  get showsFiles(): boolean {
+    return this.#tools.has("openFile");
+  }
+
   /** Whether the companion answers. */
   async isAlive(): Promise<boolean> {
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
@@ -117,6 +149,42 @@ export class CompanionLink implements AsyncDisposable {
         ...rest.map(seen),
       ],
     });
+  }
+
+  /**
+   * Returns what the editor reports about a file, or about all files without a
+   * path: at most 1000 reports, the errors of each file first.
+   */
+  async diagnostics(
+    path: string | undefined,
+    signal: AbortSignal,
+  ): Promise<IdeContext["files"]> {
+    const input = path === undefined ? {} : { filePath: path };
+    const text = await this.#call("getDiagnostics", input, soon(signal));
+    let left = MAX_DIAGNOSTICS;
+    const files = readDiagnostics(text, this.editor).files.flatMap(
+      ({ path, diagnostics }) => {
+        if (!isAbsolute(path) || path.length > MAX_PATH) return [];
+        const kept = diagnostics.slice(0, left);
+        left -= kept.length;
+        return { path, diagnostics: kept.map(ideDiagnostic) };
+      },
+    );
+    return create(IdeContextSchema, { files }).files;
+  }
+
+  /** Shows a file and, when lines are given, goes to them. */
+  async openFile(
+    path: string,
+    lines: IdeLines | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const input = {
+      filePath: path,
+      ...(lines && { line: lines.first }),
+      ...(lines?.last !== undefined && { endLine: lines.last }),
+    };
+    await this.#call("openFile", input, soon(signal));
   }
 
   /**
@@ -242,6 +310,39 @@ function focus({ cursor, selectedText = "" }: WorkspaceFile) {
     ...(cursor && {
       cursor: { line: cursor.line, character: cursor.character },
     }),
+  };
+}
+
+/** A signal that aborts, too, when the editor has had its time to answer. */
+function soon(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(EDITOR_TIMEOUT_MS)]);
+}
+
+function readDiagnostics(text: string, editor: string): DiagnosticsAnswer {
+  try {
+    return fromJsonString(DiagnosticsAnswerSchema, text, {
+      ignoreUnknownFields: true,
+    });
+  } catch (cause) {
+    throw new Error(`what ${editor} reports cannot be read`, { cause });
+  }
+}
+
+const SEVERITIES = {
+  [DiagnosticSeverity.UNSPECIFIED]: "error",
+  [DiagnosticSeverity.ERROR]: "error",
+  [DiagnosticSeverity.WARNING]: "warning",
+  [DiagnosticSeverity.INFORMATION]: "information",
+  [DiagnosticSeverity.HINT]: "hint",
+} as const;
+
+function ideDiagnostic({ message, severity, range, source }: Diagnostic) {
+  const { line = 0, character = 0 } = range?.start ?? {};
+  return {
+    severity: SEVERITIES[severity] ?? "error",
+    message: keepStart(message, MAX_DIAGNOSTIC_MESSAGE),
+    source: keepStart(source, MAX_SOURCE),
+    ...(range && { position: { line: line + 1, character: character + 1 } }),
   };
 }
 

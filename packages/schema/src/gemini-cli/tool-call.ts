@@ -90,6 +90,8 @@ export function encodeGeminiCliCall(
 /** Kinds of our built-in tools. Other tools are `other`. */
 const KINDS: Readonly<Record<string, string>> = {
   glob: "search",
+  ide_diagnostics: "read",
+  ide_open_file: "read",
   list_directory: "read",
   multi_edit: "edit",
   read_file: "read",

@@ -1,5 +1,6 @@
 /**
- * The names of the built-in tools, those for background processes included.
+ * The names of the built-in tools, those for background processes and for an
+ * editor included.
  */
 export const BUILTIN_TOOL_NAMES: readonly string[] = [
   "read_file",
@@ -16,4 +17,6 @@ export const BUILTIN_TOOL_NAMES: readonly string[] = [
   "web_fetch",
   "save_memory",
   "update_plan",
+  "ide_diagnostics",
+  "ide_open_file",
 ];

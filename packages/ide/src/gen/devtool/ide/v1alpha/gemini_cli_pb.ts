@@ -4,13 +4,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { FileDiagnostics } from "./diagnostics_pb.ts";
+import { file_devtool_ide_v1alpha_diagnostics } from "./diagnostics_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/ide/v1alpha/gemini_cli.proto.
  */
 export const file_devtool_ide_v1alpha_gemini_cli: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZXZ0b29sL2lkZS92MWFscGhhL2dlbWluaV9jbGkucHJvdG8SE2RldnRvb2wuaWRlLnYxYWxwaGEiTQoNQ29udGV4dFVwZGF0ZRI8Cg93b3Jrc3BhY2Vfc3RhdGUYASABKAsyIy5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZVN0YXRlInAKDldvcmtzcGFjZVN0YXRlEjYKCm9wZW5fZmlsZXMYASADKAsyIi5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZUZpbGUSFwoKaXNfdHJ1c3RlZBgCIAEoCEgAiAEBQg0KC19pc190cnVzdGVkIsIBCg1Xb3Jrc3BhY2VGaWxlEgwKBHBhdGgYASABKAkSEQoJdGltZXN0YW1wGAIgASgBEhEKCWlzX2FjdGl2ZRgDIAEoCBIrCgZjdXJzb3IYBCABKAsyGy5kZXZ0b29sLmlkZS52MWFscGhhLkN1cnNvchIaCg1zZWxlY3RlZF90ZXh0GAUgASgJSACIAQESFQoIaXNfZGlydHkYBiABKAhIAYgBAUIQCg5fc2VsZWN0ZWRfdGV4dEILCglfaXNfZGlydHkiKQoGQ3Vyc29yEgwKBGxpbmUYASABKA0SEQoJY2hhcmFjdGVyGAIgASgNIjIKDERpZmZBY2NlcHRlZBIRCglmaWxlX3BhdGgYASABKAkSDwoHY29udGVudBgCIAEoCSIhCgxEaWZmUmVqZWN0ZWQSEQoJZmlsZV9wYXRoGAEgASgJYgZwcm90bzM");
+  fileDesc("CiRkZXZ0b29sL2lkZS92MWFscGhhL2dlbWluaV9jbGkucHJvdG8SE2RldnRvb2wuaWRlLnYxYWxwaGEiTQoNQ29udGV4dFVwZGF0ZRI8Cg93b3Jrc3BhY2Vfc3RhdGUYASABKAsyIy5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZVN0YXRlInAKDldvcmtzcGFjZVN0YXRlEjYKCm9wZW5fZmlsZXMYASADKAsyIi5kZXZ0b29sLmlkZS52MWFscGhhLldvcmtzcGFjZUZpbGUSFwoKaXNfdHJ1c3RlZBgCIAEoCEgAiAEBQg0KC19pc190cnVzdGVkIsIBCg1Xb3Jrc3BhY2VGaWxlEgwKBHBhdGgYASABKAkSEQoJdGltZXN0YW1wGAIgASgBEhEKCWlzX2FjdGl2ZRgDIAEoCBIrCgZjdXJzb3IYBCABKAsyGy5kZXZ0b29sLmlkZS52MWFscGhhLkN1cnNvchIaCg1zZWxlY3RlZF90ZXh0GAUgASgJSACIAQESFQoIaXNfZGlydHkYBiABKAhIAYgBAUIQCg5fc2VsZWN0ZWRfdGV4dEILCglfaXNfZGlydHkiKQoGQ3Vyc29yEgwKBGxpbmUYASABKA0SEQoJY2hhcmFjdGVyGAIgASgNIjIKDERpZmZBY2NlcHRlZBIRCglmaWxlX3BhdGgYASABKAkSDwoHY29udGVudBgCIAEoCSIhCgxEaWZmUmVqZWN0ZWQSEQoJZmlsZV9wYXRoGAEgASgJIkgKEURpYWdub3N0aWNzQW5zd2VyEjMKBWZpbGVzGAEgAygLMiQuZGV2dG9vbC5pZGUudjFhbHBoYS5GaWxlRGlhZ25vc3RpY3NiBnByb3RvMw", [file_devtool_ide_v1alpha_diagnostics]);
 
 /**
  * The parameters of the notification `ide/contextUpdate`.
@@ -196,4 +198,25 @@ export type DiffRejected = Message<"devtool.ide.v1alpha.DiffRejected"> & {
  */
 export const DiffRejectedSchema: GenMessage<DiffRejected> = /*@__PURE__*/
   messageDesc(file_devtool_ide_v1alpha_gemini_cli, 5);
+
+/**
+ * The answer of the tool `getDiagnostics`, an addition of ours as `openFile` is.
+ *
+ * @generated from message devtool.ide.v1alpha.DiagnosticsAnswer
+ */
+export type DiagnosticsAnswer = Message<"devtool.ide.v1alpha.DiagnosticsAnswer"> & {
+  /**
+   * What the editor reports, errors first: at most 1000 diagnostics.
+   *
+   * @generated from field: repeated devtool.ide.v1alpha.FileDiagnostics files = 1;
+   */
+  files: FileDiagnostics[];
+};
+
+/**
+ * Describes the message devtool.ide.v1alpha.DiagnosticsAnswer.
+ * Use `create(DiagnosticsAnswerSchema)` to create a new message.
+ */
+export const DiagnosticsAnswerSchema: GenMessage<DiagnosticsAnswer> = /*@__PURE__*/
+  messageDesc(file_devtool_ide_v1alpha_gemini_cli, 6);
 
