@@ -146,7 +146,7 @@ describe("our agent, with a companion", () => {
     const [block] = place
       .userTexts()
       .filter((text) => text.includes("editor_context"));
-    expect(block?.split("\n")).toHaveLength(3);
+    expect(block?.split("\n")).toHaveLength(5);
     expect(block).not.toMatch(/\u202e|<b>/);
 
     await say(server, "text Nothing new.", first?.id);

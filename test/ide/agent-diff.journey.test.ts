@@ -3,17 +3,12 @@ import type { CodingServerOptions } from "@devtool/coding-agent";
 import type { ScriptedDiff } from "@devtool/ide/testing";
 import {
   ApprovalMode,
-  isEnded,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
-  Role,
-  type Task,
-  toolCallsOf,
 } from "@devtool/schema";
-import type { DevtoolServer } from "@devtool/server";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { clientOf } from "../scenarios/ground.ts";
-import { IdeGround, say } from "./agent-ground.ts";
+import { answer, callsOf, IdeGround, say } from "./agent-ground.ts";
 import { until } from "./agents.ts";
 
 /** An editor and a server in a workspace with a file. */
@@ -37,59 +32,6 @@ async function propose(
   const task = await say(server, calls.join("\n"));
   const view = await until(() => place.editor.diffs[count]);
   return { id: task?.id ?? "", view };
-}
-
-/** Waits until all calls of a task have ended. Returns them, with who answered. */
-async function callsOf(server: DevtoolServer, taskId: string) {
-  const client = clientOf(server, "Connect");
-  return await vi.waitFor(
-    async () => {
-      const { task } = await client.tasks.getTask({ taskId });
-      const calls = callParts(task);
-      expect(calls.map(({ isDone }) => isDone)).not.toContain(false);
-      expect(calls.length).toBeGreaterThan(0);
-      return calls;
-    },
-    { timeout: 60_000, interval: 20 },
-  );
-}
-
-function callParts(task: Task | undefined) {
-  return (task?.history ?? []).flatMap(({ parts }) =>
-    parts.flatMap(({ content, toolCallDetail }) =>
-      content.case === "toolCall"
-        ? [
-            {
-              isDone: isEnded(content.value),
-              result: content.value.result,
-              place: toolCallDetail?.answerer?.clientLabel,
-              option: toolCallDetail?.selectedOptionId,
-            },
-          ]
-        : [],
-    ),
-  );
-}
-
-/** Answers the only question of a task as another client does. */
-async function answer(
-  server: DevtoolServer,
-  taskId: string,
-  selectedOptionId: string,
-): Promise<void> {
-  const client = clientOf(server, "Connect");
-  const { task } = await client.tasks.getTask({ taskId });
-  const [call] = (task?.history ?? []).flatMap(toolCallsOf);
-  const value = { toolCallId: call?.toolCallId ?? "", selectedOptionId };
-  await client.tasks.sendMessage({
-    taskId,
-    messageSettings: { clientLabel: "the terminal" },
-    message: {
-      messageId: crypto.randomUUID(),
-      role: Role.USER,
-      parts: [{ content: { case: "confirmation", value } }],
-    },
-  });
 }
 
 describe("a change that our agent proposes", () => {

@@ -6,8 +6,10 @@ import { type Companion, startCompanion } from "@devtool/ide";
 import { IdeLinks } from "@devtool/ide/operator";
 import { ScriptedEditor } from "@devtool/ide/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { Role, type Task } from "@devtool/schema";
+import { isEnded, Role, type Task, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
+import { expect, vi } from "vitest";
+import type { Address } from "../client-of.ts";
 import { clientOf, Ground } from "../scenarios/ground.ts";
 import { until } from "./agents.ts";
 
@@ -135,7 +137,7 @@ export class IdeGround implements AsyncDisposable {
   contexts(): Record<string, unknown>[] {
     return this.userTexts().flatMap((text) => {
       const [, json] =
-        /<editor_context>\n(.*)\n<\/editor_context>$/.exec(text) ?? [];
+        /<editor_context>\n(\{.*)\n<\/editor_context>$/.exec(text) ?? [];
       return json === undefined ? [] : [JSON.parse(json)];
     });
   }
@@ -148,7 +150,7 @@ export class IdeGround implements AsyncDisposable {
 
 /** Sends a prompt to a task, or to a new one. Returns the task afterwards. */
 export async function say(
-  server: DevtoolServer,
+  server: Address,
   text: string,
   taskId = "",
 ): Promise<Task | undefined> {
@@ -161,4 +163,57 @@ export async function say(
     },
   });
   return task;
+}
+
+/** Waits until all calls of a task have ended. Returns them, with who answered. */
+export async function callsOf(server: Address, taskId: string) {
+  const client = clientOf(server, "Connect");
+  return await vi.waitFor(
+    async () => {
+      const { task } = await client.tasks.getTask({ taskId });
+      const calls = callParts(task);
+      expect(calls.map(({ isDone }) => isDone)).not.toContain(false);
+      expect(calls.length).toBeGreaterThan(0);
+      return calls;
+    },
+    { timeout: 60_000, interval: 20 },
+  );
+}
+
+function callParts(task: Task | undefined) {
+  return (task?.history ?? []).flatMap(({ parts }) =>
+    parts.flatMap(({ content, toolCallDetail }) =>
+      content.case === "toolCall"
+        ? [
+            {
+              isDone: isEnded(content.value),
+              result: content.value.result,
+              place: toolCallDetail?.answerer?.clientLabel,
+              option: toolCallDetail?.selectedOptionId,
+            },
+          ]
+        : [],
+    ),
+  );
+}
+
+/** Answers the only question of a task as another client does. */
+export async function answer(
+  server: Address,
+  taskId: string,
+  selectedOptionId: string,
+): Promise<void> {
+  const client = clientOf(server, "Connect");
+  const { task } = await client.tasks.getTask({ taskId });
+  const [call] = (task?.history ?? []).flatMap(toolCallsOf);
+  const value = { toolCallId: call?.toolCallId ?? "", selectedOptionId };
+  await client.tasks.sendMessage({
+    taskId,
+    messageSettings: { clientLabel: "the terminal" },
+    message: {
+      messageId: crypto.randomUUID(),
+      role: Role.USER,
+      parts: [{ content: { case: "confirmation", value } }],
+    },
+  });
 }

@@ -286,6 +286,7 @@ const STATUS = {
   agent: "",
   workspace: "",
   branch: "",
+  editor: "",
   sentTokens: 0n,
   contextLeft: undefined,
 };

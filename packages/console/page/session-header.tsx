@@ -14,7 +14,7 @@ import { mainAround, useFocusHeir } from "./focus.ts";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
 import { ModeChooser } from "./session-choosers.tsx";
 import { State } from "./state.tsx";
-import { countText, words } from "./words.ts";
+import { countText, fillText, words } from "./words.ts";
 
 export interface SessionHeaderProps {
   readonly client: ConsoleClient;
@@ -167,14 +167,18 @@ function PartLinks({ id, view }: PartLinksProps): ReactNode {
   );
 }
 
-/** The agent, its model, where it works, and how many tokens it has used. */
+/**
+ * The agent, its model, where it works, the editor that it was told of last, and
+ * how many tokens it has used.
+ */
 function Facts({ task }: { readonly task: Task }): ReactNode {
-  const { model, usage, settings, sessionSettings } = task;
+  const { model, usage, settings, sessionSettings, ideContext } = task;
   const tokens = (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
   const facts = [
     sessionSettings?.agent,
     model,
     settings?.workspacePath,
+    ideContext?.editor && fillText(words.editor, ideContext.editor),
     tokens > 0n && countText(words.tokens, tokens),
   ];
   return (

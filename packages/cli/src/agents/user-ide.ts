@@ -110,5 +110,5 @@ export class OperatorIde implements IdeContexts {
 }
 
 function placeOf(workspacePath: string): Parameters<UserIde["connect"]>[0] {
-  return { principal: OPERATOR.principal, workspacePath };
+  return { principal: OPERATOR.principal, contextId: "", workspacePath };
 }

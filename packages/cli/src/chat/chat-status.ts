@@ -31,6 +31,7 @@ export class ChatStatus {
     this.#wasWorking = isWorking;
     const { info, url } = this.#address;
     // What the server says of itself is about its first agent.
+    const conversation = this.#tasks.conversation.view.snapshot().task;
     const first = agent === "" ? info?.model : undefined;
     const hasModes = choices.refusalOf("approval_mode") === "";
     const hasModels = choices.refusalOf("model") === "";
@@ -40,10 +41,9 @@ export class ChatStatus {
       agent: agent || (info?.agent ?? url),
       workspace: workspace ?? "",
       branch: this.#branch,
+      editor: conversation.ideContext?.editor ?? "",
       sentTokens: current.task.usage?.inputTokens ?? 0n,
-      contextLeft: contextLeftOf(
-        this.#tasks.conversation.view.snapshot().task.usage,
-      ),
+      contextLeft: contextLeftOf(conversation.usage),
     };
   }
 }

@@ -284,6 +284,10 @@ export class ChatTasks {
   /** Sends parts that answer open questions of the current task. */
   async answerWith(parts: readonly Part[]): Promise<void> {
     const shown = this.command ?? this.conversation;
+    for (const { content } of parts) {
+      if (content.case !== "confirmation") continue;
+      shown.scrollback.noteAnswer(content.value.toolCallId, "unprinted");
+    }
     await this.#during(shown, (signal) =>
       shown.view.send({ message: { parts: [...parts] } }, signal),
     );

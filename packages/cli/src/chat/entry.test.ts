@@ -31,6 +31,18 @@ describe("an entry of the chat", () => {
     expect(entry(30)?.whole).toHaveLength(30);
   });
 
+  it("says who answered a call, and where", () => {
+    const part = create(PartSchema, {
+      content: { case: "toolCall", value: { toolName: "glob" } },
+      toolCallDetail: {
+        answerer: { principal: "operator", clientLabel: "VS\u202e Code" },
+      },
+    });
+    expect(entryOf({ key: "a", role: Role.AGENT, part }, style)?.lines).toEqual(
+      ["? glob", "  · answered by operator (VS\\u{202e}", "      Code)"],
+    );
+  });
+
   it.each([
     ["a · bb · ccc", 20, ["a · bb · ccc"]],
     ["a · bb · ccc", 8, ["a · bb", "ccc"]],

@@ -6,6 +6,7 @@ import {
   type Part,
   Role,
   type ToolCall,
+  type ToolCallAnswerer,
 } from "@devtool/schema";
 import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
@@ -74,7 +75,11 @@ export function entryOf(
     case "thought":
       return thoughtEntry(key, content.value, style);
     case "toolCall":
-      return callEntry(key, content.value, style);
+      return withAnswerer(
+        callEntry(key, content.value, style),
+        part.toolCallDetail?.answerer,
+        style,
+      );
     case "confirmation":
       return {
         key,
@@ -194,6 +199,24 @@ export function callEntry(
       line.replace(/^( {2}⋮ \[\d+ more lines?)\]$/, "$1: Ctrl-O]"),
     ),
     whole,
+  };
+}
+
+/** Says below a call that was answered elsewhere who answered, and where. */
+function withAnswerer(
+  entry: Entry,
+  answerer: ToolCallAnswerer | undefined,
+  { paint, columns }: LineStyle,
+): Entry {
+  if (!answerer) return entry;
+  const { principal, clientLabel } = answerer;
+  const where = clientLabel && ` (${visibleName(clientLabel)})`;
+  const line = `  · answered by ${visibleName(principal)}${where}`;
+  const said = wrapLine(paint("dim", line), columns);
+  return {
+    ...entry,
+    lines: [...entry.lines, ...said],
+    ...(entry.whole && { whole: [...entry.whole, ...said] }),
   };
 }
 

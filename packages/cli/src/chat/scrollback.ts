@@ -34,13 +34,17 @@ export class Scrollback {
   /** The number of times that lines of artifacts were printed. */
   #artifactEntries = 0;
   /**
-   * The calls that were answered in this chat, which has printed the question
-   * and the answer; and whether what they do is what the question showed.
+   * The calls that were answered in this chat: whether it has printed the
+   * question and the answer, and whether what they do is what the question
+   * showed.
    */
-  readonly #answered = new Map<string, "as asked" | "edited">();
+  readonly #answered = new Map<string, "as asked" | "edited" | "unprinted">();
 
   /** Records that a call was answered in this chat. */
-  noteAnswer(toolCallId: string, how: "as asked" | "edited"): void {
+  noteAnswer(
+    toolCallId: string,
+    how: "as asked" | "edited" | "unprinted",
+  ): void {
     this.#answered.set(toolCallId, how);
   }
 
@@ -127,7 +131,8 @@ export class Scrollback {
     const { content } = item.part;
     if (
       content.case === "confirmation" &&
-      this.#answered.has(content.value.toolCallId)
+      (this.#answered.get(content.value.toolCallId) ?? "unprinted") !==
+        "unprinted"
     ) {
       return undefined;
     }

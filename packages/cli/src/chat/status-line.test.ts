@@ -18,6 +18,7 @@ const STATUS = {
   agent: "devtool",
   workspace: "/srv/work",
   branch: "main",
+  editor: "VS Code",
   sentTokens: 12_345n,
   contextLeft: 87,
 };
@@ -25,8 +26,12 @@ const STATUS = {
 describe("the status line", () => {
   it.each([
     [
-      90,
-      "devtool · tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent",
+      110,
+      "devtool · tiny · /srv/work · ⎇ main · editor VS Code · plan · context 87 % left · 12.3k tokens sent",
+    ],
+    [
+      92,
+      "tiny · /srv/work · ⎇ main · editor VS Code · plan · context 87 % left · 12.3k tokens sent",
     ],
     [
       77,
@@ -42,9 +47,12 @@ describe("the status line", () => {
 
   it("shows what would change the terminal", () => {
     expect(
-      statusLine({ ...STATUS, branch: "a\u001b[2J", agent: "b\nc" }, 200),
+      statusLine(
+        { ...STATUS, branch: "a\u001b[2J", agent: "b\nc", editor: "\u202ed" },
+        200,
+      ),
     ).toBe(
-      "b [1 more line] · tiny · /srv/work · ⎇ a\\u{1b}[2J · plan · context 87 % left · 12.3k tokens sent",
+      "b [1 more line] · tiny · /srv/work · ⎇ a\\u{1b}[2J · editor \\u{202e}d · plan · context 87 % left · 12.3k tokens sent",
     );
   });
 

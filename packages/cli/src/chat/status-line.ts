@@ -12,6 +12,8 @@ export interface Status {
   readonly agent: string;
   readonly workspace: string;
   readonly branch: string;
+  /** The editor of which the agent was told last. */
+  readonly editor: string;
   /** The tokens that the conversation has sent to models. 0 if unknown. */
   readonly sentTokens: bigint;
   /**
@@ -28,6 +30,7 @@ export interface Status {
 export function statusLine(status: Status, columns: number): string {
   const { mode, model, agent, workspace, branch, sentTokens, contextLeft } =
     status;
+  const editor = status.editor && `editor ${oneLine(status.editor, 40)}`;
   const home = homedir();
   const place = workspace.startsWith(`${home}/`)
     ? `~${workspace.slice(home.length)}`
@@ -37,10 +40,10 @@ export function statusLine(status: Status, columns: number): string {
   const context =
     contextLeft === undefined ? "" : `context ${contextLeft} % left`;
   const at = branch && `⎇ ${oneLine(branch)}`;
-  const parts = [mode, model, context, sent, place, at, agent].map((part) =>
-    oneLine(part),
+  const parts = [mode, model, context, sent, place, at, editor, agent].map(
+    (part) => oneLine(part),
   );
-  const order = [6, 1, 4, 5, 0, 2, 3];
+  const order = [7, 1, 4, 5, 6, 0, 2, 3];
   for (let kept = parts.length; kept > 0; kept--) {
     const line = order
       .flatMap((index) => (index < kept && parts[index] ? [parts[index]] : []))

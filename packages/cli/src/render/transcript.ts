@@ -26,6 +26,8 @@ export class Transcript {
   readonly #shown = new Map<string, string>();
   /** The running calls whose first line has been printed. */
   readonly #begun = new Set<string>();
+  /** The editor of which the agent was told last. Empty for none. */
+  #editor = "";
   #inText = false;
   /** The artifacts that were printed. */
   readonly #artifacts = new Set<string>();
@@ -92,8 +94,9 @@ export class Transcript {
       case "messageTaken":
         // What the agent says to it is another answer.
         return this.#closeText();
-      case "sessionTools":
       case "ideContext":
+        return this.#lines(this.#editorLines(payload.value.editor));
+      case "sessionTools":
       case "usage":
       case undefined:
         return "";
@@ -142,6 +145,19 @@ export class Transcript {
     });
     this.#openArtifact = this.#inText ? artifactId : "";
     return written + pieces.join("");
+  }
+
+  /** Returns the line that says which editor the agent sees, when that changes. */
+  #editorLines(editor: string): string[] {
+    if (editor === this.#editor) return [];
+    this.#editor = editor;
+    return [
+      this.#note(
+        editor === ""
+          ? "no editor is connected any more"
+          : `connected to the editor ${indented(editor)}`,
+      ),
+    ];
   }
 
   /** Returns a line about the task, which nobody said. */

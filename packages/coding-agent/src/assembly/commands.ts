@@ -38,6 +38,7 @@ export function createSlashCommands(
         mcp?.status(mcpSession(place), signal) ?? [],
       refresh: async (place, signal) => mcp?.refresh(mcpSession(place), signal),
     },
+    ide: host.dependencies.options.ide && host.ide,
     policies: { list: (context) => host.listRules(context) },
     checkpoints: host.checkpoints,
   });

@@ -45,6 +45,7 @@ import type { OpenMcp } from "../tool/mcp.ts";
 import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
+import { IdeSwitch } from "./ide-switch.ts";
 import { misspelledTools } from "./misspelled-tools.ts";
 import { UserIde } from "./user-ide.ts";
 
@@ -196,7 +197,12 @@ export class AgentHost implements AsyncDisposable {
         onNotice,
       });
     }
-    this.ide = new UserIde({ ide: options.ide, operator, trust: this.trust });
+    this.ide = new UserIde({
+      ide: options.ide,
+      operator,
+      trust: this.trust,
+      sessions: new IdeSwitch(dataDirectory),
+    });
     this.sandbox = lazySandbox(
       () => this.#findSandbox(),
       () => performance.now(),

@@ -8,7 +8,7 @@ import {
   Role,
   ToolCallConfirmationSchema,
 } from "@devtool/schema";
-import { type CommandPlace, quoted, type Turn } from "@devtool/server/agent";
+import { type CommandContext, quoted, type Turn } from "@devtool/server/agent";
 import type { IdeAnswer } from "../tool/ide.ts";
 import { type PreparedCall, withAnswer } from "../tool/prepared-call.ts";
 import type { UserIde } from "./user-ide.ts";
@@ -16,7 +16,7 @@ import type { UserIde } from "./user-ide.ts";
 /** Where edits are shown. */
 interface EditView {
   readonly ide: UserIde;
-  readonly place: CommandPlace;
+  readonly place: CommandContext;
   /** Creates the id of a message. */
   readonly nextId: () => string;
   /** Receives notices for the operator, as plain text. */
@@ -59,7 +59,8 @@ export async function showEdit(
       const found = await ide.connect(place, signal);
       if (found.case === "connected" && found.link.showsDiffs) {
         const { link } = found;
-        const answer = await link.openDiff(filePath, newContent, signal);
+        const shown = AbortSignal.any([signal, ide.whenOff(place)]);
+        const answer = await link.openDiff(filePath, newContent, shown);
         return await turn.answer(
           messageOf(asked, answer, nextId()),
           link.editor,

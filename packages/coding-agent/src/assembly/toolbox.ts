@@ -154,12 +154,13 @@ export class Toolbox implements AsyncDisposable {
   /** The tools of the user's editor: those that it offers now. */
   async #editorTools(
     workspace: Workspace,
-    { principal, settings }: Task,
+    { principal, contextId, settings }: Task,
     signal: AbortSignal,
   ): Promise<readonly Tool[]> {
     const { ide } = this.#host;
     if (!ide.isFor(principal)) return [];
-    const place = { principal, workspacePath: settings?.workspacePath ?? "" };
+    const workspacePath = settings?.workspacePath ?? "";
+    const place = { principal, contextId, workspacePath };
     const connect = (limit: AbortSignal) => ide.connect(place, limit);
     const found = await connect(signal);
     if (found.case === "none") return [];

@@ -1,6 +1,7 @@
 import type { ReadDecision } from "@devtool/policy";
 import type { IdeContext } from "@devtool/schema";
-import type { CommandPlace } from "@devtool/server/agent";
+import type { CommandContext } from "@devtool/server/agent";
+import type { IdeSession } from "../command/services.ts";
 import {
   type Ide,
   type IdeConnection,
@@ -8,6 +9,7 @@ import {
   pathInside,
 } from "../tool/ide.ts";
 import { trustProblem, type WorkspaceTrust } from "../trust/trust.ts";
+import type { IdeSwitch } from "./ide-switch.ts";
 
 /** Dependencies of `UserIde`. */
 export interface UserIdeDependencies {
@@ -16,13 +18,15 @@ export interface UserIdeDependencies {
   /** The principal whose editors they are. */
   readonly operator: string;
   readonly trust: WorkspaceTrust;
+  /** The sessions that use no editor. Default: all use it. */
+  readonly sessions?: IdeSwitch;
 }
 
 /**
  * The editors of the server's user, for those who may use them: the operator,
  * in a workspace that they trust.
  */
-export class UserIde {
+export class UserIde implements IdeSession {
   readonly #dependencies: UserIdeDependencies;
 
   constructor(dependencies: UserIdeDependencies) {
@@ -35,15 +39,37 @@ export class UserIde {
     return ide !== undefined && principal === operator;
   }
 
-  /** Returns the editor of a workspace, or why there is none. */
+  refusal({
+    principal,
+  }: Pick<CommandContext, "principal">): string | undefined {
+    return this.isFor(principal)
+      ? undefined
+      : "only the user who started the server has an editor here";
+  }
+
+  /** Resolves once it is durable. */
+  async turn(context: CommandContext, to: "on" | "off"): Promise<void> {
+    await this.#dependencies.sessions?.turn(context.contextId, to);
+  }
+
+  /** Returns a signal that aborts when the editor of a session is turned off. */
+  whenOff({ contextId }: Pick<CommandContext, "contextId">): AbortSignal {
+    const { sessions } = this.#dependencies;
+    return sessions?.whenOff(contextId) ?? new AbortController().signal;
+  }
+
+  /** Returns the editor of a session's workspace, or why there is none. */
   async connect(
-    { principal, workspacePath }: CommandPlace,
+    context: CommandContext,
     signal: AbortSignal,
   ): Promise<IdeConnection> {
-    const { ide, trust } = this.#dependencies;
+    const { ide, trust, sessions } = this.#dependencies;
+    const { contextId, workspacePath } = context;
     const none = (reason: string) => ({ case: "none", reason }) as const;
-    if (!ide || !this.isFor(principal)) {
-      return none("only the user who started the server has an editor here");
+    const refusal = this.refusal(context);
+    if (!ide || refusal !== undefined) return none(refusal ?? "");
+    if (sessions?.isOff(contextId)) {
+      return none("it is turned off in this session: /ide enable");
     }
     if (workspacePath === "") return none("the session has no workspace");
     const problem = trustProblem(
@@ -63,7 +89,7 @@ export class UserIde {
    * reports about them.
    */
   async context(
-    place: CommandPlace,
+    place: CommandContext,
     decideReading: ReadDecision,
     signal: AbortSignal,
   ): Promise<IdeContext | undefined> {

@@ -3,6 +3,7 @@ import type { CommandContext, CommandPlace } from "@devtool/server/agent";
 import type { Memory } from "../agent/memory.ts";
 import type { AgentModel, StepRequest } from "../agent/model.ts";
 import type { StoredCheckpoints } from "../tool/checkpoint/checkpoints.ts";
+import type { IdeConnection } from "../tool/ide.ts";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 
@@ -43,6 +44,8 @@ export interface CommandServices {
   readonly checkpoints?: StoredCheckpoints | undefined;
   /** For `/mcp`. */
   readonly mcp?: McpStatus;
+  /** For `/ide`. */
+  readonly ide?: IdeSession | undefined;
   /** For `/policies`. */
   readonly policies?: Policies;
 }
@@ -79,6 +82,22 @@ export interface McpStatus {
   ): Promise<readonly McpServerStatus[]>;
   /** Stops all servers, clears their failures and connects again. */
   refresh(place: CommandPlace, signal: AbortSignal): Promise<void>;
+}
+
+/** The user's editor in a session. */
+export interface IdeSession {
+  /**
+   * Returns why the principal of a session has no editor; undefined for the user
+   * whose editors they are.
+   */
+  refusal(context: CommandContext): string | undefined;
+  /** Returns the editor of a session, or why there is none. */
+  connect(context: CommandContext, signal: AbortSignal): Promise<IdeConnection>;
+  /**
+   * Turns the editor of a session on or off, for good. Turned off, it closes
+   * the diffs of the session.
+   */
+  turn(context: CommandContext, to: "on" | "off"): Promise<void>;
 }
 
 /** The rules that decide on tool calls. */

@@ -46,6 +46,7 @@ export const de: Words = {
   edited: "mit deinen Änderungen",
   reason: "Begründung (geht an den Agenten)",
   answeredBy: "beantwortet von #",
+  editor: "Editor: #",
   input: "Argumente",
   askAgain: "Mit diesen Argumenten erneut fragen",
   notAnObject: "Das ist kein JSON-Objekt.",

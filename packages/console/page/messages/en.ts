@@ -46,6 +46,7 @@ export const en = {
   edited: "with your changes",
   reason: "Reason (sent to the agent)",
   answeredBy: "answered by #",
+  editor: "editor: #",
   input: "Arguments",
   askAgain: "Ask again with these arguments",
   notAnObject: "This is not a JSON object.",

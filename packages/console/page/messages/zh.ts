@@ -41,6 +41,7 @@ export const zh: Words = {
   edited: "含你的修改",
   reason: "理由（将发送给智能体）",
   answeredBy: "回复者：#",
+  editor: "编辑器：#",
   input: "参数",
   askAgain: "用这些参数重新询问",
   notAnObject: "这不是有效的 JSON 对象。",

@@ -3,6 +3,7 @@ import type { CommandServices, Policies } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { callTool, replyWith } from "../steps.ts";
 import { conversationCommands } from "./conversation.ts";
+import { ideCommands } from "./ide.ts";
 import { initCommand } from "./init.ts";
 import { mcpCommands } from "./mcp.ts";
 import { memoryCommands } from "./memory.ts";
@@ -21,6 +22,7 @@ export function builtinCommands(services: CommandServices): SlashCommand[] {
     conversations,
     checkpoints,
     mcp,
+    ide,
     policies,
   } = services;
   const about: SlashCommand = {
@@ -41,6 +43,7 @@ export function builtinCommands(services: CommandServices): SlashCommand[] {
     ...(conversations ? conversationCommands(conversations) : []),
     ...(checkpoints ? restoreCommands(checkpoints) : []),
     ...(mcp ? mcpCommands(mcp) : []),
+    ...(ide ? ideCommands(ide) : []),
     ...(policies ? [policiesCommand(policies)] : []),
   ];
   return [helpCommand(commands), ...commands];
