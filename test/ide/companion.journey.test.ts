@@ -388,6 +388,29 @@ describe("a companion", () => {
     await companion.close();
   });
 
+  it("rejects what waits for an answer when it ends", async () => {
+    const { workspace, editor, companion, gemini, claude } = await setUp();
+    await using one = await gemini();
+    await using two = await gemini();
+    using three = await claude();
+    const filePath = join(workspace, "a.ts");
+    await one.call("openDiff", { filePath, newContent: "one" });
+    await two.call("openDiff", { filePath, newContent: "two" });
+    const blocking = three.call("openDiff", {
+      old_file_path: filePath,
+      new_file_path: join(workspace, "b.ts"),
+      new_file_contents: "three",
+      tab_name: "t",
+    });
+    await until(() => editor.diffs[1]);
+    await companion.close();
+    for (const agent of [one, two]) {
+      await until(() => agent.last("ide/diffRejected"));
+    }
+    expect((await blocking).texts).toEqual(["DIFF_REJECTED", "t"]);
+    expect(editor.diffs.map(({ isOpen }) => isOpen)).toEqual([false, false]);
+  });
+
   it("is found again after it was started again, and when other folders are open", async () => {
     const { workspace, editor, companion, start, directories } = await setUp();
     const stale = join(directories.gemini, "gemini-ide-server-4242-1.json");

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { plainJson } from "@devtool/internal/json";
 import {
   type CallToolResult,
@@ -68,8 +69,11 @@ export class ClientSession {
     }, CONTEXT_DELAY_MS).unref();
   }
 
-  /** Ends the session and closes its diffs. */
+  /** Ends the session and closes its diffs, which the client hears of. */
   async close(): Promise<void> {
+    this.#gone.abort(new Error("the companion ends"));
+    // What the dialect then says is sent before the connection ends.
+    await setImmediate();
     await this.#server.close();
     await this.#end();
   }

@@ -1,5 +1,5 @@
 import { isOtherProcess } from "@devtool/internal/other-process";
-import { assertOwnDirectory } from "../discovery/own-directory.ts";
+import { faultOfDirectory } from "../discovery/own-directory.ts";
 import { discoveryDirectories, type Environment } from "../discovery/places.ts";
 import { type Candidate, readCandidates } from "../doctor/candidate.ts";
 import {
@@ -106,11 +106,8 @@ export class IdeLinks implements AsyncDisposable {
     const agent = "devtool";
     const { [agent]: directory } = discoveryDirectories(this.#env);
     const none = "no editor with a companion has announced itself";
-    try {
-      await assertOwnDirectory(directory);
-    } catch {
-      return { order: [], reason: none };
-    }
+    const foreign = await faultOfDirectory(directory);
+    if (foreign !== undefined) return { order: [], reason: foreign };
     const user = process.getuid?.();
     const found = await readCandidates(agent, directory, user);
     const own = {

@@ -1,4 +1,5 @@
 import { create, toJson } from "@bufbuild/protobuf";
+import { abortable } from "@devtool/internal/abortable";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { z } from "zod";
 import {
@@ -34,7 +35,8 @@ const openDiff = dialectTool({
   async run({ filePath, newContent }, { diffs, owner, notify, sessionSignal }) {
     const proposal = { path: filePath, content: newContent, title: "" };
     const { answer } = await diffs.open(owner, proposal, sessionSignal);
-    answer.then(
+    // When the companion ends, too: Gemini CLI would wait for the answer for ever.
+    abortable(answer, sessionSignal).then(
       (outcome) => outcome && notify(outcomeNotice(filePath, outcome)),
       () => notify(rejected(filePath)),
     );

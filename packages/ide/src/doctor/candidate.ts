@@ -29,7 +29,7 @@ export interface Candidate {
   readonly isLegacy: boolean;
 }
 
-const { O_NONBLOCK, O_RDONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** The maximum size of a discovery file, in bytes. */
 const MAX_BYTES = 64 * 1024;
@@ -70,7 +70,8 @@ async function readCandidate(
     isLegacy: agent === "gemini-cli" && groups?.port === undefined,
   };
   try {
-    await using file = await open(path, O_RDONLY | O_NONBLOCK);
+    const flags = agent === "devtool" ? O_NOFOLLOW : 0;
+    await using file = await open(path, O_RDONLY | O_NONBLOCK | flags);
     const stats = await file.stat();
     const known = {
       ...base,
@@ -99,6 +100,13 @@ async function readCandidate(
       );
     }
   } catch (reason) {
+    if (
+      reason instanceof Error &&
+      "code" in reason &&
+      reason.code === "ELOOP"
+    ) {
+      return { ...base, unreadable: "it is a link: remove it" };
+    }
     const why = reason instanceof Error ? reason.message : String(reason);
     return { ...base, unreadable: `it cannot be read: ${why}` };
   }

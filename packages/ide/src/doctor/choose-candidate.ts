@@ -65,10 +65,13 @@ export function faultOf(
     : mismatchOf(candidate, surroundings);
 }
 
-/** Returns which other user listens where the companion should. */
-function strangerAt(
-  { port }: Candidate,
-  { user }: AgentSurroundings,
+/**
+ * Returns which other user listens where the companion should. Agents of others
+ * do not look, and would give the token away.
+ */
+export function strangerAt(
+  { port }: Pick<Candidate, "port">,
+  { user }: Pick<AgentSurroundings, "user">,
 ): string | undefined {
   const other = usersAtPort(port)?.find((each) => each !== user);
   return other === undefined || user === undefined

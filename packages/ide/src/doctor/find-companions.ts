@@ -1,5 +1,6 @@
 import { lookup as resolveName } from "node:dns/promises";
 import type { RequestOptions } from "node:http";
+import { faultOfDirectory } from "../discovery/own-directory.ts";
 import {
   AGENT_NAMES,
   type Agent,
@@ -13,8 +14,11 @@ import {
   faultOf,
   inOrderOfChoice,
   refusalOf,
+  strangerAt,
 } from "./choose-candidate.ts";
 import { VARIABLES_PATH, withVariables } from "./variables.ts";
+
+const HERE = "127.0.0.1";
 
 /** Where agents are started. */
 export interface Surroundings {
@@ -76,7 +80,8 @@ async function findFiles(
 ): Promise<FoundFile[]> {
   const own: AgentSurroundings = { agent, ...surroundings };
   const found = await readCandidates(agent, directory, surroundings.user);
-  const { order, refused } = sortOut(found, own);
+  const foreign = await faultOfDirectory(directory);
+  const { order, refused } = sortOut(found, own, foreign);
   const host = await hostFor(agent, surroundings);
   const { lookup } = surroundings;
   const files: FoundFile[] = [];
@@ -84,8 +89,10 @@ async function findFiles(
   for (const [index, candidate] of order.entries()) {
     const { port, token } = candidate;
     const fault = faultOf(candidate, own);
+    const stranger =
+      host === HERE ? strangerAt(candidate, surroundings) : undefined;
     const problem =
-      fault ?? (await probe({ agent, host, port, token, lookup }));
+      fault ?? stranger ?? (await probe({ agent, host, port, token, lookup }));
     const verdict = isDone
       ? "passed_over"
       : problem === undefined
@@ -106,7 +113,7 @@ async function findFiles(
       path: candidate.path,
       verdict,
       says,
-      warning: warningOf(candidate),
+      warning: warningOf(candidate, foreign),
     });
   }
   return [
@@ -115,15 +122,23 @@ async function findFiles(
       path: candidate.path,
       verdict: "refused" as const,
       says,
-      warning: warningOf(candidate),
+      warning: warningOf(candidate, foreign),
     })),
   ];
 }
 
-/** Says what an agent tries, in its order, and why it does not consider others. */
-function sortOut(found: readonly Candidate[], own: AgentSurroundings) {
+/**
+ * Says what an agent tries, in its order, and why it does not consider others.
+ * `foreign` says why the directory is not the user's own: only devtool minds.
+ */
+function sortOut(
+  found: readonly Candidate[],
+  own: AgentSurroundings,
+  foreign: string | undefined,
+) {
   const refused = found.flatMap((candidate) => {
-    const says = refusalOf(candidate, own);
+    const minds = own.agent === "devtool" ? foreign : undefined;
+    const says = minds ?? refusalOf(candidate, own);
     return says === undefined ? [] : [{ candidate, says }];
   });
   const considered = found.filter(
@@ -144,7 +159,11 @@ function sortOut(found: readonly Candidate[], own: AgentSurroundings) {
   return { order, refused };
 }
 
-function warningOf({ path, mode, unreadable }: Candidate): string {
+function warningOf(
+  { path, mode, unreadable }: Candidate,
+  foreign: string | undefined,
+): string {
+  if (foreign !== undefined && path !== VARIABLES_PATH) return foreign;
   return unreadable === undefined && (mode & 0o077) !== 0
     ? `other users can read its token (mode ${mode.toString(8)}): chmod 600 ${path}`
     : "";
@@ -156,22 +175,21 @@ async function hostFor(
   { env, isInContainer }: Surroundings,
 ): Promise<string> {
   const outside = "host.docker.internal";
-  const here = "127.0.0.1";
-  if (!isInContainer) return here;
+  if (!isInContainer) return HERE;
   switch (agent) {
     case "gemini-cli":
       return env.SSH_CONNECTION ||
         env.REMOTE_CONTAINERS ||
         env.VSCODE_REMOTE_CONTAINERS_SESSION
-        ? here
+        ? HERE
         : outside;
     case "qwen-code":
       return await resolveName(outside).then(
         () => outside,
-        () => here,
+        () => HERE,
       );
     case "claude-code":
     case "devtool":
-      return here;
+      return HERE;
   }
 }
