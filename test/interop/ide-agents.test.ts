@@ -1,7 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Companion, startCompanion } from "@devtool/ide";
-import { type ScriptedDiff, ScriptedEditor } from "@devtool/ide/testing";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
@@ -9,108 +7,162 @@ import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { until } from "../ide/agents.ts";
 import { HAS_TMUX, Tmux } from "../terminal/tmux.ts";
 import { connected, enableIde, say } from "./ide-terminal.ts";
+import { EDITORS, type UsedEditor } from "./used-editor.ts";
 
+/** The agents that are started in a terminal, beside or in the editor. */
 const AGENTS = REAL_AGENTS.filter(({ name }) =>
   ["gemini", "qwen"].includes(name),
 );
 
+/** What a user does with a proposal, and what the file then has. */
+interface Use {
+  readonly file: string;
+  act(editor: UsedEditor, terminal: Tmux): Promise<void>;
+  /** Undefined: it is not written. */
+  readonly written?: string;
+}
+
+const USES: readonly Use[] = [
+  {
+    file: "accepted.txt",
+    act: (editor) => editor.accept(),
+    written: "proposed for accepted.txt\nsecond\n",
+  },
+  {
+    file: "edited.txt",
+    async act(editor) {
+      await editor.change("by the user: ü");
+      await editor.accept();
+    },
+    written: "by the user: ü\nsecond\n",
+  },
+  { file: "rejected.txt", act: (editor) => editor.reject() },
+  { file: "closed.txt", act: (editor) => editor.closeView() },
+  {
+    file: "answered.txt",
+    async act(_editor, terminal) {
+      await terminal.shows(/Apply this change\?/);
+      await terminal.type("", "Enter");
+    },
+    written: "proposed for answered.txt\nsecond\n",
+  },
+];
+
+/** Editors and agents start, and a machine may be busy. */
+const TIMEOUT_MS = 600_000;
+
 for (const agent of AGENTS) {
-  const { name, missing } = agent;
-  if (missing !== undefined) console.info(`skipped: ${name} ${missing}`);
-  describe.skipIf(missing !== undefined || !HAS_TMUX)(
-    `a companion, with the real ${name}`,
-    () => {
-      it("shows the model what is open, and carries the user's answers to diffs, also when it is started again", async () => {
+  describe.each(EDITORS)(`the real ${agent.name} with $name`, (kind) => {
+    const absent =
+      agent.missing ?? kind.missing ?? (HAS_TMUX ? undefined : "needs tmux");
+    it.skipIf(absent !== undefined)(
+      `sees what is open, and writes what the user answers${absent === undefined ? "" : `: SKIPPED, ${absent}`}`,
+      async () => {
         const [home, workspace] = [temporaryDirectory(), temporaryDirectory()];
-        const path = join(workspace, "open.txt");
-        putFile(workspace, "open.txt", "before\n");
-        putFile(home, "tmp/.keep", "");
-        const editor = new ScriptedEditor(workspace);
-        editor.show({ openFiles: [openFile(path)] });
+        putFile(workspace, "open.txt", "only the editor has it\n");
+        await using editor = await kind.start(home, workspace);
+        await editor.open("open.txt");
         await using model = await agent.startModel();
         const env = {
           ...agent.configure(home, model.url),
           HOME: home,
-          TMPDIR: join(home, "tmp"),
+          TMPDIR: editor.temporary,
           PATH: pathWith(agent, join(home, "bin")),
           // In a container, both look for the editor on its host otherwise.
           SSH_CONNECTION: "1",
+          ...(await editor.environment()),
         };
-        enableIde(home, name);
-        const start = (): Promise<Companion> =>
-          startCompanion(editor, { env: { HOME: home, TMPDIR: env.TMPDIR } });
-        let companion = await start();
-        await using tmux = await Tmux.open({
-          env: { ...env, ...companion.environment },
-          columns: 120,
-          rows: 50,
-          directory: workspace,
-        });
-        await tmux.type(name, "Enter");
-        await tmux.shows(/Type your message/);
-        await connected(tmux, "Scripted");
-
-        await say(tmux, "hello there");
-        const sent = await until(() => {
-          const text = JSON.stringify(model.requests().map(({ body }) => body));
-          return text.includes("hello there") ? text : undefined;
-        });
-        expect(sent).toContain(path);
-        expect(sent).toContain("a selection that only the editor has");
-
-        /** Has the model write a file, and waits for the diff. */
-        const propose = async (file: string): Promise<ScriptedDiff> => {
-          const count = editor.diffs.length;
-          const content = `proposed for ${file}\n`;
+        enableIde(home, agent.name);
+        /** Qwen Code puts what is new in the editor before what is said next. */
+        const greet = async (terminal: Tmux): Promise<void> => {
+          const { length } = model.requests();
+          await say(terminal, "hello there");
+          await until(() => model.requests().length > length || undefined);
+        };
+        const start = async (): Promise<Tmux> => {
+          const terminal = await Tmux.open({
+            env,
+            columns: 120,
+            rows: 50,
+            directory: workspace,
+          });
+          await terminal.type(agent.name, "Enter");
+          await terminal.shows(/Type your message/);
+          await connected(terminal, kind.name);
+          await greet(terminal);
+          return terminal;
+        };
+        const propose = (
+          terminal: Tmux,
+          file: string,
+          content = `proposed for ${file}\nsecond\n`,
+        ): Promise<void> => {
           const input = { file_path: join(workspace, file), content };
-          await say(tmux, `call write_file ${JSON.stringify(input)}`);
-          const view = await until(() => editor.diffs[count]);
-          expect(view).toMatchObject({ path: input.file_path, content });
-          return view;
+          return say(terminal, `call write_file ${JSON.stringify(input)}`);
         };
-        const written = (file: string, text: string): Promise<unknown> =>
-          until(() =>
-            existsSync(join(workspace, file)) &&
-            readFileSync(join(workspace, file)).equals(Buffer.from(text))
+        /** Proposes, and waits until the editor shows it. */
+        const show = async (
+          ...[terminal, file, content]: Parameters<typeof propose>
+        ): Promise<void> => {
+          await propose(terminal, file, content);
+          const [line = ""] = (content ?? `proposed for ${file}`).split("\n");
+          await editor.shows(file, line).catch(async (cause) => {
+            throw new Error(await terminal.screen(), { cause });
+          });
+        };
+        const has = (file: string, text: string): Promise<unknown> =>
+          until(() => {
+            const path = join(workspace, file);
+            return existsSync(path) &&
+              readFileSync(path).equals(Buffer.from(text))
               ? true
-              : undefined,
-          );
+              : undefined;
+          });
 
-        (await propose("accepted.txt")).accept();
-        await written("accepted.txt", "proposed for accepted.txt\n");
-        const edited = await propose("edited.txt");
-        edited.draft = "by the user: ü\n";
-        edited.accept();
-        await written("edited.txt", "by the user: ü\n");
-        (await propose("rejected.txt")).reject();
-        (await propose("closed.txt")).closeView();
+        await using one = await start();
+        const sent = JSON.stringify(model.requests().map(({ body }) => body));
+        expect(sent).toContain(join(workspace, "open.txt"));
+        expect(sent).toContain("only the editor has it");
 
-        await companion.close();
-        companion = await start();
-        await connected(tmux, "Scripted", "/ide disable", "/ide enable");
-        (await propose("again.txt")).accept();
-        await written("again.txt", "proposed for again.txt\n");
-        for (const file of ["rejected.txt", "closed.txt"]) {
+        for (const { file, act, written } of USES) {
+          await show(one, file);
+          await act(editor, one);
+          await editor.showsNone();
+          if (written !== undefined) {
+            await has(file, written);
+          } else {
+            expect(existsSync(join(workspace, file))).toBe(false);
+          }
+        }
+
+        // The second one waits for the first, and is shown after it.
+        await using two = await start();
+        await show(one, "shared.txt", "of the first\n");
+        await propose(two, "shared.txt", "of the second\n");
+        await two.shows(/Apply this change\?/);
+        await editor.reject();
+        await editor.shows("shared.txt", "of the second");
+        await editor.accept();
+        await has("shared.txt", "of the second\n");
+
+        // An editor that ends rejects what it shows.
+        await show(one, "lost.txt");
+        await editor.restart();
+        await connected(one, kind.name, "/ide disable", "/ide enable");
+        await greet(one);
+        await show(one, "again.txt");
+        await editor.accept();
+        await has("again.txt", "proposed for again.txt\nsecond\n");
+        for (const file of ["rejected.txt", "closed.txt", "lost.txt"]) {
           expect(existsSync(join(workspace, file))).toBe(false);
         }
-        await companion.close();
-        // It writes into its home while it ends.
-        await say(tmux, "/quit");
-        await tmux.shows(/\n\$\s*$/);
-      });
-    },
-  );
-}
-
-function openFile(path: string) {
-  return {
-    path,
-    focusedAtMs: Date.now(),
-    isActive: true,
-    selectedText: "a selection that only the editor has",
-    selection: {
-      start: { line: 0, character: 0 },
-      end: { line: 0, character: 3 },
-    },
-  };
+        // They write into their home while they end.
+        for (const terminal of [one, two]) {
+          await say(terminal, "/quit");
+          await terminal.shows(/\n\$\s*$/);
+        }
+      },
+      TIMEOUT_MS,
+    );
+  });
 }

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import {
   confirmationPart,
   pendingToolCalls,
@@ -19,18 +19,18 @@ import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Role, type Task, TaskState } from "@devtool/schema";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { type Address, clientOf } from "../client-of.ts";
-import { GeminiAgent, type Heard, onlyFile, until } from "../ide/agents.ts";
-import { HAS_TMUX, Tmux } from "../terminal/tmux.ts";
-import { connected, enableIde, say } from "./ide-terminal.ts";
+import {
+  ClaudeAgent,
+  GeminiAgent,
+  type Heard,
+  onlyFile,
+  until,
+} from "../ide/agents.ts";
 import { VS_CODE_MISSING, VsCode } from "./vs-code.ts";
 
 const without =
   VS_CODE_MISSING === undefined ? "" : `: SKIPPED, ${VS_CODE_MISSING}`;
-
-/** The agents that are started in a terminal here. */
-const IN_TERMINALS: ReadonlySet<string> = new Set(["gemini", "qwen"]);
 
 /** VS Code starts, and a machine may be busy. */
 const TIMEOUT_MS = 600_000;
@@ -164,80 +164,61 @@ describe.skipIf(VS_CODE_MISSING !== undefined)(
       TIMEOUT_MS,
     );
 
-    for (const agent of REAL_AGENTS.filter(({ name }) =>
-      IN_TERMINALS.has(name),
-    )) {
-      const { name, missing } = agent;
-      const absent = missing ?? (HAS_TMUX ? undefined : "needs tmux");
-      it.skipIf(absent !== undefined)(
-        `takes diffs of the real ${name}, whose files have what was accepted${absent === undefined ? "" : `: SKIPPED, it ${absent}`}`,
-        async () => {
-          const [home, workspace] = [
-            temporaryDirectory(),
-            temporaryDirectory(),
-          ];
-          putFile(workspace, "open.txt", "only the editor has it open\n");
-          await using code = await VsCode.open({
+    it(
+      "does what Claude Code asks, and follows its folders",
+      async () => {
+        const [one, two] = [temporaryDirectory(), temporaryDirectory()];
+        putFile(one, "bad.json", '{"a": }\n');
+        const path = join(one, "bad.json");
+        const workspace = join(temporaryDirectory(), "all.code-workspace");
+        const open = (...folders: readonly string[]): void =>
+          writeFileSync(
             workspace,
-            env: { HOME: home },
-          });
-          await code.openFile("open.txt");
-          await discovered(code);
-          await using model = await agent.startModel();
-          await using tmux = await Tmux.open({
-            env: {
-              ...agent.configure(home, model.url),
-              HOME: home,
-              TMPDIR: code.temporary,
-              PATH: pathWith(agent, join(home, "bin")),
-              // In a container, it looks for the editor on its host otherwise.
-              SSH_CONNECTION: "1",
-            },
-            columns: 120,
-            rows: 50,
-            directory: workspace,
-          });
-          enableIde(home, name);
-          await tmux.type(name, "Enter");
-          await tmux.shows(/Type your message/);
-          await connected(tmux, "code-server");
-          await say(tmux, "hello there");
-          await until(() => {
-            const sent = JSON.stringify(
-              model.requests().map(({ body }) => body),
-            );
-            return sent.includes(join(workspace, "open.txt")) || undefined;
-          });
-          const propose = async (file: string): Promise<void> => {
-            const input = {
-              file_path: join(workspace, file),
-              content: `proposed for ${file}\n`,
-            };
-            await say(tmux, `call write_file ${JSON.stringify(input)}`);
-            await code.tab(`${file}: proposed change`).waitFor();
-          };
-          const written = (file: string, text: string): Promise<unknown> =>
-            until(() => textOf(join(workspace, file)) === text || undefined);
-          await propose("accepted.txt");
-          await code.picture(`${name}-diff`);
-          await code.press("Accept");
-          await written("accepted.txt", "proposed for accepted.txt\n");
-          await propose("edited.txt");
-          await code.changeFirstLine("by the user: ü");
-          await code.press("Accept");
-          await written("edited.txt", "by the user: ü\n");
-          await propose("rejected.txt");
-          await code.press("Reject");
-          await code
-            .tab("rejected.txt: proposed change")
-            .waitFor({ state: "detached" });
-          expect(existsSync(join(workspace, "rejected.txt"))).toBe(false);
-          await say(tmux, "/quit");
-          await tmux.shows(/\n\$\s*$/);
-        },
-        TIMEOUT_MS,
-      );
-    }
+            JSON.stringify({
+              folders: folders.map((each) => ({ path: each })),
+            }),
+          );
+        open(one);
+        await using code = await VsCode.open({ workspace });
+        const { port, authToken } = await discovered(code);
+        using agent = await ClaudeAgent.connect(
+          Number(port),
+          String(authToken),
+        );
+        const asks = async (name: string): Promise<string> => {
+          const input = { filePath: path, uri: pathToFileURL(path).href };
+          return (await agent.call(name, input)).texts.join();
+        };
+
+        const range = { startText: '"a"', endText: ":" };
+        await agent.call("openFile", { filePath: path, ...range });
+        await code.tab("bad.json").waitFor();
+        await until(
+          () =>
+            agent.last("selection_changed")?.params.text === '"a":' ||
+            undefined,
+        );
+        await expect
+          .poll(() => asks("getDiagnostics"), { timeout: 60_000 })
+          .toMatch(/"severity":"Error".*"line":0/);
+        await code.picture("diagnostics");
+
+        await code.page.keyboard.type("b:");
+        await expect
+          .poll(() => asks("checkDocumentDirty"))
+          .toContain('"isDirty":true');
+        expect(await asks("saveDocument")).toContain('"saved":true');
+        expect(readFileSync(path, "utf8")).toBe("{b: }\n");
+        expect(await asks("checkDocumentDirty")).toContain('"isDirty":false');
+
+        open(one, two);
+        await until(
+          () => fileOf(code)?.workspacePath === `${one}:${two}` || undefined,
+        );
+        expect(await asks("getWorkspaceFolders")).toContain(two);
+      },
+      TIMEOUT_MS,
+    );
 
     it(
       "shows the sessions of a server and answers their questions, also after a kill",

@@ -32,6 +32,8 @@ const PATIENCE_MS = 90_000;
 /** What VS Code is started with. */
 export interface VsCodeOptions {
   readonly workspace: string;
+  /** The file of the extension. Default: ours. */
+  readonly extension?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly settings?: Readonly<Record<string, unknown>>;
 }
@@ -60,6 +62,7 @@ export class VsCode implements AsyncDisposable {
   /** Installs the extension from its file and opens a window. */
   static async open({
     workspace,
+    extension = EXTENSION,
     env = {},
     settings = {},
   }: VsCodeOptions): Promise<VsCode> {
@@ -83,7 +86,7 @@ export class VsCode implements AsyncDisposable {
     ];
     execFileSync(
       process.execPath,
-      [PROGRAM, ...places, "--install-extension", EXTENSION],
+      [PROGRAM, ...places, "--install-extension", extension],
       { env: surroundings, stdio: "pipe" },
     );
     const port = await freePort();
