@@ -12,7 +12,7 @@ import { createAgentConversations } from "../fleet/agent-conversations.ts";
 import { InboxWorker } from "../fleet/inbox-worker.ts";
 import { OpenTasks } from "../fleet/open-tasks.ts";
 import { Retention } from "../fleet/retention.ts";
-import { readStoreLoad } from "../fleet/store-load.ts";
+import { StoreLoadReader } from "../fleet/store-load.ts";
 import { Takeover } from "../fleet/takeover.ts";
 import { assertReachable } from "../fleet/workspace-reach.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
@@ -175,6 +175,7 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await shared.leases.giveUp();
   };
+  const storeLoad = new StoreLoadReader(opened, registry.feed);
   const load = async (): Promise<ServerLoad> => {
     const { sequences, ...tasks } = await registry.load();
     // While the database is away, nobody knows.
@@ -182,7 +183,7 @@ export async function openCore(
     const [inbox, outbox, held] = await Promise.all([
       shared ? shared.inbox.backlog().catch(unknown) : EMPTY,
       notifications.notifier.backlog(sequences).catch(unknown),
-      readStoreLoad(opened, surroundings.clock.now()).catch(unknown),
+      storeLoad.read(surroundings.clock.now()).catch(unknown),
     ]);
     return { ...tasks, inbox, outbox, store: held };
   };

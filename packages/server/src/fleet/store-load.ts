@@ -7,16 +7,22 @@ import {
   TaskState,
 } from "@devtool/schema";
 import type { StoreLoad } from "../server-load.ts";
-import type { ServerStore, TaskStore } from "../store/task-store.ts";
+import type { GoneTask } from "../store/task-changes.ts";
+import type {
+  ListedTask,
+  ServerStore,
+  TaskStore,
+} from "../store/task-store.ts";
+import type { FeedSink, TaskFeed } from "../task/task-feed.ts";
 import { TaskHead } from "../task/task-head.ts";
 
 /** The states that are no end of a task. */
-const UNFINISHED = [
+const UNFINISHED: readonly TaskState[] = [
   TaskState.SUBMITTED,
   TaskState.WORKING,
   TaskState.INPUT_REQUIRED,
   TaskState.AUTH_REQUIRED,
-] as const;
+];
 
 /** The number of tasks to list at a time. */
 const PAGE = 100;
@@ -27,33 +33,111 @@ interface Asking {
   readonly sinceMs: number;
 }
 
+/** A task that has not ended, or one that has while the store is read. */
+interface Known {
+  readonly state: TaskState;
+  readonly sequence: bigint;
+  readonly last: Pick<TaskEvent, "taskId" | "time">;
+  /** Undefined until it is read. */
+  asking: Asking | undefined;
+}
+
 /**
- * Returns what a store has, whether its tasks are open or not. It reads the
- * tasks that have not ended, by the store's index of states, and of those that
- * wait for their user mostly the last event alone.
+ * Knows what a store has, whether its tasks are open or not.
  *
- * Rejects when the store cannot be read.
+ * It reads the tasks that have not ended once, by the store's index of states,
+ * when it is first asked, and hears of their changes from then on. What other
+ * servers change it does not hear: it reads those of a shared store each time.
  */
-export async function readStoreLoad(
-  store: ServerStore,
-  nowMs: number,
-): Promise<StoreLoad> {
-  const unfinished = new Map<TaskState, number>();
-  let count = 0;
-  let oldestMs = 0;
-  for (const state of UNFINISHED) {
-    let tasks = 0;
-    for await (const last of lastEvents(store, state)) {
-      tasks++;
-      if (state !== TaskState.INPUT_REQUIRED) continue;
-      const { calls, sinceMs } = await askingOf(store, last);
-      count += calls;
-      if (calls > 0) oldestMs = Math.max(oldestMs, nowMs - sinceMs);
-    }
-    unfinished.set(state, tasks);
+export class StoreLoadReader implements FeedSink {
+  readonly #store: ServerStore;
+  readonly #feed: TaskFeed;
+  /** The tasks that have not ended, by their ids. */
+  #known = new Map<string, Known>();
+  #reading: Promise<void> | undefined;
+  #isReading = false;
+  #passing: Disposable | undefined;
+
+  constructor(store: ServerStore, feed: TaskFeed) {
+    this.#store = store;
+    this.#feed = feed;
   }
-  const bytes = await store.readBytes?.();
-  return { unfinished, questions: { count, oldestMs }, bytes };
+
+  /** Returns what the store has. Rejects when it cannot be read. */
+  async read(nowMs: number): Promise<StoreLoad> {
+    this.#reading ??= this.#readAll();
+    try {
+      await this.#reading;
+      const unfinished = new Map(UNFINISHED.map((state) => [state, 0]));
+      let count = 0;
+      let oldestMs = 0;
+      for (const known of this.#known.values()) {
+        const { state } = known;
+        unfinished.set(state, (unfinished.get(state) ?? 0) + 1);
+        if (state !== TaskState.INPUT_REQUIRED) continue;
+        known.asking ??= await readAsking(this.#store, known.last);
+        const { calls, sinceMs } = known.asking;
+        count += calls;
+        if (calls > 0) oldestMs = Math.max(oldestMs, nowMs - sinceMs);
+      }
+      const bytes = await this.#store.readBytes?.();
+      return { unfinished, questions: { count, oldestMs }, bytes };
+    } catch (reason) {
+      this.#reading = undefined;
+      throw reason;
+    } finally {
+      if (this.#store.shared) this.#reading = undefined;
+    }
+  }
+
+  put({ last }: Pick<ListedTask, "last">): void {
+    const { taskId, sequence, state, time } = last;
+    if ((this.#known.get(taskId)?.sequence ?? -1n) >= sequence) return;
+    const asking = askedIn(last);
+    this.#set(taskId, { state, sequence, last: { taskId, time }, asking });
+  }
+
+  putDeleted({ taskId }: GoneTask): void {
+    this.#set(taskId, ENDED);
+  }
+
+  /** While all is read, what has ended stays known: a page may still have it. */
+  #set(taskId: string, known: Known): void {
+    this.#known.set(taskId, known);
+    if (!this.#isReading && !isUnfinished(known.state)) {
+      this.#known.delete(taskId);
+    }
+  }
+
+  async #readAll(): Promise<void> {
+    this.#isReading = true;
+    this.#known = new Map();
+    if (!this.#store.shared) this.#passing ??= this.#feed.pass(undefined, this);
+    try {
+      for (const state of UNFINISHED) {
+        for await (const last of lastEvents(this.#store, state)) {
+          this.put({ last });
+        }
+      }
+    } finally {
+      this.#isReading = false;
+      for (const [taskId, { state }] of this.#known) {
+        if (!isUnfinished(state)) this.#known.delete(taskId);
+      }
+    }
+  }
+}
+
+/** A task that was deleted, after which nothing comes. */
+const ENDED: Known = {
+  state: TaskState.UNSPECIFIED,
+  sequence: 2n ** 63n,
+  last: { taskId: "" },
+  asking: undefined,
+};
+
+function isUnfinished(state: TaskState): boolean {
+  return UNFINISHED.some((each) => each === state);
 }
 
 /** Yields the last events of the tasks in a state. Turns go on between pages. */
@@ -70,11 +154,11 @@ async function* lastEvents(
   } while (cursor !== undefined);
 }
 
-/** Returns what a task asks that waits for its user. */
-async function askingOf(store: TaskStore, last: TaskEvent): Promise<Asking> {
-  const known = askedIn(last);
-  if (known) return known;
-  // Something came after the questions, such as another title.
+/** Reads what a task asks, after whose questions came something else. */
+async function readAsking(
+  store: TaskStore,
+  last: Known["last"],
+): Promise<Asking> {
   const head = new TaskHead(emptyTask(), "none");
   let sinceMs = msOf(last);
   for await (const event of store.readEvents(last.taskId, 0n)) {
@@ -94,6 +178,6 @@ function askedIn(event: TaskEvent): Asking | undefined {
     : undefined;
 }
 
-function msOf({ time }: TaskEvent): number {
+function msOf({ time }: Pick<TaskEvent, "time">): number {
   return time ? timestampMs(time) : 0;
 }

@@ -11,13 +11,21 @@ import { Bell } from "../stream/bell.ts";
  */
 const PAUSE_MS = 100;
 
+/** Takes the changes of tasks. */
+export interface FeedSink {
+  /** Takes a task whose last event is durable. */
+  put(task: ListedTask): void;
+  /** Takes that a task was deleted. */
+  putDeleted(task: GoneTask): void;
+}
+
 /**
  * Passes the durable events of all open tasks to those who watch the tasks of a
  * principal or of all, and the ids of these tasks to an observer.
  */
 export class TaskFeed {
   /** By principal; undefined for those who watch the tasks of all. */
-  readonly #watches = new Map<string | undefined, Set<TaskWatch>>();
+  readonly #watches = new Map<string | undefined, Set<FeedSink>>();
   #onAppended: (taskId: string) => void = () => undefined;
   #onDeleted: (taskId: string) => void = () => undefined;
 
@@ -51,16 +59,26 @@ export class TaskFeed {
    * the watch is disposed of.
    */
   watch(principal: string | undefined): TaskWatch {
-    const watches = this.#watches.get(principal) ?? new Set();
-    this.#watches.set(principal, watches);
-    const watch = new TaskWatch(() => {
-      watches.delete(watch);
-      if (watches.size === 0 && this.#watches.get(principal) === watches) {
-        this.#watches.delete(principal);
-      }
-    });
-    watches.add(watch);
+    const watch: TaskWatch = new TaskWatch(() => passing[Symbol.dispose]());
+    const passing = this.pass(principal, watch);
     return watch;
+  }
+
+  /**
+   * Passes the changes of a principal's tasks, or of all tasks, to a sink until
+   * the result is disposed of.
+   */
+  pass(principal: string | undefined, sink: FeedSink): Disposable {
+    const sinks = this.#watches.get(principal) ?? new Set();
+    this.#watches.set(principal, sinks.add(sink));
+    return {
+      [Symbol.dispose]: () => {
+        sinks.delete(sink);
+        if (sinks.size === 0 && this.#watches.get(principal) === sinks) {
+          this.#watches.delete(principal);
+        }
+      },
+    };
   }
 
   /**
@@ -76,7 +94,7 @@ export class TaskFeed {
   }
 
   /** Returns the watches that a task concerns. */
-  #of({ principal }: { readonly principal: string }): TaskWatch[] {
+  #of({ principal }: { readonly principal: string }): FeedSink[] {
     return [principal, undefined].flatMap((key) => [
       ...(this.#watches.get(key) ?? []),
     ]);
@@ -88,7 +106,7 @@ export class TaskFeed {
  * newest event, so that a slow reader keeps at most one event for each task in
  * memory.
  */
-export class TaskWatch implements Disposable {
+export class TaskWatch implements FeedSink, Disposable {
   readonly #newest = new Map<string, ListedTask | GoneTask>();
   readonly #onClose: () => void;
   #bell: Bell | undefined;
