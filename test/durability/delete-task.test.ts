@@ -1,4 +1,10 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import {
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -88,6 +94,28 @@ describe("DeleteTask", () => {
     await mine.tasks.deleteTask({ taskId: id });
     await own.close();
     expect(namedIn(data, id)).toEqual({ "tasks.db": NAMES_LEFT });
+  });
+
+  it("deletes nothing while the deletion cannot be signed", async () => {
+    const dataDirectory = join(root, "unsigned");
+    const own = await serveCodingAgent({
+      ...{ workspace: join(root, "workspace"), dataDirectory },
+    });
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => own.close());
+    const mine = clientOf(own);
+    const taskId = await completed(mine, "text Hi.");
+    const keys = join(dataDirectory, "signing-keys.json");
+    writeFileSync(keys, "damaged", { mode: 0o600 });
+    await expect(mine.tasks.deleteTask({ taskId })).rejects.toThrow(
+      "it cannot be read: repair or remove it",
+    );
+    expect((await mine.tasks.getTask({ taskId })).task?.id).toBe(taskId);
+    rmSync(keys);
+    await mine.tasks.deleteTask({ taskId });
+    const records = mine.audit.readAudit({ taskId });
+    const { record } = (await Array.fromAsync(records)).at(-1) ?? {};
+    expect(record?.signature).toMatch(/^[\w-]+\.\.[\w-]+$/);
   });
 
   it("refuses a task that works or waits, until it is canceled", async () => {

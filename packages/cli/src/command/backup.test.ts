@@ -88,6 +88,45 @@ describe("devtool backup and restore", () => {
     });
   });
 
+  it("keeps the signatures of deletions, in a copy of the restored store as well", async () => {
+    const keys = join(root, "keys.json");
+    {
+      await using server = await serve(data);
+      const client = await createClient(server, "connect");
+      const { id: taskId } = await say(client, "text Secret.");
+      await client.tasks.deleteTask({ taskId });
+      const response = await fetch(`${server.url}/.well-known/jwks.json`);
+      await writeFile(keys, await response.text());
+    }
+    expect(await backup()).toMatchObject({ code: 0 });
+    const [copy, other] = [join(root, "copy"), join(root, "other")];
+    expect(await restore(copy)).toMatchObject({ code: 0, err: "" });
+    expect(await runCommand(["store", "copy", copy, other])).toMatchObject({
+      ...{ code: 0, err: "" },
+    });
+    const verify = (directory: string) => {
+      const log = join(directory, "tasks.db");
+      return runCommand(["audit", "verify", "--log", log, "--keys", keys]);
+    };
+    for (const directory of [data, copy, other]) {
+      expect(await verify(directory)).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(
+          /\ntask .* was removed by local at .*, signed\n$/,
+        ),
+      });
+    }
+    await writeFile(keys, '{"keys":[]}');
+    for (const directory of [copy, other]) {
+      expect(await verify(directory)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(
+          "is signed with a key that is not one of the given ones",
+        ),
+      });
+    }
+  });
+
   it("changes nothing where it cannot restore", async () => {
     {
       await using server = await serve(data);

@@ -87,6 +87,27 @@ describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
     ]);
   });
 
+  it.each([
+    ["alone", undefined, 2],
+    ["shared with other servers", { sessions: { begin } }, 1],
+  ])(
+    "deletes from a store that is %s a few at a time, or one",
+    async (_who, shared, most) => {
+      const limits = { maxAgeMs: 90 * DAY_MS };
+      const { store, retention } = await ground(limits, openStore);
+      Object.defineProperty(store, "shared", { value: shared });
+      const deletion = store.delete.bind(store);
+      let [running, highest] = [0, 0];
+      store.delete = async (each) => {
+        highest = Math.max(highest, ++running);
+        await deletion(each);
+        running--;
+      };
+      expect(await retention.run(signal)).toBe(2);
+      expect(highest).toBe(most);
+    },
+  );
+
   it("goes through more tasks than it holds at a time, and one that cannot be deleted costs itself", async () => {
     const { store, retention } = await ground(
       { maxAgeMs: 90 * DAY_MS },
@@ -108,6 +129,11 @@ describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
     expect(await eventsOf(store, "recent")).toHaveLength(2);
   });
 });
+
+/** Begins the turn in which a server of several deletes. */
+function begin() {
+  return Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() });
+}
 
 async function ground(
   limits: NonNullable<ServerSettings["retention"]>,

@@ -407,6 +407,32 @@ describe("SqliteTaskStore", () => {
     expect(await eventsOf(store, "t2")).toHaveLength(1);
   });
 
+  it("deletes a task, and goes on, when the log of the file cannot be emptied", async () => {
+    const database = await openDatabase(
+      join(temporaryDirectory(), "tasks.db"),
+      TASK_SCHEMA,
+    );
+    const prepare = database.prepare.bind(database);
+    let failed = 0;
+    database.prepare = (sql) => {
+      const statement = prepare(sql);
+      if (sql.includes("wal_checkpoint")) {
+        statement.get = () => {
+          failed++;
+          throw new Error("disk I/O error");
+        };
+      }
+      return statement;
+    };
+    await using store = new SqliteTaskStore(database);
+    await appendLarge(store);
+    await store.delete(LARGE);
+    expect(await eventsOf(store, "t1")).toEqual([]);
+    await store.append({ events: [created("t2")] });
+    expect(await eventsOf(store, "t2")).toHaveLength(1);
+    expect(failed).toBeGreaterThan(0);
+  });
+
   it("has nothing of a large task in a backup that comes right after its deletion", async () => {
     const backup = join(directory, "backup.db");
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
