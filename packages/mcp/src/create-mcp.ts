@@ -34,8 +34,8 @@ export interface McpOptions {
    */
   readonly operatorLoopback?: boolean;
   /**
-   * Returns how to authorize at a server that requires OAuth; undefined for a
-   * server that does not. Default: none requires it.
+   * Returns how to authorize at a server of the operator's that requires OAuth;
+   * undefined for a server that does not. Default: none requires it.
    */
   readonly authorize?: (server: McpServer) => McpAuthorization | undefined;
 }

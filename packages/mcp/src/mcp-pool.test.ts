@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { McpPool } from "./mcp-pool.ts";
+import { McpPool, type McpPoolOptions } from "./mcp-pool.ts";
 
 describe("the MCP servers of sessions", () => {
   it("are shared by sessions with the same settings, including call timeouts and headers, and by no others", async () => {
@@ -92,6 +92,27 @@ describe("the MCP servers of sessions", () => {
     );
   });
 
+  it("get a login of the operator's only if they are the operator's", async () => {
+    const asked: string[] = [];
+    await using pool = createPool(
+      [
+        { ...serverWith(5000, "a"), name: "own" },
+        { ...serverWith(5000, "a"), name: "ops", roles: ["ops"] },
+      ],
+      ({ name }) => {
+        asked.push(name);
+        return undefined;
+      },
+    );
+    const clientServers = ["brought", "ops"].map((name) => ({
+      ...serverWith(5000, "a"),
+      name,
+    }));
+    const session = { principal: "p", workspacePath: "/w", clientServers };
+    await pool.status(session, AbortSignal.timeout(5000));
+    expect(new Set(asked)).toEqual(new Set(["own"]));
+  });
+
   it("are undefined if neither the operator nor a client names any", async () => {
     await using pool = createPool([]);
     expect(
@@ -104,9 +125,13 @@ describe("the MCP servers of sessions", () => {
   });
 });
 
-function createPool(servers: readonly McpServer[]): McpPool {
+function createPool(
+  servers: readonly McpServer[],
+  authorizationOf?: McpPoolOptions["authorizationOf"],
+): McpPool {
   return new McpPool({
     servers,
+    authorizationOf,
     environment: {},
     clientInfo: { name: "test", version: "1" },
     now: () => 0,

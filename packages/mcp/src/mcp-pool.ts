@@ -93,7 +93,8 @@ export class McpPool implements OpenMcp {
    */
   async get(session: McpSession): Promise<McpServers | undefined> {
     const { principal, workspacePath, clientServers: brought } = session;
-    const { clientFetch, servers: all, ...options } = this.#options;
+    const { clientFetch, authorizationOf, ...rest } = this.#options;
+    const { servers: all, ...options } = rest;
     const servers = this.#serversFor(session);
     const names = namesOf(servers);
     const clientServers = brought.filter(({ name }) => !names.has(name));
@@ -121,6 +122,12 @@ export class McpPool implements OpenMcp {
           clientServers.includes(server)
             ? clientFetch(server, principal)
             : globalThis.fetch,
+        // A client's server, which may be anywhere, gets no login of the
+        // operator's.
+        authorizationOf: (server) =>
+          clientServers.includes(server)
+            ? undefined
+            : authorizationOf?.(server),
       });
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);

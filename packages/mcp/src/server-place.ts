@@ -38,7 +38,7 @@ const RUNNERS: ReadonlySet<string> = new Set([
 ]);
 /** A word that looks like a token: long, with digits, and not a path. */
 const TOKEN = /^(?=.*\d)[\w+=-]{20,}$/;
-const SECRET_NAME = /token|key|secret|passw|credential|auth/i;
+const SECRET_NAME = /token|key|secret|passw|credential|auth|cookie/i;
 
 /**
  * Describes where a server is: its command line with its directory, or its
@@ -87,6 +87,25 @@ export function runnerNotice({
   if (!RUNNERS.has(runner)) return undefined;
   const problem = `${runner} starts in the workspace, and may run a package of the repository instead of the intended one`;
   return `MCP server ${JSON.stringify(name)}: ${problem}: set its working_directory to a directory outside of all workspaces`;
+}
+
+/** Whether a value looks like a secret, by its name or by itself. */
+export function looksSecret(name: string, value: string): boolean {
+  return (
+    SECRET_NAME.test(name) ||
+    TOKEN.test(value.replaceAll(".", "")) ||
+    /:\/\/[^/@\s]*@/.test(value)
+  );
+}
+
+/**
+ * Returns whether a command line holds what looks like a secret, which the
+ * questions about a server do not show.
+ */
+export function hasSecretWord(args: readonly string[]): boolean {
+  return args.some(
+    (word, index) => redactWord(word, args[index - 1] ?? "") !== word,
+  );
 }
 
 function describeTransport({

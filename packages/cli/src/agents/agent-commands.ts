@@ -13,6 +13,7 @@ import {
   withSession,
 } from "../command-options.ts";
 import type { Io } from "../io.ts";
+import { addMcpServerCommands } from "../mcp/mcp-server-commands.ts";
 import { ENDED_STATES, TASK_STATES } from "../task-states.ts";
 
 const TASK_ID = "id of the task, or its first 4 or more characters";
@@ -133,8 +134,9 @@ function addAcp(program: Command, io: Io, done: Done): void {
 }
 
 function addMcp(program: Command, io: Io, done: Done): void {
-  program
-    .command("mcp")
+  const mcp = program.command("mcp");
+  addMcpServerCommands(mcp, io, done);
+  mcp
     .description(
       "Run as an MCP server for a host such as Claude Code, over standard input and output: each agent is a tool",
     )

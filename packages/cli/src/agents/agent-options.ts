@@ -3,6 +3,7 @@ import type { CodingServerOptions } from "@devtool/coding-agent";
 import type { Ide } from "@devtool/coding-agent/operator";
 import { defined } from "@devtool/internal/json";
 import { createMcp } from "@devtool/mcp";
+import { storedLogins } from "@devtool/mcp/operator";
 import {
   ClientMcpServers,
   SandboxKind,
@@ -11,6 +12,7 @@ import {
 import { authenticationSettings } from "../authentication.ts";
 import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";
+import { loginStore } from "../mcp/login-files.ts";
 import { chooseModel, describeChoice } from "../model.ts";
 import { userIde } from "./user-ide.ts";
 
@@ -21,6 +23,8 @@ import { userIde } from "./user-ide.ts";
 export interface OperatorConfig {
   readonly config: ServerConfig;
   readonly directory: string;
+  /** The data directory, with logins at MCP servers. Default: no logins. */
+  readonly data?: string;
 }
 
 /** Reads the named config file, or `config.toml` in the data directory. */
@@ -31,6 +35,7 @@ export async function operatorConfig(
   const config = await readConfig(named, data);
   return {
     config,
+    data,
     directory: named === undefined ? data : resolve(named, ".."),
   };
 }
@@ -40,7 +45,7 @@ export async function operatorConfig(
  * file and the environment set.
  */
 export async function agentOptions(
-  { config, directory }: OperatorConfig,
+  { config, directory, data }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): Promise<CodingServerOptions & { readonly ide: Ide }> {
@@ -60,6 +65,7 @@ export async function agentOptions(
       servers: mcpServers,
       targets: mcpTargets,
       operatorLoopback: true,
+      ...(data !== undefined && { authorize: storedLogins(loginStore(data)) }),
     }),
     ide: userIde(env),
     fetchTargets,

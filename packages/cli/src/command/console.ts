@@ -1,6 +1,4 @@
-import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   type Client,
@@ -9,7 +7,6 @@ import {
   createClient,
 } from "@connectrpc/connect";
 import { bearerInterceptor } from "@devtool/client";
-import { failpoint } from "@devtool/internal/failpoint";
 import { defined } from "@devtool/internal/json";
 import { BrowserAccessService, type BrowserSession } from "@devtool/schema";
 import {
@@ -20,12 +17,12 @@ import {
 import { defaultDataDirectory } from "../connection/discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { openInBrowser } from "../open-in-browser.ts";
 import {
   missingForPhone,
   qrCode,
   selfSignedFingerprint,
 } from "../phone-code.ts";
-import { writePrivateFile } from "../private-file.ts";
 import { visibleName } from "../render/style.ts";
 
 /** The options of `devtool console`. */
@@ -58,7 +55,9 @@ export async function openConsole(
       writeLine(io.stdout, revoked);
     } else {
       const address = await codedAddress(access, url, label);
-      if (open !== false) await openInBrowser(address, data, io);
+      if (open !== false) {
+        await openInBrowser(address, join(data, "open-console.html"), io);
+      }
       writeLine(
         io.stdout,
         `Open this address within a minute; it works once:\n\n  ${address}\n`,
@@ -167,43 +166,3 @@ async function codedAddress(
   // would run it.
   return `${url}/console/#code=${encodeURIComponent(code)}`;
 }
-
-/**
- * Opens an address in the default browser.
- *
- * Other users of this machine can read the arguments of programs, and the
- * address has a code. So the browser opens a file that only this user can read,
- * which leads to the address.
- */
-async function openInBrowser(
-  address: string,
-  dataDirectory: string,
-  io: Io,
-): Promise<void> {
-  const file = join(dataDirectory, "open-console.html");
-  await writePrivateFile(
-    file,
-    `<!doctype html><meta http-equiv="refresh" content="0;url=${address}">\n`,
-  );
-  const [program, ...args] = OPENERS[process.platform] ?? ["xdg-open"];
-  failpoint("devtool:browser.open.before");
-  const opener = spawn(
-    io.env.BROWSER ?? program,
-    [...(io.env.BROWSER ? [] : args), pathToFileURL(file).href],
-    {
-      detached: true,
-      stdio: "ignore",
-    },
-  );
-  failpoint("devtool:browser.open.after");
-  // Without a browser, the address is printed all the same.
-  opener.on("error", () => undefined);
-  opener.unref();
-}
-
-const OPENERS: Readonly<
-  Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>
-> = {
-  darwin: ["open"],
-  win32: ["rundll32", "url.dll,FileProtocolHandler"],
-};

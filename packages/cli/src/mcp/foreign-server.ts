@@ -1,0 +1,301 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
+import { hasSecretWord, looksSecret } from "@devtool/mcp/operator";
+import { decodeStrictJson, McpServerSchema } from "@devtool/schema";
+import type { ForeignFile } from "./foreign-file.ts";
+import { upperName, type Variables } from "./variables.ts";
+
+/** A server of another program's settings, for `config.toml`. */
+export interface ImportedServer {
+  /** In the names of `config.toml`. */
+  readonly server: JsonObject;
+  /** The settings of it that have nothing to match here. */
+  readonly unused: readonly string[];
+}
+
+/** The settings that are read, in the spellings of all programs. */
+const READ: ReadonlySet<string> = new Set([
+  "type",
+  "command",
+  "args",
+  "env",
+  "env_vars",
+  "cwd",
+  "url",
+  "httpUrl",
+  "headers",
+  "http_headers",
+  "env_http_headers",
+  "bearer_token_env_var",
+  "includeTools",
+  "enabled_tools",
+  "excludeTools",
+  "disabled_tools",
+  "timeout",
+  "tool_timeout_sec",
+  "enabled",
+  "disabled",
+]);
+
+/** Settings whose absence changes nothing here. */
+const NO_LOSS: ReadonlySet<string> = new Set([
+  "description",
+  "gallery",
+  "version",
+]);
+
+/**
+ * Returns a server of another program as `config.toml` has it. Its variables,
+ * and what looks like a secret in it, are added to `variables`.
+ *
+ * Throws for a server that cannot be used here, with the reason.
+ */
+export function importServer(
+  name: string,
+  entry: JsonValue,
+  file: ForeignFile,
+  variables: Variables,
+): ImportedServer {
+  if (!isObject(entry)) throw new Error("it is not an object");
+  if (entry.disabled === true || entry.enabled === false) {
+    throw new Error("it is switched off there");
+  }
+  const value = new ValueReader(name, file, variables);
+  const server = defined({
+    name,
+    ...readTransport(entry, value),
+    include_tools: entry.includeTools ?? entry.enabled_tools,
+    exclude_tools: entry.excludeTools ?? entry.disabled_tools,
+    call_timeout: readTimeout(entry),
+  });
+  decodeStrictJson(McpServerSchema, server, "", { spelling: "name" });
+  const unused = Object.keys(entry).filter(
+    (field) => !READ.has(field) && !NO_LOSS.has(field),
+  );
+  return { server, unused };
+}
+
+function readTransport(entry: JsonObject, value: ValueReader): JsonObject {
+  const { type, command, httpUrl } = entry;
+  const url = httpUrl ?? entry.url;
+  if (typeof command === "string") {
+    return { stdio: readStdio(command, entry, value) };
+  }
+  if (typeof url !== "string") throw new Error("it has no command and no url");
+  const kind = transportKind(type, url, httpUrl !== undefined);
+  return {
+    [kind]: defined({
+      url: value.url(url),
+      headers: unlessEmpty(readHeaders(entry, value)),
+    }),
+  };
+}
+
+/**
+ * Returns the transport of an address. Without a type it is Streamable HTTP, as
+ * other programs try that first.
+ */
+function transportKind(
+  type: JsonValue | undefined,
+  url: string,
+  isHttp: boolean,
+): "http" | "sse" {
+  if (isHttp || type === "http" || type === "streamable-http") return "http";
+  if (type === "sse") return "sse";
+  if (type !== undefined) {
+    throw new Error(`its type ${JSON.stringify(type)} is not http or sse`);
+  }
+  return /\/sse\/?$/.test(url) ? "sse" : "http";
+}
+
+function readStdio(
+  command: string,
+  { args, cwd, env, env_vars: passed }: JsonObject,
+  value: ValueReader,
+): JsonObject {
+  const words = listOrEmpty(args).map((word) => value.plain("args", word));
+  if (hasSecretWord(words)) {
+    throw new Error(
+      "its args hold what looks like a secret: give it to the server in env",
+    );
+  }
+  const names = listOrEmpty(passed).filter((name) => typeof name === "string");
+  return defined({
+    command: value.plain("command", command),
+    args: words.length > 0 ? words : undefined,
+    working_directory: cwd === undefined ? undefined : value.plain("cwd", cwd),
+    env: unlessEmpty({
+      ...Object.fromEntries(
+        names.map((name) => [name, value.variable(name, "env_vars")]),
+      ),
+      ...value.map("env", env),
+    }),
+  });
+}
+
+function readHeaders(entry: JsonObject, value: ValueReader): JsonObject {
+  const token = stringOrEmpty(entry.bearer_token_env_var);
+  const named = Object.entries(objectOrEmpty(entry.env_http_headers));
+  return {
+    ...value.map("headers", entry.headers ?? entry.http_headers),
+    ...Object.fromEntries(
+      named.map(([header, name]) => [
+        header,
+        value.variable(stringOrEmpty(name), "env_http_headers"),
+      ]),
+    ),
+    ...(token !== "" && {
+      Authorization: `Bearer ${value.variable(token, "bearer_token_env_var")}`,
+    }),
+  };
+}
+
+/** Gemini CLI counts in milliseconds, Codex in seconds. */
+function readTimeout({
+  timeout,
+  tool_timeout_sec: seconds,
+}: JsonObject): string | undefined {
+  if (typeof timeout === "number") return `${timeout / 1000}s`;
+  return typeof seconds === "number" ? `${seconds}s` : undefined;
+}
+
+/**
+ * A variable of the environment: `NAME`, `NAME:-default` or `env:NAME`. Those
+ * of VS Code about its window, such as `workspaceFolder`, are none.
+ */
+const VARIABLE = /^(?!workspace|cwd$|pathSeparator$)(?:env:)?(\w+)(:-.*)?$/s;
+
+/** Reads the texts of one server. */
+class ValueReader {
+  readonly #server: string;
+  readonly #file: ForeignFile;
+  readonly #variables: Variables;
+
+  constructor(server: string, file: ForeignFile, variables: Variables) {
+    this.#server = server;
+    this.#file = file;
+    this.#variables = variables;
+  }
+
+  /** Returns `${NAME}` for a variable that the file names. */
+  variable(name: string, field: string): string {
+    if (!/^\w+$/.test(name)) {
+      throw new Error(
+        `its ${field} names the variable ${JSON.stringify(name)}`,
+      );
+    }
+    return this.#variables.named(name, this.#place(field));
+  }
+
+  /**
+   * Returns a text of a command line, in which devtool replaces no variables.
+   * The workspace is where servers start.
+   */
+  plain(field: string, value: JsonValue): string {
+    const text = textOf(field, value)
+      .replaceAll(/\$\{workspace(Folder|Root)\}/g, ".")
+      .replaceAll(/\$\{userHome\}/g, this.#variables.home);
+    const variable = /\$\{[^}]*\}/.exec(text)?.[0];
+    if (variable === undefined) return text;
+    throw new Error(
+      `its ${field} has the variable ${JSON.stringify(variable)}, which devtool replaces only in env, headers and url`,
+    );
+  }
+
+  /** Returns an environment or headers. */
+  map(field: string, values: JsonValue | undefined): Record<string, string> {
+    return Object.fromEntries(
+      Object.entries(objectOrEmpty(values)).map(([name, value]) => {
+        const place = `${field}.${name}`;
+        const text = this.#replace(place, textOf(place, value));
+        if (text.includes("${") || !looksSecret(name, text)) {
+          return [name, text];
+        }
+        // The scheme of a header is no part of its secret.
+        const [, scheme = "", secret = text] =
+          /^((?:bearer|basic|token)\s+)(.*)$/i.exec(text) ?? [];
+        return [name, scheme + this.#secret(name, secret, place)];
+      }),
+    );
+  }
+
+  /** Returns an address, whose user, path and query may hold secrets. */
+  url(url: string): string {
+    const text = this.#replace("url", url);
+    const address = URL.parse(text);
+    if (!address) throw new Error("its url is not an address");
+    const parts: [string, string][] = [
+      ["user", address.username],
+      ["password", address.password],
+      ...[...address.searchParams].filter((part) => looksSecret(...part)),
+      ...address.pathname
+        .split("/")
+        .filter((segment) => looksSecret("", segment))
+        .map((segment): [string, string] => ["path", segment]),
+    ];
+    return parts
+      .filter(([, secret]) => secret !== "" && !secret.includes("${"))
+      .reduce(
+        (whole, [name, secret]) =>
+          whole.replaceAll(secret, () => this.#secret(name, secret, "url")),
+        text,
+      );
+  }
+
+  #secret(name: string, secret: string, field: string): string {
+    return this.#variables.forSecret(
+      { server: this.#server, name, secret },
+      this.#place(field),
+    );
+  }
+
+  /** Returns a text with its variables in the form of `config.toml`. */
+  #replace(field: string, text: string): string {
+    return text.replace(
+      /\$\{([^{}]*)\}|\$([A-Za-z_]\w*)/g,
+      (whole: string, inside: string | undefined, bare: string | undefined) => {
+        if (bare !== undefined && !this.#file.hasBareVariables) return whole;
+        const words = bare ?? inside ?? "";
+        if (words === "userHome") return this.#variables.home;
+        const [, input] = /^input:(.+)$/.exec(words) ?? [];
+        if (input !== undefined) return this.#input(input, field);
+        const [, name, rest = ""] = VARIABLE.exec(words) ?? [];
+        if (name === undefined) {
+          throw new Error(`its ${field} has ${JSON.stringify(whole)}`);
+        }
+        const without = rest === "" ? "" : ", which has a default there";
+        return this.#variables.named(name, this.#place(field) + without);
+      },
+    );
+  }
+
+  /** Returns the variable that stands for what VS Code asks its user. */
+  #input(id: string, field: string): string {
+    const about = this.#file.inputs.get(id) ?? "";
+    return this.#variables.named(
+      upperName(id),
+      about === "" ? this.#place(field) : `${about}, ${this.#place(field)}`,
+    );
+  }
+
+  #place(field: string): string {
+    return `${field} of ${JSON.stringify(this.#server)} in ${this.#file.path}`;
+  }
+}
+
+function unlessEmpty(values: JsonObject): JsonObject | undefined {
+  return Object.keys(values).length > 0 ? values : undefined;
+}
+
+function textOf(field: string, value: JsonValue): string {
+  if (value === null || typeof value === "object") {
+    throw new Error(`its ${field} is not a text`);
+  }
+  return String(value);
+}

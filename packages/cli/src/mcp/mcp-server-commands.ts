@@ -1,0 +1,59 @@
+import type { Command } from "commander";
+import { DATA_DIRECTORY, type Done } from "../command-options.ts";
+import type { Io } from "../io.ts";
+
+/**
+ * Adds the commands below `devtool mcp` that handle the MCP servers of an
+ * operator. Their options are those behind their names.
+ */
+export function addMcpServerCommands(mcp: Command, io: Io, done: Done): void {
+  mcp.enablePositionalOptions();
+  mcp
+    .command("import [files...]")
+    .description(
+      "Print the MCP servers of other programs' settings for config.toml (default: yours of Gemini CLI, Claude Code, VS Code and Codex)",
+    )
+    .action(async (files: readonly string[]) =>
+      done(
+        await (await import("../command/mcp-import.ts")).mcpImport(files, io),
+      ),
+    );
+  withLogin(mcp.command("login <server>"))
+    .description(
+      "Log in at an MCP server of config.toml that requires OAuth, in a browser",
+    )
+    .option(
+      "--client-id <id>",
+      "id of devtool at the authorization server, or the https URL of a client metadata document (default: it is registered)",
+    )
+    .option("--no-open", "print the address only")
+    .action(async (server, options) =>
+      done(
+        await (await import("../command/mcp-login.ts")).mcpLogin(
+          server,
+          options,
+          io,
+        ),
+      ),
+    );
+  withLogin(mcp.command("logout <server>"))
+    .description("Revoke and forget the login at an MCP server")
+    .action(async (server, options) =>
+      done(
+        await (await import("../command/mcp-login.ts")).mcpLogout(
+          server,
+          options,
+          io,
+        ),
+      ),
+    );
+}
+
+function withLogin(command: Command): Command {
+  return command
+    .option(
+      "--config <file>",
+      "configuration file (default: config.toml in the data directory)",
+    )
+    .option("--data <dir>", DATA_DIRECTORY);
+}

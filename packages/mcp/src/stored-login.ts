@@ -1,0 +1,214 @@
+import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
+import type { McpServer } from "@devtool/schema";
+import { Code, DevtoolError } from "@devtool/server/agent";
+import type {
+  FetchLike,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from "@modelcontextprotocol/client";
+import { describeError } from "./describe-error.ts";
+import type { McpAuthorization } from "./mcp-transport.ts";
+import { loadSdk } from "./sdk.ts";
+
+/** What a login at an MCP server leaves behind. It holds secrets. */
+export interface McpLogin {
+  /** Where the authorization server is, and what it supports. */
+  readonly discovery: OAuthDiscoveryState;
+  /** Who devtool is there. Bound to its issuer. */
+  readonly client: StoredOAuthClientInformation;
+  /** Bound to the issuer too. */
+  readonly tokens: StoredOAuthTokens;
+  /** The address to which the user came back. */
+  readonly redirectUrl: string;
+}
+
+/** Keeps the logins at MCP servers, by the URL of the server. */
+export interface LoginStore {
+  read(url: string): Promise<McpLogin | undefined>;
+  write(url: string, login: McpLogin): Promise<void>;
+  remove(url: string): Promise<void>;
+}
+
+/**
+ * Reads a login from the text that was written. Undefined for another text: the
+ * user logs in again.
+ */
+export function parseLogin(text: string): McpLogin | undefined {
+  const value: unknown = parseJsonOrUndefined(text);
+  return isLogin(value) ? value : undefined;
+}
+
+function isLogin(value: unknown): value is McpLogin {
+  return (
+    isObject(value) &&
+    isObject(value.discovery) &&
+    typeof value.discovery.authorizationServerUrl === "string" &&
+    isObject(value.client) &&
+    typeof value.client.client_id === "string" &&
+    isObject(value.tokens) &&
+    typeof value.tokens.access_token === "string" &&
+    typeof value.redirectUrl === "string"
+  );
+}
+
+/**
+ * Returns the URL of a server at which a user can log in. Throws
+ * `Code.InvalidArgument` for a program, and for a server whose settings have a
+ * credential already.
+ */
+export function loginUrl({
+  name,
+  transport,
+}: Pick<McpServer, "name" | "transport">): string {
+  const title = `MCP server ${JSON.stringify(name)}`;
+  if (transport.case !== "http" && transport.case !== "sse") {
+    throw new DevtoolError(
+      `${title} is a program: it logs in by itself`,
+      Code.InvalidArgument,
+    );
+  }
+  const { url, headers } = transport.value;
+  if (hasCredential(headers)) {
+    throw new DevtoolError(
+      `${title} has an Authorization header in its settings`,
+      Code.InvalidArgument,
+      { remedy: "remove the header to log in" },
+    );
+  }
+  return url;
+}
+
+function hasCredential(headers: Readonly<Record<string, string>>): boolean {
+  return Object.keys(headers).some(
+    (name) => name.toLowerCase() === "authorization",
+  );
+}
+
+/**
+ * Returns how to authorize at servers with the logins of `store`. Tokens that
+ * expire are renewed, once for all connections. Where that is not possible, a
+ * request fails with the command that logs in.
+ *
+ * Undefined for a server at which nobody can log in.
+ */
+export function storedLogins(
+  store: LoginStore,
+): (server: McpServer) => McpAuthorization | undefined {
+  const renewing = new Map<string, Promise<void>>();
+  return (server) => {
+    const { name, transport } = server;
+    if (transport.case !== "http" && transport.case !== "sse") return undefined;
+    const { url, headers } = transport.value;
+    if (hasCredential(headers)) return undefined;
+    let sent: string | undefined;
+    return {
+      provider: {
+        token: async () => {
+          sent = (await store.read(url))?.tokens.access_token;
+          return sent;
+        },
+        onUnauthorized: async () => {
+          const refused = sent;
+          const attempt =
+            renewing.get(url) ??
+            renew({ store, url, refused }).finally(() => renewing.delete(url));
+          renewing.set(url, attempt);
+          try {
+            await attempt;
+          } catch (reason) {
+            throw new DevtoolError(
+              `it requires a login (${describeError(reason)}): run devtool mcp login ${JSON.stringify(name)}`,
+              Code.Unauthenticated,
+              { cause: reason },
+            );
+          }
+        },
+      },
+    };
+  };
+}
+
+/** Renews the tokens of a server, unless another process did it before. */
+async function renew({
+  store,
+  url,
+  refused,
+}: {
+  readonly store: LoginStore;
+  readonly url: string;
+  readonly refused: string | undefined;
+}): Promise<void> {
+  const login = await store.read(url);
+  if (!login) throw new Error("nobody has logged in");
+  if (login.tokens.access_token !== refused) return;
+  const { refresh_token: refreshToken } = login.tokens;
+  if (refreshToken === undefined) throw new Error("the login has expired");
+  const { refreshAuthorization } = await loadSdk();
+  const { authorizationServerUrl, authorizationServerMetadata: metadata } =
+    login.discovery;
+  const resource = login.discovery.resourceMetadata?.resource;
+  const renewed = await refreshAuthorization(authorizationServerUrl, {
+    ...(metadata && { metadata }),
+    ...(resource !== undefined && { resource }),
+    clientInformation: login.client,
+    refreshToken,
+    fetchFn: fetchOnce,
+  });
+  await store.write(url, {
+    ...login,
+    tokens: { ...login.tokens, ...renewed },
+  });
+}
+
+/** A redirect would lead a credential elsewhere, so it is an error. */
+const fetchOnce: FetchLike = (url, init) =>
+  fetch(url, {
+    ...init,
+    redirect: "error",
+    signal: AbortSignal.timeout(30_000),
+  });
+
+/**
+ * Ends a login: its tokens are revoked at the authorization server, if that
+ * supports it (RFC 7009), and forgotten.
+ *
+ * Returns why the authorization server keeps them; undefined when it does not.
+ */
+export async function logOut(
+  url: string,
+  store: LoginStore,
+): Promise<string | undefined> {
+  const login = await store.read(url);
+  await store.remove(url);
+  if (!login) return undefined;
+  try {
+    return await revoke(login);
+  } catch (reason) {
+    return describeError(reason);
+  }
+}
+
+async function revoke({
+  discovery,
+  client,
+  tokens,
+}: McpLogin): Promise<string | undefined> {
+  const { authorizationServerMetadata: metadata } = discovery;
+  if (!metadata || !("revocation_endpoint" in metadata)) {
+    return "it has no revocation endpoint";
+  }
+  const { assertSecureTokenEndpoint } = await loadSdk();
+  const { client_id, client_secret } = client;
+  const { refresh_token, access_token } = tokens;
+  const body = new URLSearchParams({
+    token: refresh_token ?? access_token,
+    client_id,
+    ...(client_secret !== undefined && { client_secret }),
+  });
+  const address = assertSecureTokenEndpoint(
+    String(metadata.revocation_endpoint),
+  );
+  const response = await fetchOnce(address, { method: "POST", body });
+  return response.ok ? undefined : `it answered HTTP ${response.status}`;
+}
