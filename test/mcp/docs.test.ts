@@ -25,19 +25,22 @@ describe("docs/mcp.md", () => {
   it("shows a server of a client that can be used", async () => {
     const { mcpServers } = fromJsonString(
       SessionSettingsSchema,
-      await snippet("json"),
+      await snippet("json", "### From clients"),
     );
     expect(await namesOf(mcpServers)).toEqual(["editor"]);
   });
 });
 
-async function snippet(language: string): Promise<string> {
+/** Returns the first snippet in a language, behind a heading if one is given. */
+async function snippet(language: string, heading = ""): Promise<string> {
   const text = await readFile(
     new URL("../../docs/mcp.md", import.meta.url),
     "utf8",
   );
   return (
-    new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(text)?.[1] ?? ""
+    new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(
+      text.slice(text.indexOf(heading)),
+    )?.[1] ?? ""
   );
 }
 

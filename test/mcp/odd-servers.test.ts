@@ -248,19 +248,32 @@ describe("B1: a list with an odd tool", () => {
             ],
           },
         },
+        "resources/templates/list": {
+          result: {
+            resourceTemplates: [
+              { uriTemplate: "file:///{path}", name: "f", mimeType: null },
+              { uriTemplate: 5, name: "g" },
+            ],
+          },
+        },
       }),
     ]);
     await using _servers = servers;
     const prompts = await servers.prompts(signal);
     expect(prompts.map(({ name }) => name)).toEqual(["p"]);
     const tools = await servers.tools(signal);
-    expect(tools.at(-1)?.declaration.description).toContain("a:b (r)");
+    const description = tools.at(-1)?.declaration.description;
+    expect(description).toContain("a:b (r)");
+    expect(description).toContain("file:///{path} (template, f)");
     const [status] = servers.status();
     expect(status?.leftOut?.join("\n")).toContain(
       'prompt "q" is left out: arguments is 5',
     );
     expect(status?.leftOut?.join("\n")).toContain(
       'resource "c:d" is left out: name is missing',
+    );
+    expect(status?.leftOut?.join("\n")).toContain(
+      'resource template "g" is left out: uriTemplate is 5',
     );
   });
 });

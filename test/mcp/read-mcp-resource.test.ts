@@ -68,6 +68,7 @@ describe("read_mcp_resource", () => {
       ...origin,
       server: name,
       uri: "a:b",
+      isTemplate: false,
       name: "a",
     }));
     const tool = readMcpResourceTool(

@@ -58,6 +58,7 @@ describe("the reference servers over standard streams", () => {
     expect(tool.declaration.parameters.type).toBe("object");
     expect(tool.facts).toEqual({
       mcpServer: "files",
+      isNamesake: false,
       mcpServerHash: expect.stringMatching(/^[0-9a-f]{64}$/),
       definitionHash: expect.stringMatching(/^[0-9a-f]{64}$/),
       annotations: expect.objectContaining({ readOnlyHint: true }),
@@ -288,6 +289,13 @@ describe("the reference servers over standard streams", () => {
         await play(tool, { server: "everything", uri: resource.uri }, signal),
       ),
     ).toContain(resource.uri);
+    const [, template] =
+      /- everything: (\S+) \(template, /.exec(tool.declaration.description) ??
+      [];
+    const uri = template?.replace(/\{\w+\}/, "7") ?? "there is no template";
+    expect(
+      textOf(await play(tool, { server: "everything", uri }, signal)),
+    ).toContain(uri);
     const elsewhere = tool.prepare(
       { server: "files", uri: resource.uri },
       signal,

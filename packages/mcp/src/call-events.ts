@@ -17,6 +17,8 @@ import type { CallDeadline } from "./call-deadline.ts";
 export interface CallHooks {
   /** Reports progress. `total` is 0 when it is unknown; `text` may be empty. */
   progress(done: number, total: number, text: string): void;
+  /** Restarts the timeout of the call: its server works on, and says so. */
+  keepAlive(): void;
   /**
    * Asks the user. Rejects when the call ends or `withdrawn` aborts before the
    * user answers: the user is not asked any longer.
@@ -75,6 +77,10 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
       value: create(ToolCallProgressSchema, { done, total, text }),
     };
     this.#wake.resolve();
+  }
+
+  keepAlive(): void {
+    this.#deadline.restart();
   }
 
   async ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {

@@ -26,6 +26,7 @@ describe("elicitation", async () => {
     const questions: Question[] = [];
     const hooks = {
       progress: () => undefined,
+      keepAlive: () => undefined,
       sample: () => Promise.reject(new Error("asks no model")),
       ask: async (question: Question): Promise<Answer> => {
         questions.push(question);
@@ -170,6 +171,7 @@ describe("elicitation", async () => {
       const shown: string[] = [];
       const hooks = {
         progress: () => undefined,
+        keepAlive: () => undefined,
         sample: () => Promise.reject(new Error("asks no model")),
         ask: async ({ details }: Question): Promise<Answer> => {
           if (details.case === "genericDetails") {

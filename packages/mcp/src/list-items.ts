@@ -8,13 +8,15 @@ import {
   withoutNulls,
 } from "./message-problem.ts";
 
-/** The lists that servers have. */
+/** The lists that servers say they have. */
 export const LIST_KINDS = ["tools", "prompts", "resources"] as const;
-export type ListKind = (typeof LIST_KINDS)[number];
+/** A list, as results name it. */
+export type ListKind = (typeof LIST_KINDS)[number] | "resourceTemplates";
 
-const LISTS: ReadonlyMap<string, ListKind> = new Map(
-  LIST_KINDS.map((list) => [`${list}/list`, list]),
-);
+const LISTS: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
+  ...LIST_KINDS.map((list) => [`${list}/list`, list] as const),
+  ["resources/templates/list", "resourceTemplates"],
+]);
 
 /** Returns the list that a method asks for; undefined for other methods. */
 export function listOf(method: string): ListKind | undefined {
@@ -25,6 +27,7 @@ const ITEMS = {
   tools: { type: "Tool", noun: "tool" },
   prompts: { type: "Prompt", noun: "prompt" },
   resources: { type: "Resource", noun: "resource" },
+  resourceTemplates: { type: "ResourceTemplate", noun: "resource template" },
 } as const;
 
 /**
@@ -46,7 +49,8 @@ export function readItems(
   const { type, noun } = ITEMS[list];
   return items.flatMap((each, at) => {
     const item = isObject(each) ? readItem(list, each) : undefined;
-    const isTwice = list !== "resources" && names.has(item?.name);
+    const isNamed = list === "tools" || list === "prompts";
+    const isTwice = isNamed && names.has(item?.name);
     const isDeep = JSON.stringify(item)?.includes(TOO_DEEP);
     const problem = item
       ? (findProblem(schemas, type, item) ??
@@ -57,7 +61,9 @@ export function readItems(
       names.add(item.name);
       return [item];
     }
-    const name = [item?.uri, item?.name].find((one) => typeof one === "string");
+    const name = [item?.uri, item?.uriTemplate, item?.name].find(
+      (one) => typeof one === "string",
+    );
     leaveOut(
       `${noun} ${name ? showJson(name) : at + 1} is left out: ${problem}`,
     );
@@ -79,6 +85,10 @@ function readItem(list: ListKind, value: JsonObject): JsonObject {
   if (list === "resources") {
     const { uri, name, title } = item;
     return defined({ uri, name, title });
+  }
+  if (list === "resourceTemplates") {
+    const { uriTemplate, name, title } = item;
+    return defined({ uriTemplate, name, title });
   }
   if (!isObject(item._meta)) delete item._meta;
   const nested = list === "tools" ? ["inputSchema", "execution"] : [];

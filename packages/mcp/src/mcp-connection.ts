@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { abortable } from "@devtool/internal/abortable";
+import { plainJson } from "@devtool/internal/json";
 import { traceFields } from "@devtool/internal/trace-parent";
 import type { McpServer, TraceContext } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
@@ -13,6 +14,7 @@ import type {
   ReadResourceResult,
   RequestOptions,
   Resource,
+  ResourceTemplateType,
   Tool,
 } from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-events.ts";
@@ -23,7 +25,9 @@ import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import { showJson } from "./message-problem.ts";
 import { loadSdk } from "./sdk.ts";
 import type { ServerOrigin } from "./server-place.ts";
+import type { AnswerRequest } from "./server-requests.ts";
 import { ServerSecrets } from "./server-secrets.ts";
+import { followTask, type TaskRequests, taskOfResult } from "./task-call.ts";
 import { readToolDefinition, type ToolDefinition } from "./tool-definition.ts";
 
 /** How connections are opened, and what servers may request over them. */
@@ -40,6 +44,8 @@ export interface ConnectionOptions extends TransportOptions {
 const REQUEST_MS = 30_000;
 /** The timeout of a ping to a server that seems to be gone, in milliseconds. */
 const PING_MS = 5000;
+/** The timeout for cancelling a task, in milliseconds. */
+const CANCEL_MS = 5000;
 /** The timeout for ending the session at the server, in milliseconds. */
 const LEAVE_MS = 1000;
 /**
@@ -57,6 +63,8 @@ export interface OpenedConnection {
   readonly validator: jsonSchemaValidator;
   /** What its lists hold that cannot be used. */
   readonly leftOut: LeftOut;
+  /** Answers what the server asks in a task. */
+  readonly answer: AnswerRequest;
 }
 
 /** A call of a tool, by the name that its server gave it. */
@@ -80,6 +88,7 @@ interface McpLists {
   readonly tools: ListCache<ToolDefinition>;
   readonly prompts: ListCache<Prompt>;
   readonly resources: ListCache<Resource>;
+  readonly resourceTemplates: ListCache<ResourceTemplateType>;
 }
 
 /**
@@ -97,6 +106,7 @@ export class McpConnection implements AsyncDisposable {
     tools: new ListCache(),
     prompts: new ListCache(),
     resources: new ListCache(),
+    resourceTemplates: new ListCache(),
   };
   /** Checks values against schemas of the server. */
   readonly validator: jsonSchemaValidator;
@@ -154,8 +164,9 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Returns the tools of the server, without those that require tasks: this
-   * client does not support tasks.
+   * Returns the tools of the server, without those that require the tasks of
+   * 2025, which this client does not support. Since 2026 the server decides
+   * whether a call becomes a task.
    */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
     return this.lists.tools.get(async () => {
@@ -163,7 +174,10 @@ export class McpConnection implements AsyncDisposable {
         client.listTools(undefined, options).then((listed) => listed.tools),
       );
       return tools
-        .filter(({ execution }) => execution?.taskSupport !== "required")
+        .filter(
+          ({ execution }) =>
+            this.#isModern || execution?.taskSupport !== "required",
+        )
         .map((tool) => this.#readTool(tool));
     });
   }
@@ -183,16 +197,20 @@ export class McpConnection implements AsyncDisposable {
     };
     this.#running.push(hooks);
     try {
-      return await this.#current.run(hooks, () =>
-        this.#ask(
+      return await this.#current.run(hooks, async () => {
+        const result = await this.#ask(
           (client, options) =>
             client.callTool(
               { name, arguments: args, ...traceMeta(trace) },
               { ...options, ...callOptions },
             ),
           signal,
-        ),
-      );
+        );
+        const task = taskOfResult(result);
+        return task
+          ? followTask(task, await this.#taskRequests(), hooks, signal)
+          : result;
+      });
     } finally {
       this.#running.splice(this.#running.indexOf(hooks), 1);
     }
@@ -241,6 +259,30 @@ export class McpConnection implements AsyncDisposable {
     );
   }
 
+  /**
+   * Returns the templates of the server's resources: URIs with variables to
+   * fill in (RFC 6570). Empty for a server that does not know templates.
+   */
+  async resourceTemplates(
+    signal: AbortSignal,
+  ): Promise<readonly ResourceTemplateType[]> {
+    const { ProtocolError, ProtocolErrorCode } = await loadSdk();
+    return this.lists.resourceTemplates.get(() =>
+      this.#list("resourceTemplates", signal, (client, options) =>
+        client.listResourceTemplates(undefined, options).then(
+          ({ resourceTemplates }) => resourceTemplates,
+          (reason: unknown) => {
+            const isUnknown =
+              reason instanceof ProtocolError &&
+              reason.code === ProtocolErrorCode.MethodNotFound;
+            if (isUnknown) return [];
+            throw reason;
+          },
+        ),
+      ),
+    );
+  }
+
   async readResource(
     { uri, trace }: ResourceRequest,
     signal: AbortSignal,
@@ -280,7 +322,8 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
     request: ServerRequest<readonly T[]>,
   ): Promise<readonly T[]> {
-    if (!this.#opened.client.getServerCapabilities()?.[kind]) return [];
+    const capability = kind === "resourceTemplates" ? "resources" : kind;
+    if (!this.#opened.client.getServerCapabilities()?.[capability]) return [];
     this.leftOut.clear(kind);
     return this.#ask(request, signal);
   }
@@ -326,14 +369,48 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
+  get #isModern(): boolean {
+    return this.#opened.client.getProtocolEra() === "modern";
+  }
+
+  /** The requests about a task, for as long as the connection lasts. */
+  async #taskRequests(): Promise<TaskRequests> {
+    const { specTypeSchemas } = await loadSdk();
+    const send = (
+      method: string,
+      params: { readonly taskId: string; readonly inputResponses?: JsonObject },
+      signal: AbortSignal,
+    ): Promise<unknown> =>
+      this.#ask(
+        (client, options) =>
+          client.request({ method, params }, specTypeSchemas.Result, options),
+        signal,
+      );
+    return {
+      get: (taskId, signal) => send("tasks/get", { taskId }, signal),
+      update: async (taskId, inputResponses, signal) => {
+        await send("tasks/update", { taskId, inputResponses }, signal);
+      },
+      cancel: async (taskId) => {
+        const signal = AbortSignal.timeout(CANCEL_MS);
+        await send("tasks/cancel", { taskId }, signal).catch(() => undefined);
+      },
+      answer: async (request, signal) =>
+        plainJson(await this.#opened.answer(request, signal)),
+      readResult: (value) => {
+        const read =
+          specTypeSchemas.CallToolResult["~standard"].validate(value);
+        return read instanceof Promise || read.issues ? undefined : read.value;
+      },
+    };
+  }
+
   async #ping(): Promise<void> {
     const { client } = this.#opened;
     const { ProtocolError } = await loadSdk();
     const options = { signal: this.#ended.signal, timeout: PING_MS };
     try {
-      await (client.getProtocolEra() === "modern"
-        ? client.discover(options)
-        : client.ping(options));
+      await (this.#isModern ? client.discover(options) : client.ping(options));
     } catch (reason) {
       // An error of the protocol is an answer too.
       if (!(reason instanceof ProtocolError)) {

@@ -210,11 +210,14 @@ export class McpServers implements AsyncDisposable {
     connection: McpConnection,
     signal: AbortSignal,
   ): Promise<McpResource[]> {
-    const listed = await readList(
-      connection,
-      "resources",
-      connection.resources(signal),
-    );
+    const [resources, templates] = await Promise.all([
+      readList(connection, "resources", connection.resources(signal)),
+      readList(
+        connection,
+        "resourceTemplates",
+        connection.resourceTemplates(signal),
+      ),
+    ]);
     const { server } = supervisor;
     const origin = {
       server: server.name,
@@ -222,11 +225,20 @@ export class McpServers implements AsyncDisposable {
       place: this.#describePlace(server),
       isNamesake: this.#isNamesake(server),
     };
-    return listed.map(({ uri, name, title }) => ({
-      ...origin,
-      uri,
-      name: title ?? name,
-    }));
+    return [
+      ...resources.map(({ uri, name, title }) => ({
+        ...origin,
+        uri,
+        isTemplate: false,
+        name: title ?? name,
+      })),
+      ...templates.map(({ uriTemplate, name, title }) => ({
+        ...origin,
+        uri: uriTemplate,
+        isTemplate: true,
+        name: title ?? name,
+      })),
+    ];
   }
 
   async #listTools(

@@ -20,6 +20,7 @@ import {
 } from "./message-problem.ts";
 import { readBlocks, readContents, readMessages } from "./readable-content.ts";
 import { readParams } from "./readable-params.ts";
+import { TASKS_EXTENSION } from "./task-call.ts";
 
 /** What is used of the SDK to read messages. */
 export interface ReaderSdk {
@@ -203,10 +204,11 @@ export class MessageReader {
     }
     // The protocol of 2026 requires these, and the SDK insists on them.
     const { ttlMs, cacheScope } = result;
-    const resultType = resultKind(result);
+    const isTask = method === "tasks/get";
+    const resultType = isTask ? "complete" : resultKind(result);
     const problems: string[] = [];
     const asked =
-      resultType === "input_required"
+      isTask || resultType === "input_required"
         ? this.#readAsked(objectOrEmpty(result.inputRequests), problems)
         : {};
     if (problems.length > 0 && Object.keys(asked).length === 0) {
@@ -295,7 +297,13 @@ export class MessageReader {
       case "server/discover":
         return readDiscovery(result);
       case "tools/call":
-        return readCallResult(schemas, result);
+        return result.resultType === "task"
+          ? { content: [], _meta: { [TASKS_EXTENSION]: result } }
+          : readCallResult(schemas, result);
+      case "tasks/get":
+        return isObject(result.result)
+          ? { ...result, result: readCallResult(schemas, result.result) }
+          : result;
       case "prompts/get": {
         const { description: _unused, ...rest } = result;
         const messages = readMessages(schemas, result.messages);

@@ -117,9 +117,11 @@ async function createClient(
   const { clientInfo, originOf, workspacePath } = options;
   const { server } = opened;
   const validator = await createSafeValidator();
-  const changeOf = (list: ListKind) => ({
+  const changeOf = (...lists: readonly ListKind[]) => ({
     ...ON_CHANGE,
-    onChanged: () => connection.lists[list].invalidate(),
+    onChanged: () => {
+      for (const list of lists) connection.lists[list].invalidate();
+    },
   });
   const client: Client = new Client(
     { ...clientInfo },
@@ -132,21 +134,11 @@ async function createClient(
       listChanged: {
         tools: changeOf("tools"),
         prompts: changeOf("prompts"),
-        resources: changeOf("resources"),
+        resources: changeOf("resources", "resourceTemplates"),
       },
     },
   );
-  const connection: McpConnection = new McpConnection({
-    ...opened,
-    client,
-    validator,
-  });
-  client.onerror = () => {
-    if (server.transport.case !== "stdio" && connection.findCall()) {
-      connection.checkAlive();
-    }
-  };
-  answerRequests(client, {
+  const answer = answerRequests(client, {
     server: {
       name: server.name,
       place: serverPlace(server, originOf?.(server) ?? "operator"),
@@ -156,6 +148,17 @@ async function createClient(
     validator,
     findCall: () => connection.findCall(),
   });
+  const connection: McpConnection = new McpConnection({
+    ...opened,
+    client,
+    validator,
+    answer,
+  });
+  client.onerror = () => {
+    if (server.transport.case !== "stdio" && connection.findCall()) {
+      connection.checkAlive();
+    }
+  };
   return { client, connection };
 }
 

@@ -26,7 +26,7 @@ const MAX_LISTED = 100;
 /** The maximum length of a URI in a question, in characters. */
 const MAX_URI_LENGTH = 150;
 
-/** A resource that a server lists. */
+/** A resource that a server lists, or a template of resources. */
 export interface McpResource {
   /** The name of the server. */
   readonly server: string;
@@ -36,7 +36,9 @@ export interface McpResource {
   readonly place: string;
   /** Whether the server has the name of one of the operator's. */
   readonly isNamesake: boolean;
+  /** A URI, or a template with variables such as `{path}` (RFC 6570). */
   readonly uri: string;
+  readonly isTemplate: boolean;
   /** The name of the resource for a person. */
   readonly name: string;
 }
@@ -65,13 +67,18 @@ export function readMcpResourceTool(
   );
   const listed = resources
     .slice(0, MAX_LISTED)
-    .map(({ server, uri, name }) => `- ${server}: ${uri} (${name})`);
+    .map(
+      ({ server, uri, isTemplate, name }) =>
+        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${name})`,
+    );
   const more =
     resources.length > MAX_LISTED
       ? [`and ${resources.length - MAX_LISTED} more`]
       : [];
   const description = [
-    "Reads a resource of an MCP server. Resources:",
+    resources.some(({ isTemplate }) => isTemplate)
+      ? "Reads a resource of an MCP server. Resources, and templates whose {variables} you fill in (RFC 6570):"
+      : "Reads a resource of an MCP server. Resources:",
     ...listed,
     ...more,
   ].join("\n");

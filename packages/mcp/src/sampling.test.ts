@@ -17,6 +17,7 @@ describe("a request of a hostile MCP server to ask the model", () => {
     const sent: SampleRequest[] = [];
     const hooks = {
       progress: () => undefined,
+      keepAlive: () => undefined,
       ask: async (question: Question) => {
         shown.push(question);
         return { optionId, text: "" };

@@ -1,0 +1,152 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { CallHooks } from "./call-events.ts";
+
+/** The extension whose servers may answer a call with a task (SEP-2663). */
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** The wait between two looks at a task, in milliseconds. */
+const DEFAULT_POLL_MS = 1000;
+const MIN_POLL_MS = 100;
+const MAX_POLL_MS = 30_000;
+
+/** The task of a server that runs in place of a call. */
+export interface ServerTask {
+  readonly taskId: string;
+  readonly status: string;
+  readonly statusMessage: string;
+  /** What the server asks, by keys that it never uses again. */
+  readonly inputRequests: JsonObject;
+  /** The result of the call, of a task that has completed. */
+  readonly result: JsonValue | undefined;
+  /** The error of a task that has failed. */
+  readonly error: JsonObject;
+  readonly pollMs: number;
+}
+
+/** The requests about tasks to a server. */
+export interface TaskRequests {
+  get(taskId: string, signal: AbortSignal): Promise<unknown>;
+  update(
+    taskId: string,
+    inputResponses: JsonObject,
+    signal: AbortSignal,
+  ): Promise<void>;
+  cancel(taskId: string): Promise<void>;
+  /** Answers what the server asks, as one of its requests. */
+  answer(request: JsonValue, signal: AbortSignal): Promise<JsonObject>;
+  /** Returns the result of a call if a value is one. */
+  readResult(value: JsonValue | undefined): CallToolResult | undefined;
+}
+
+/**
+ * Returns the task in an answer to a call, which `MessageReader` puts into its
+ * `_meta`: the SDK knows no such answer.
+ */
+export function taskOfResult({
+  _meta,
+}: CallToolResult): ServerTask | undefined {
+  const task = _meta?.[TASKS_EXTENSION];
+  return task === undefined ? undefined : readTask(task);
+}
+
+function readTask(value: unknown): ServerTask {
+  const task = isObject(value) ? value : {};
+  const taskId = stringOrEmpty(task.taskId);
+  const status = stringOrEmpty(task.status);
+  if (taskId === "" || status === "") {
+    throw new Error("invalid answer: its task has no taskId or no status");
+  }
+  const { pollIntervalMs } = task;
+  const pollMs =
+    typeof pollIntervalMs === "number" ? pollIntervalMs : DEFAULT_POLL_MS;
+  return {
+    taskId,
+    status,
+    statusMessage: stringOrEmpty(task.statusMessage),
+    inputRequests: objectOrEmpty(task.inputRequests),
+    result: task.result,
+    error: objectOrEmpty(task.error),
+    pollMs: Math.min(Math.max(pollMs, MIN_POLL_MS), MAX_POLL_MS),
+  };
+}
+
+/**
+ * Follows a task to its end, and puts what it asks to the user. Each question
+ * is asked once, and withdrawn when the server does not ask it any more.
+ *
+ * Returns the result of the call. Rejects when the task fails, and when the
+ * signal aborts or a question cannot be answered: then the task is cancelled.
+ */
+export async function followTask(
+  first: ServerTask,
+  requests: TaskRequests,
+  hooks: CallHooks,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  const failed = new AbortController();
+  const over = AbortSignal.any([signal, failed.signal]);
+  const questions = new Map<string, AbortController>();
+  const ask = (key: string, request: JsonValue): void => {
+    const withdrawn = new AbortController();
+    questions.set(key, withdrawn);
+    requests
+      .answer(request, AbortSignal.any([over, withdrawn.signal]))
+      .then((answer) => requests.update(first.taskId, { [key]: answer }, over))
+      .catch((reason: unknown) => {
+        if (!withdrawn.signal.aborted) failed.abort(reason);
+      });
+  };
+  let shown = "";
+  try {
+    for (let task = first; ; ) {
+      const result = endOf(task, requests);
+      if (result) return result;
+      hooks.keepAlive();
+      const state = `${task.status} ${task.statusMessage}`;
+      if (state !== shown) hooks.progress(0, 0, task.statusMessage);
+      shown = state;
+      for (const [key, request] of Object.entries(task.inputRequests)) {
+        if (!questions.has(key)) ask(key, request);
+      }
+      for (const [key, question] of questions) {
+        if (!(key in task.inputRequests)) question.abort();
+      }
+      await delay(task.pollMs, undefined, { signal: over });
+      task = readTask(await requests.get(first.taskId, over));
+    }
+  } catch (reason) {
+    if (over.aborted) await requests.cancel(first.taskId);
+    failed.signal.throwIfAborted();
+    throw reason;
+  } finally {
+    for (const question of questions.values()) question.abort();
+  }
+}
+
+/**
+ * Returns the result of a task that has completed; undefined for one that runs.
+ * Throws for one that has failed or was cancelled.
+ */
+function endOf(
+  { status, statusMessage, result, error }: ServerTask,
+  { readResult }: TaskRequests,
+): CallToolResult | undefined {
+  switch (status) {
+    case "completed": {
+      const read = readResult(result);
+      if (read) return read;
+      throw new Error("invalid answer: its task completed without a result");
+    }
+    case "failed":
+      throw new Error(
+        stringOrEmpty(error.message) || statusMessage || "the task failed",
+      );
+    case "cancelled":
+      throw new Error(statusMessage || "the server cancelled the task");
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+import { fileURLToPath } from "node:url";
+import type { Tool } from "@devtool/coding-agent/tool";
+import type { McpServers } from "@devtool/mcp/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  errorOf,
+  nodeServer,
+  play,
+  serversOf,
+  textOf,
+  toolNamed,
+} from "./servers.ts";
+
+const PROGRAM = fileURLToPath(new URL("task-server.ts", import.meta.url));
+const signal = AbortSignal.timeout(60_000);
+
+describe("a call that its server makes a task (SEP-2663)", () => {
+  let servers: McpServers;
+  let tools: readonly Tool[];
+
+  beforeAll(async () => {
+    servers = serversOf([
+      nodeServer("tasks", ["--experimental-transform-types", PROGRAM]),
+    ]).servers;
+    tools = await servers.tools(signal);
+  });
+  afterAll(() => servers[Symbol.asyncDispose]());
+
+  it("asks the user once, sends the answer, and has the result of the task", async () => {
+    const asked: string[] = [];
+    const played = await play(
+      toolNamed(tools, "__ask"),
+      {},
+      signal,
+      (question) => {
+        asked.push(JSON.stringify(question.details));
+        return { optionId: "proceed_once", text: "Ada" };
+      },
+    );
+    expect(textOf(played)).toBe(
+      'hello {"action":"accept","content":{"name":"Ada"}}',
+    );
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toContain("Who are you?");
+    const shown = played.events.flatMap((event) =>
+      event.case === "progress" ? [event.value.text] : [],
+    );
+    expect(shown[0]).toBe("is working");
+    const log = await logged();
+    expect(log[0]).toMatchObject({
+      capabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } },
+    });
+    expect(log.filter((entry) => entry.method === "tasks/update")).toHaveLength(
+      1,
+    );
+  });
+
+  it("fails with the error of the task", async () => {
+    const played = await play(toolNamed(tools, "__fail"), {}, signal);
+    expect(errorOf(played)).toMatchObject({
+      type: "mcp_tool_error",
+      message: "no paper",
+    });
+  });
+
+  it("cancels the task when it is cancelled", async () => {
+    await logged();
+    const cancel = new AbortController();
+    const invocation = await toolNamed(tools, "__slow").prepare({}, signal);
+    await expect(async () => {
+      for await (const event of invocation.execute(cancel.signal)) {
+        if (event.case === "progress") cancel.abort();
+      }
+    }).rejects.toThrow();
+    expect(await logged()).toContainEqual({
+      method: "tasks/cancel",
+      taskId: "slow",
+    });
+  });
+
+  it("withdraws a question that the server asks no more", async () => {
+    const events: string[] = [];
+    const invocation = await toolNamed(tools, "__gone").prepare({}, signal);
+    for await (const event of invocation.execute(signal)) {
+      if (event.case === "question") {
+        event.withdrawn.addEventListener("abort", () =>
+          events.push("withdrawn"),
+        );
+      }
+      events.push(event.case === "progress" ? event.value.text : event.case);
+    }
+    const at = events.indexOf("withdrawn");
+    expect(events.slice(0, at)).toContain("question");
+    expect(events.slice(at)).toEqual(["withdrawn", "is working", "result"]);
+  });
+
+  interface Logged {
+    readonly method?: string;
+    readonly taskId?: string;
+  }
+
+  async function logged(): Promise<readonly Logged[]> {
+    const played = await play(toolNamed(tools, "__log"), {}, signal);
+    return JSON.parse(textOf(played));
+  }
+});
