@@ -7,6 +7,7 @@ import {
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { startServerProcess } from "../durability/crash/server-process.ts";
 import { clientOf } from "../scenarios/ground.ts";
 import { answer, callsOf, IdeGround, say } from "./agent-ground.ts";
 import { until } from "./agents.ts";
@@ -89,16 +90,46 @@ describe("a change that our agent proposes", () => {
     },
   );
 
-  it("leaves the editor when the server ends, and waits for another answer", async () => {
+  it("leaves the editor when the server ends, and is shown again by the next one", async () => {
     const { place, server } = await setUp();
     const { id, view } = await propose({ place, server }, "proposed\n");
     await server.close();
     expect(view.isOpen).toBe(false);
     const next = await place.serve();
+    const again = await until(() => place.editor.diffs[1]);
+    expect(again).toMatchObject({ path: view.path, content: view.content });
     await answer(next, id, OPTION_PROCEED_ONCE);
+    await until(() => !again.isOpen || undefined);
     expect(await callsOf(next, id)).toMatchObject([{ place: "the terminal" }]);
     expect(await place.ground.read("a.txt")).toBe("proposed\n");
     await next.close();
+  });
+
+  it("is shown again after a kill of the server, and answered there", async () => {
+    const place = await IdeGround.prepare({ "a.txt": "before\n" });
+    await place.trust();
+    await place.companion();
+    const { dataDirectory: data, workspace } = place.ground;
+    const environment = { PATH: process.env.PATH ?? "", ...place.env };
+    const start = () => startServerProcess({ data, workspace, environment });
+    const killed = await start();
+    const call = { file_path: "a.txt", content: "proposed\n" };
+    const line = `call write_file ${JSON.stringify(call)}`;
+    const task = await say(killed.info, line);
+    const view = await until(() => place.editor.diffs[0]);
+    await killed.kill();
+    const server = await start();
+    // The companion closes the diffs of a client that is gone after a while.
+    const again = await until(() => place.editor.diffs[1]);
+    expect(view.isOpen).toBe(false);
+    expect(again).toMatchObject({ path: view.path, content: "proposed\n" });
+    again.draft = "by the user\n";
+    again.accept();
+    expect(await callsOf(server.info, task?.id ?? "")).toMatchObject([
+      { place: "Scripted Editor", option: OPTION_PROCEED_ONCE },
+    ]);
+    expect(await place.ground.read("a.txt")).toBe("by the user\n");
+    await server.stop();
   });
 
   it("is shown by an editor that is opened while it waits", async () => {

@@ -307,7 +307,11 @@ class TurnModel {
 
   #request(history: readonly Message[]): StepRequest {
     return {
-      history: this.#ideMessages.show(history),
+      // What is read as a script has nothing in front of it.
+      history:
+        this.#options.source.maxInputTokens === undefined
+          ? history
+          : this.#ideMessages.show(history),
       tools: [...this.#toolSet.tools.values()].map(
         ({ declaration }) => declaration,
       ),

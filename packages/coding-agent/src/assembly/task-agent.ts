@@ -6,7 +6,7 @@ import {
   type PolicyEngine,
   type PolicyPlace,
 } from "@devtool/policy";
-import { ApprovalMode, type Task } from "@devtool/schema";
+import { ApprovalMode, awaitedToolCalls, type Task } from "@devtool/schema";
 import type { AgentExecutor, Turn } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
@@ -96,6 +96,13 @@ export function createTaskAgent(
         onNotice: services.onNotice,
       };
       await checkEditedArguments(edit, checking, signal);
+    },
+    asksElsewhere: async (waiting, signal) => {
+      const asks = awaitedToolCalls(waiting).some(
+        ({ confirmationRequest }) =>
+          confirmationRequest?.details.case === "fileEditDetails",
+      );
+      return asks && (await host.ide.showsDiffs(context, signal));
     },
     execute: (turn, signal) => {
       current = turn;

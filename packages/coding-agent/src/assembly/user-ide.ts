@@ -82,6 +82,15 @@ export class UserIde implements IdeSession {
     return none(`${found.link.editor} does not trust the workspace`);
   }
 
+  /** Whether an editor is there that shows diffs. */
+  async showsDiffs(
+    context: CommandContext,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const found = await this.connect(context, signal);
+    return found.case === "connected" && found.link.showsDiffs;
+  }
+
   /**
    * Returns what the editor of a workspace shows; undefined when there is none.
    * Leaves out files outside of the workspace, and what is in files that the

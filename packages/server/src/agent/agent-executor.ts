@@ -319,6 +319,17 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
     | undefined;
 
   /**
+   * Whether the user can answer a question of a task that waits outside of the
+   * protocol (`Turn.answer`), for instance in an editor that is connected.
+   * Asked after a restart of the server: the turn then goes on at once, to ask
+   * there, and otherwise once the question has been answered. Servers that share
+   * a store do not ask. Default: no.
+   */
+  readonly asksElsewhere?:
+    | ((task: Task, signal: AbortSignal) => Promise<boolean>)
+    | undefined;
+
+  /**
    * Works on the task and yields what it does.
    *
    * Looks at `turn.task` to see what is left to do, so that the same code

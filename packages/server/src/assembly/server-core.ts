@@ -131,11 +131,13 @@ export async function openCore(
   const closing = new AbortController();
   let inbox: InboxWorker | undefined;
   let retaining: Promise<void> | undefined;
+  let asking: Promise<void> | undefined;
   const dispose = async (): Promise<void> => {
     closing.abort();
     await retaining;
     await inbox?.[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
+    await asking;
     await notifications.notifier[Symbol.asyncDispose]();
     await agents[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
@@ -158,6 +160,8 @@ export async function openCore(
       onNotice(OTHER_APPROVALS);
     }
     await registry.recover(onError);
+    // An editor may take its time.
+    asking = registry.askElsewhere();
     retaining = options.retention
       ? new Retention(options.retention, {
           ...{ store: opened, registry, clock: surroundings.clock, onError },

@@ -27,6 +27,9 @@ import { WorkspaceReach } from "./workspace-reach.ts";
  */
 const MAX_IDLE_TASKS = 256;
 
+/** The number of tasks whose questions are asked again after a restart. */
+const MAX_ASKING_TASKS = 32;
+
 interface OpenTasksOptions extends TaskOpenerOptions {
   /**
    * Throws when this server cannot work in the workspace of a task that another
@@ -188,6 +191,28 @@ export class OpenTasks implements AsyncDisposable {
             }),
           );
         }
+      }
+    }
+  }
+
+  /**
+   * Has agents ask questions that wait since before the start where users answer
+   * them outside of the protocol: those of the tasks that changed last, because
+   * each has a turn until it is answered. Never rejects.
+   */
+  async askElsewhere(): Promise<void> {
+    const { store, shared } = this.#options;
+    // Any server may take the answer, and then runs the task.
+    if (shared) return;
+    const state = TaskState.INPUT_REQUIRED;
+    const waiting = store.list({ state, limit: MAX_ASKING_TASKS });
+    const { tasks } = await waiting.catch(() => ({ tasks: [] }));
+    for (const { last } of tasks) {
+      try {
+        using held = await this.own(last.taskId);
+        await held?.handle.askElsewhere();
+      } catch {
+        // Who opens the task for its sake has the error.
       }
     }
   }

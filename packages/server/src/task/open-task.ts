@@ -361,6 +361,23 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   }
 
   /**
+   * Has the agent ask open questions where the user answers outside of the
+   * protocol, if it does: a restart has ended the turn that asked there.
+   */
+  async askElsewhere(): Promise<void> {
+    const { executor } = this.#options;
+    const waits = (): boolean =>
+      !this.#runner.isRunning &&
+      !this.isStopping &&
+      awaitedToolCalls(this.task).length > 0;
+    if (!waits()) return;
+    const { signal } = this.#stopped;
+    const asks = await executor.asksElsewhere?.(this.task, signal);
+    // Meanwhile an answer may have started it.
+    if (asks && waits()) this.#runner.start();
+  }
+
+  /**
    * Stops the agent because the server closes. The task is left as after a
    * restart, and refuses messages.
    */
