@@ -40,6 +40,7 @@ export const SECTIONS: readonly Section[] = [
       "task_service",
       "task",
       "task_event",
+      "goal",
       "ide_context",
     ),
   },

@@ -7,8 +7,10 @@ import {
   streamMessage,
   subscribeTask,
 } from "@devtool/client";
+import { defined } from "@devtool/internal/json";
 import {
   emptyTask,
+  type Goal,
   isAtRest,
   isQuestionOfCall,
   MessageSchema,
@@ -44,6 +46,8 @@ export interface ConversationOptions {
 /** A message to send. */
 export interface MessageToSend {
   readonly request: MessageInitShape<typeof SendMessageRequestSchema>;
+  /** What the task works for from now on. Default: as before. */
+  readonly goal?: Goal | undefined;
   /** The task before the message; undefined for a new one. */
   readonly before?: Task | undefined;
 }
@@ -63,7 +67,10 @@ export async function converse(
   const { client, clientLabel, resume } = options;
   const request = {
     ...sent.request,
-    messageSettings: create(MessageSettingsSchema, { clientLabel }),
+    messageSettings: create(
+      MessageSettingsSchema,
+      defined({ clientLabel, goal: sent.goal }),
+    ),
   };
   for await (const event of streamMessage(client, request, signal, resume)) {
     task = reduceTask(task, event);

@@ -19,6 +19,7 @@ import {
   createConversations,
   createSlashCommands,
 } from "./assembly/commands.ts";
+import { goalChecks } from "./assembly/goal-checks.ts";
 import { AgentHost } from "./assembly/host.ts";
 import { listOffers } from "./assembly/offers.ts";
 import { createTaskAgent } from "./assembly/task-agent.ts";
@@ -172,6 +173,7 @@ async function openCodingAgent(
     commands,
     approvals: host.approvals,
     createExecutor: (task) => createTaskAgent(host, commands, task),
+    checks: goalChecks(host),
     models: async (signal) => {
       try {
         return (await model.listModels?.(signal)) ?? [];

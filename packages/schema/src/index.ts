@@ -110,6 +110,13 @@ export {
   StoredHeadSchema,
 } from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
+  type Goal,
+  type GoalProgress,
+  GoalProgressSchema,
+  GoalSchema,
+  GoalState,
+} from "./gen/devtool/v1alpha/goal_pb.ts";
+export {
   type IdeContext,
   IdeContextSchema,
 } from "./gen/devtool/v1alpha/ide_context_pb.ts";
@@ -256,6 +263,7 @@ export {
   type ListedRule,
   WorkspaceService,
 } from "./gen/devtool/v1alpha/workspace_service_pb.ts";
+export { hasActiveGoal } from "./goal.ts";
 export { mergeIdeContext } from "./ide-context.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";

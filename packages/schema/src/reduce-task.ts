@@ -19,6 +19,7 @@ import {
   type Usage,
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
+import { withGoal } from "./goal.ts";
 import { withIdeContext } from "./ide-context.ts";
 import { noteCalls } from "./known-calls.ts";
 import {
@@ -127,7 +128,7 @@ function reducePayload(
     case "created":
       return reduceCreated(task, payload.value);
     case "message":
-      return withSender(withMessage(task, payload.value), payload.value);
+      return withPrompt(withMessage(task, payload.value), payload.value);
     case "stateChange":
       return reduceStateChange(task, payload.value, state, sequence);
     case "text":
@@ -160,7 +161,7 @@ function reducePayload(
       )?.message;
       const rest = withoutQueued(task, messageId);
       if (!taken) return rest;
-      return withSender({ ...rest, history: [...rest.history, taken] }, taken);
+      return withPrompt({ ...rest, history: [...rest.history, taken] }, taken);
     }
     case "messageWithdrawn":
       return withoutQueued(task, payload.value.messageId);
@@ -168,6 +169,8 @@ function reducePayload(
       return { ...task, title: payload.value.title };
     case "sessionTools":
       return { ...task, sessionTools: payload.value };
+    case "goalProgress":
+      return { ...task, goalProgress: payload.value };
     case "ideContext":
       return withIdeContext(task, payload.value);
     case "usage":
@@ -183,7 +186,7 @@ function reducePayload(
 function reduceCreated(task: Task, created: TaskCreated): Task {
   const { message, settings, sessionSettings, command, principal } = created;
   const { approvalLimit, replyOnly } = created;
-  return {
+  const begun: Task = {
     ...task,
     principal,
     title: initialTitle(created),
@@ -198,6 +201,12 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
       traceContext: created.traceContext,
     }),
   };
+  return message ? withGoal(begun, message) : begun;
+}
+
+/** Sets what follows from a message that is in the history. */
+function withPrompt(task: Task, message: Message): Task {
+  return withGoal(withSender(task, message), message);
 }
 
 /**

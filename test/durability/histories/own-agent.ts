@@ -40,6 +40,8 @@ function* answer({ history }: Task): Iterable<AgentEvent> {
   const said = history.findLast(({ role }) => role === Role.USER);
   const prompt = said ? textOf(said) : "";
   switch (prompt) {
+    case "strive":
+      return yield { case: "text", value: "I try." };
     case "look":
       yield { case: "ideContext", value: EDITOR };
       return yield { case: "text", value: "Seen." };

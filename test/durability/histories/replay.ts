@@ -105,6 +105,6 @@ export function carriedByA2a(event: TaskEvent): TaskEvent {
   return { ...event, payload: { ...payload, value } };
 }
 
-function withoutModel(message: Message): Message {
+function withoutModel({ goal: _goal, ...message }: Message): Message {
   return { ...message, model: "" };
 }

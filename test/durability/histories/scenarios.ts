@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type DevtoolClient, textMessage } from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
 import type { createGeminiModel } from "@devtool/gemini";
 import { createMcp } from "@devtool/mcp";
 import {
@@ -209,6 +210,24 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     name: "editor",
     options: { agents: { own: ownAgent } },
     play: (talk) => talk.say("look"),
+  },
+  {
+    name: "goal",
+    files: { "a.txt": "one\n" },
+    options: {
+      agents: {
+        own: ownAgent,
+        devtool: codingAgent({ approvalMode: ApprovalMode.YOLO }),
+      },
+    },
+    first: {
+      messageSettings: {
+        goal: {
+          checks: ["cat a.txt", "test -e b.txt || { touch b.txt; false; }"],
+        },
+      },
+    },
+    play: (talk) => talk.say("strive"),
   },
   {
     name: "renamed",

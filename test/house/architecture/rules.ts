@@ -249,6 +249,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "server/src/agent/agent-executor.ts",
   "server/src/agent/agent-workspace.ts",
   "server/src/agent/agent-offers.ts",
+  "server/src/agent/goal-checks.ts",
   "server/src/agent/permission.ts",
   "server/src/observer.ts",
   "server/src/store/agent-sessions.ts",

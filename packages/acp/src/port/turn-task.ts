@@ -39,6 +39,7 @@ function isShownOnly({ payload }: TaskEvent): boolean {
     case "messageWithdrawn":
     case "renamed":
     case "sessionTools":
+    case "goalProgress":
     case "ideContext":
     case "reply":
     case "stateChange":

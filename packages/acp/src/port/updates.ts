@@ -103,6 +103,7 @@ export class SessionUpdates {
       case "messageTaken":
       case "messageWithdrawn":
       case "renamed":
+      case "goalProgress":
       case "ideContext":
       case undefined:
         return [];

@@ -65,6 +65,19 @@ function addRun(program: Command, io: Io, done: Done): void {
       'Give an agent a task and follow it until it ends; without a prompt, or with "-", read it from standard input',
     )
     .option("--prompt-file <file>", "read the prompt from a file")
+    .option(
+      "--goal <text>",
+      "like a prompt, but the agent goes on, turn after turn, until each --check passes",
+    )
+    .option(
+      "--check <command...>",
+      "with --goal: shell command that ends with exit code 0 once it is achieved",
+    )
+    .option("--max-turns <n>", "with --goal: turns until it ends (default: 20)")
+    .option(
+      "--max-cost <amount>",
+      "with --goal: cost of all turns until it ends, by the server's prices",
+    )
     .addOption(imageOption())
     .option(
       "--workspace <dir>",

@@ -5,6 +5,7 @@ import { defined } from "@devtool/internal/json";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
   emptyTask,
+  type Goal,
   isInterrupted,
   type Part,
   reduceTask,
@@ -27,6 +28,7 @@ import { continuedTaskId } from "../continued-task.ts";
 import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
+import { type GoalOptions, readGoal } from "../goal-options.ts";
 import { cancelInterrupted } from "../interrupted-task.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { LastMessage } from "../last-message.ts";
@@ -40,7 +42,11 @@ import {
 import { shortTaskId } from "../task-id.ts";
 
 /** The options of `devtool run`. */
-export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
+export interface RunOptions
+  extends JobOptions,
+    SessionOptions,
+    PromptOptions,
+    GoalOptions {
   /** The name of the job's approval mode. Default: the operator's. */
   readonly approvalMode?: string;
   /** The name of the agent, on a server with several. Default: its first. */
@@ -67,7 +73,8 @@ export async function run(
   options: RunOptions,
   io: Io,
 ): Promise<number> {
-  const prompt = await readPrompt(words, options, io);
+  const goal = readGoal(words, options);
+  const prompt = options.goal ?? (await readPrompt(words, options, io));
   const images = await readImages(options.image ?? []);
   const { outputLastMessage } = options;
   const opening =
@@ -91,6 +98,7 @@ export async function run(
     server,
     conversation,
     said,
+    goal,
     io,
   });
   await output?.writeFile(said.text() || task.stateText);
@@ -133,6 +141,7 @@ interface Job {
   readonly server: JobServer;
   readonly conversation: CommandConversation;
   readonly said: LastMessage;
+  readonly goal: Goal | undefined;
   readonly io: Io;
 }
 
@@ -143,7 +152,7 @@ interface Job {
 async function followJob(
   [prompt, ...images]: readonly [string, ...Part[]],
   { approvalMode, agent, ...options }: RunOptions,
-  { server, conversation, said, io }: Job,
+  { server, conversation, said, goal, io }: Job,
 ): Promise<{ readonly task: Task; readonly exitCode: number }> {
   using interrupt = interruptSignal(io);
   let task: Task = emptyTask();
@@ -165,7 +174,7 @@ async function followJob(
   };
   try {
     task = await converse(
-      { request },
+      { request, goal },
       { ...conversation, resume, onEvent },
       interrupt.signal,
     );

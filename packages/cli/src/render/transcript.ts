@@ -90,12 +90,16 @@ export class Transcript {
       case "created":
         return this.#lines(this.#userLines(payload.value.message));
       case "message":
+        // A notice has said why the agent goes on.
+        if (payload.value.forGoal) return this.#closeText();
         return this.#lines(this.#userLines(payload.value));
       case "messageTaken":
         // What the agent says to it is another answer.
         return this.#closeText();
       case "ideContext":
         return this.#lines(this.#editorLines(payload.value.editor));
+      // A notice says the same.
+      case "goalProgress":
       case "sessionTools":
       case "usage":
       case undefined:

@@ -86,6 +86,7 @@ export class ChunkEncoder {
       case "messageWithdrawn":
       case "renamed":
       case "sessionTools":
+      case "goalProgress":
       case "ideContext":
       case undefined:
         return [];

@@ -110,6 +110,7 @@ export class SessionEvents {
       case "messageWithdrawn":
       case "renamed":
       case "sessionTools":
+      case "goalProgress":
       case "ideContext":
       case undefined:
         return [];

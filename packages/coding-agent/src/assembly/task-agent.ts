@@ -137,7 +137,7 @@ export function createToolbox(
  * Creates the policy of a task: the rules and saved approvals for its
  * principal, in its approval mode.
  */
-function createTaskPolicy(
+export function createTaskPolicy(
   host: AgentHost,
   principal: string,
   place: PolicyPlace,

@@ -68,6 +68,7 @@ export function kindOfEvent(event: TaskEvent): Kind {
     case "messageWithdrawn":
     case "renamed":
     case "sessionTools":
+    case "goalProgress":
     case "ideContext":
     case undefined:
       return Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;

@@ -214,6 +214,7 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "messageWithdrawn",
   "renamed",
   "sessionTools",
+  "goalProgress",
   "ideContext",
   "message",
 ]);

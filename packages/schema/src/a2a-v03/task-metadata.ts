@@ -25,11 +25,11 @@ import {
 
 /**
  * Encodes the metadata of a task: the RFC's settings under its URI, and under
- * ours the model, the error, the queued messages, what the session can use and
- * the sequence of the last event, for which a Task has no fields.
+ * ours the model, the error, the queued messages, what the session can use, the
+ * goal and the sequence of the last event, for which a Task has no fields.
  */
 export function taskMetadata(task: Task): JsonObject {
-  const { model, error, queuedMessages, sessionTools, sequence } = task;
+  const { model, error, sequence } = task;
   const metadata = settingsMetadata(task);
   if (model !== "" || error !== "") {
     const failure = {
@@ -42,12 +42,8 @@ export function taskMetadata(task: Task): JsonObject {
     });
     metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
   }
-  if (queuedMessages.length > 0 || sessionTools) {
-    metadata[TASK_URI] = toJson(
-      TaskSchema,
-      create(TaskSchema, defined({ queuedMessages, sessionTools })),
-    );
-  }
+  const own = toJson(TaskSchema, create(TaskSchema, ownFields(task)));
+  if (isObject(own) && Object.keys(own).length > 0) metadata[TASK_URI] = own;
   if (sequence > 0n) metadata[SEQUENCE_URI] = String(sequence);
   return metadata;
 }
@@ -87,15 +83,23 @@ export function decodeSequence(metadata: JsonObject | undefined): bigint {
 
 /**
  * Decodes what the `metadata` of a task has beyond A2A: its queued messages
- * (STREAM-8), and what its session can use (SESSION-3).
+ * (STREAM-8), what its session can use (SESSION-3), and its goal (SESSION-4).
  */
-export function decodeOwnFields(
-  metadata: JsonObject | undefined,
-): Pick<Task, "queuedMessages" | "sessionTools"> {
+export function decodeOwnFields(metadata: JsonObject | undefined): OwnFields {
   const json = metadata?.[TASK_URI];
   if (!isObject(json)) return { queuedMessages: [] };
-  const { queuedMessages, sessionTools } = decodeRfcJson(TaskSchema, json);
-  return defined({ queuedMessages, sessionTools });
+  return ownFields(decodeRfcJson(TaskSchema, json));
+}
+
+/** The fields of a task that A2A has no place for. */
+type OwnFields = Pick<
+  Task,
+  "queuedMessages" | "sessionTools" | "goal" | "goalProgress"
+>;
+
+function ownFields(task: Task): OwnFields {
+  const { queuedMessages, sessionTools, goal, goalProgress } = task;
+  return defined({ queuedMessages, sessionTools, goal, goalProgress });
 }
 
 /** Encodes the settings of a session as a `metadata` field (META-1). */

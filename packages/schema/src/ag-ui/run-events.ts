@@ -144,6 +144,7 @@ export class RunEvents {
       case "messageWithdrawn":
       case "renamed":
       case "sessionTools":
+      case "goalProgress":
       case "ideContext":
       case undefined:
         return [];

@@ -72,6 +72,7 @@ function encodeFrame(event: TaskEvent): JsonObject | undefined {
     case "messageWithdrawn":
     case "renamed":
     case "sessionTools":
+    case "goalProgress":
     case "ideContext":
     case undefined:
       return undefined;

@@ -3,6 +3,7 @@ import type {
   AgentThought,
   ArtifactUpdate,
   Citation,
+  GoalProgress,
   IdeContext,
   Message,
   Notice,
@@ -56,6 +57,11 @@ export type AgentEvent =
    * (`Message.ideContext`).
    */
   | { readonly case: "ideContext"; readonly value: IdeContext }
+  /**
+   * How far the task is with its goal. The server itself sends it, after the
+   * checks.
+   */
+  | { readonly case: "goalProgress"; readonly value: GoalProgress }
   /** Creates an artifact, or appends parts to an existing one. */
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
   /** Replaces the conversation before it for later requests to the model. */

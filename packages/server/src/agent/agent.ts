@@ -9,6 +9,7 @@ import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "./agent-offers.ts";
 import type { AgentWorkspace } from "./agent-workspace.ts";
+import type { GoalChecks } from "./goal-checks.ts";
 import type { ApprovalBasis } from "./permission.ts";
 
 /**
@@ -171,6 +172,12 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    * goes no further than `Task.approval_limit`. Default: it has no such modes.
    */
   readonly approvals?: ApprovalBasis | undefined;
+
+  /**
+   * Runs the checks of goals, for tasks of this agent and of those without such
+   * checks. Default: it runs none.
+   */
+  readonly checks?: GoalChecks | undefined;
 
   /**
    * Creates the executor of one task: a new task, or one that an earlier run of

@@ -22,6 +22,7 @@ import {
 } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
+import type { GoalChecks } from "../agent/goal-checks.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { forbiddenServer } from "../handler/session-settings.ts";
 import type { ServerOptions } from "../server-options.ts";
@@ -157,6 +158,18 @@ export class ServedAgents implements AsyncDisposable {
       if (reason instanceof DevtoolError) return none;
       throw reason;
     }
+  }
+
+  /**
+   * Returns what runs the checks of goals for tasks of an agent: the agent, or
+   * else another one; undefined where none can. An empty name stands for the
+   * default agent.
+   */
+  checksOf(name: string): GoalChecks | undefined {
+    const own = this.#opened.get(name || this.defaultName)?.checks;
+    return (
+      own ?? [...this.#opened.values()].find(({ checks }) => checks)?.checks
+    );
   }
 
   /** Returns the agent of a task; undefined when each turn of it would fail. */

@@ -317,6 +317,7 @@ function createTasks(
   const registry = new OpenTasks({
     store,
     createExecutor: (task) => agents.createExecutor(task),
+    checksOf: (task) => agents.checksOf(task.sessionSettings?.agent ?? ""),
     modelNameOf: (task) => agents.modelNameOf(task),
     onError,
     operations,

@@ -7,6 +7,7 @@ import {
   TaskSchema,
 } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
+import type { GoalChecks } from "../agent/goal-checks.ts";
 import type { DevtoolError } from "../errors.ts";
 import type { Operations } from "../operations.ts";
 import type { TaskLease } from "../store/task-lease.ts";
@@ -31,6 +32,8 @@ export interface TaskOpenerOptions
   readonly store: TaskStore;
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
+  /** Returns what runs the checks of a task's goals. Default: nothing does. */
+  readonly checksOf?: ((task: Task) => GoalChecks | undefined) | undefined;
   /** Tells the operator that the store refuses. Default: nobody does. */
   readonly faults?: StoreFaults | undefined;
   /** What the server's observer hears. Default: there is none. */
@@ -249,6 +252,7 @@ export class TaskOpener {
       messages,
       sessions: shared?.sessions,
       budgets,
+      checks: this.#options.checksOf?.(known.task),
       tick: this.#tick,
       operations,
       modelNameOf,

@@ -11,6 +11,7 @@ import {
   type TurnSettings,
 } from "@devtool/schema";
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
+import type { GoalChecks } from "../agent/goal-checks.ts";
 import { type DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { keptLimit } from "../task/kept-limit.ts";
@@ -37,6 +38,12 @@ export interface AgentChecks {
     turn: TurnSettings | undefined,
     conversation: ConversationKey,
   ): void;
+
+  /**
+   * Returns what runs the checks of goals for an agent; undefined where nothing
+   * does. An empty name stands for the default agent.
+   */
+  checksOf(agent: string): GoalChecks | undefined;
 
   /**
    * Rejects with a `DevtoolError` for settings that the agent, which is in

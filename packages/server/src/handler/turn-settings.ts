@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { shorten } from "@devtool/internal/cut-text";
 import {
   ApprovalPolicy,
   confirmationsOf,
@@ -30,6 +31,7 @@ export function assertTurn(
     turnSettings,
     conversation,
   );
+  assertGoal(message, agent, agents);
   if (!turnSettings) return;
   if (confirmationsOf(message).length > 0) {
     const problem =
@@ -47,4 +49,48 @@ export function assertTurn(
   assertKnownValue(`${field}.sandbox_policy`, sandboxPolicy, SandboxPolicy);
   turnDirectory(session, message);
   assertBudget(`${field}.budget`, turnSettings.budget);
+}
+
+/** The limits of what a goal holds. */
+const MAX_CHECKS = 8;
+const MAX_CHECK = 4_096;
+const MAX_TURNS = 1_000;
+
+/**
+ * Throws `Code.InvalidArgument` for a goal that a message cannot have, or that
+ * nothing here can check.
+ */
+function assertGoal(
+  message: Message,
+  agent: string,
+  agents: SessionOptions["agents"],
+): void {
+  const { goal } = message;
+  if (!goal) return;
+  const field = "message_settings.goal";
+  if (confirmationsOf(message).length > 0) {
+    const problem = "cannot come with an answer to a tool call";
+    throw invalid(field, "", problem, "send it with a message");
+  }
+  if (!agents.checksOf(agent)) {
+    const problem =
+      "cannot be checked here: no agent of this server runs checks";
+    throw invalid(field, "", problem, "have the operator serve devtool's own");
+  }
+  const { checks, maxTurns, budget } = goal;
+  if (checks.length === 0 || checks.length > MAX_CHECKS) {
+    const problem = `are not 1 to ${MAX_CHECKS} commands`;
+    const remedy = "name commands whose exit code 0 says that it is achieved";
+    throw invalid(`${field}.checks`, String(checks.length), problem, remedy);
+  }
+  for (const check of checks) {
+    if (check.trim() !== "" && check.length <= MAX_CHECK) continue;
+    const problem = `is not a command of 1 to ${MAX_CHECK} characters`;
+    throw invalid(`${field}.checks`, shorten(check), problem);
+  }
+  if (maxTurns < 0 || maxTurns > MAX_TURNS) {
+    const problem = `is not 1 to ${MAX_TURNS}, or 0 for the default`;
+    throw invalid(`${field}.max_turns`, String(maxTurns), problem);
+  }
+  assertBudget(`${field}.budget`, budget);
 }

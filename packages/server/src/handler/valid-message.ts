@@ -71,6 +71,14 @@ export function validMessage(
       "send them as message_settings.turn",
     );
   }
+  if (message.goal || message.forGoal) {
+    throw invalid(
+      message.goal ? "message.goal" : "message.for_goal",
+      "",
+      "is the server's",
+      "send a goal as message_settings.goal",
+    );
+  }
   if (message.sender) {
     throw invalid(
       "message.sender",
@@ -152,6 +160,9 @@ function withExchangeSettings(
     ...message,
     model,
     agentOptions,
-    ...defined({ turnSettings: messageSettings?.turn }),
+    ...defined({
+      turnSettings: messageSettings?.turn,
+      goal: messageSettings?.goal,
+    }),
   };
 }

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
   awaitedToolCalls,
+  GoalState,
   isInterrupted,
   isTerminal,
   openToolCalls,
@@ -15,6 +16,8 @@ import {
 import { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
+import { goalMessage, stoppedGoal } from "./goal-progress.ts";
+import { goalEntry, takenEntry } from "./message-queue.ts";
 import { BudgetReached } from "./turn-budget.ts";
 import { CANCELED, stateEntry } from "./turn-entries.ts";
 import type { Outcome } from "./turn-runner.ts";
@@ -24,37 +27,40 @@ export interface AfterTurn {
   /** The entries to append to the log. */
   readonly entries: readonly LogEntry[];
   /**
-   * The queued message with which the task continues, and stays `working`.
+   * The entry of the message with which the task continues, and stays `working`.
    * Undefined when the entries end the turn.
    */
-  readonly next: QueuedMessage | undefined;
+  readonly next: LogEntry | undefined;
 }
 
 /**
  * Returns what becomes of a task when its turn has ended.
  *
- * With a queued message, a task that completed or waits for its user continues,
- * and a text of the turn's end is recorded as the agent's. The end of the task
- * closes its open calls, and names the queued messages that nobody takes any
- * more.
+ * With a queued message, or a goal, a task that completed or waits for its user
+ * continues, and a text of the turn's end is recorded as the agent's. The end of
+ * the task closes its open calls, and names the queued messages that nobody
+ * takes any more.
  */
 export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
-  const entry =
-    outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
+  const { entry, goal } =
+    outcome.case === "ended"
+      ? { entry: outcome.entry, goal: endedGoal(task, outcome.entry) }
+      : abortedEntries(task, outcome.reason);
   const { state = TaskState.UNSPECIFIED } = entry;
   const isCut = outcome.case === "aborted";
   const open = isTerminal(state) || isCut ? openToolCalls(task) : [];
   const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
     call: { ...call, status: ToolCallStatus.CANCELLED },
   }));
-  const closed = callEntries(task, cancelled);
-  const [next] = task.queuedMessages;
+  const closed = [...callEntries(task, cancelled), ...goal];
+  const [queued] = task.queuedMessages;
   // Calls that still await approval keep the task waiting for its user.
   const goesOn =
     state === TaskState.COMPLETED ||
     (isInterrupted(state) && awaitedToolCalls(task).length === 0);
-  if (!next || !goesOn) {
-    return { entries: [...closed, withUntaken(entry, task)], next: undefined };
+  const next = goesOn ? nextMessage(task, queued, goal) : undefined;
+  if (!next) {
+    return { entries: [...closed, withUntaken(entry, task)], next };
   }
   const { payload } = entry;
   const text = payload.case === "stateChange" ? payload.value.text : "";
@@ -64,17 +70,60 @@ export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
 }
 
 /**
- * Creates the entry for the end of a turn that was aborted or failed, by the
- * reason.
+ * Creates the entry of the message with which a task goes on, if there is one: a
+ * queued one, or that of the goal, unless `stopped` stops it.
  */
-function abortedEntry(reason: unknown): LogEntry {
-  if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
-  if (reason instanceof BudgetReached) {
-    return stateEntry(TaskState.INPUT_REQUIRED, { text: reason.message });
+function nextMessage(
+  task: Task,
+  queued: QueuedMessage | undefined,
+  stopped: readonly LogEntry[],
+): LogEntry | undefined {
+  if (queued) return takenEntry(task, queued);
+  const message = stopped.length > 0 ? undefined : goalMessage(task);
+  return message && goalEntry(message);
+}
+
+/** Creates the entry that stops a goal whose agent ended without checks. */
+function endedGoal(
+  task: Task,
+  { state = TaskState.UNSPECIFIED, payload }: LogEntry,
+): LogEntry[] {
+  const { BLOCKED, UNMET } = GoalState;
+  if (state === TaskState.AUTH_REQUIRED) {
+    return stoppedGoal(task, BLOCKED, "the agent needs credentials");
   }
-  return stateEntry(TaskState.FAILED, {
-    error: DevtoolError.from(reason).message,
-  });
+  const isOver = isTerminal(state) && state !== TaskState.COMPLETED;
+  return isOver || payload.case === "reply"
+    ? stoppedGoal(task, UNMET, "the agent has ended the task")
+    : [];
+}
+
+/**
+ * Creates the entries for the end of a turn that was aborted or failed, by the
+ * reason: the state of the task, and that of its goal. A task with a goal waits
+ * for its user where it would have failed.
+ */
+function abortedEntries(
+  task: Task,
+  reason: unknown,
+): { readonly entry: LogEntry; readonly goal: readonly LogEntry[] } {
+  const { INPUT_REQUIRED, CANCELED: canceled, FAILED } = TaskState;
+  const { BLOCKED, UNMET } = GoalState;
+  if (reason === CANCELED) {
+    const goal = stoppedGoal(task, UNMET, "the task was canceled");
+    return { entry: stateEntry(canceled), goal };
+  }
+  const { message } = DevtoolError.from(reason);
+  if (reason instanceof BudgetReached) {
+    const state = reason.isOfGoal ? UNMET : BLOCKED;
+    const goal = stoppedGoal(task, state, message);
+    return { entry: stateEntry(INPUT_REQUIRED, { text: message }), goal };
+  }
+  const goal = stoppedGoal(task, BLOCKED, message);
+  const text = `The goal needs you: ${message}. Send a message to go on.`;
+  return goal.length > 0
+    ? { entry: stateEntry(INPUT_REQUIRED, { text }), goal }
+    : { entry: stateEntry(FAILED, { error: message }), goal };
 }
 
 /** Returns the beginning of a message in quotes; its id if it has no text. */

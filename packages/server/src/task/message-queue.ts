@@ -107,6 +107,11 @@ export function takenEntry(
   };
 }
 
+/** Creates the entry of a message with which the agent goes on with its goal. */
+export function goalEntry(value: Message): LogEntry {
+  return { state: TaskState.WORKING, payload: { case: "message", value } };
+}
+
 /**
  * Returns the approval mode that a message asks for; undefined when it asks for
  * none, or for the present one.

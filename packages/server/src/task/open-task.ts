@@ -5,7 +5,6 @@ import {
   confirmationsOf,
   type Message,
   NoticeSchema,
-  type QueuedMessage,
   type Summary,
   type Task,
   type TaskCreated,
@@ -20,14 +19,16 @@ import { afterTurn } from "./after-turn.ts";
 import { answeredCalls, checkArguments } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
+import { goalMessage } from "./goal-progress.ts";
 import {
   changedMode,
+  goalEntry,
   queuedEntry,
   takenEntry,
   withdrawnEntry,
 } from "./message-queue.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
-import { cutTurnNotice, recoverTask } from "./recover.ts";
+import { cutTurnNotice, interruptionWords, recoverTask } from "./recover.ts";
 import type { SharedTick } from "./shared-tick.ts";
 import {
   assertNotEnded,
@@ -354,9 +355,15 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
       }
       return this.#runner.start();
     }
-    const [next] = this.task.queuedMessages;
-    if (next && awaitedToolCalls(this.task).length === 0) {
+    if (awaitedToolCalls(this.task).length > 0) return;
+    const [queued] = this.task.queuedMessages;
+    const message = goalMessage(this.task, interruptionWords(cause));
+    if (queued) {
+      const next = takenEntry(this.task, queued);
       await this.#continueWith(next, [cutTurnNotice(cause, "queued message")]);
+    } else if (message && recovery.case === "interrupt") {
+      const next = goalEntry(message);
+      await this.#continueWith(next, [cutTurnNotice(cause, "goal")]);
     }
   }
 
@@ -411,7 +418,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
 
   /**
    * Records the end of a turn, and starts the next turn when a message is
-   * queued.
+   * queued, or the goal is not achieved.
    */
   async #end(outcome: Outcome): Promise<void> {
     if (outcome.case === "aborted" && outcome.reason === STOPPING) {
@@ -432,15 +439,15 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
       : this.#recorder.append(entries);
   }
 
-  /** Starts the next turn with a queued message. The task stays `working`. */
+  /**
+   * Starts the next turn with the entry of its message. The task stays
+   * `working`.
+   */
   async #continueWith(
-    next: QueuedMessage,
+    next: LogEntry,
     before: readonly LogEntry[],
   ): Promise<void> {
-    const recorded = this.#recorder.append([
-      ...before,
-      takenEntry(this.task, next),
-    ]);
+    const recorded = this.#recorder.append([...before, next]);
     this.#runner.start();
     await recorded;
   }

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   findToolCallDetail,
+  hasActiveGoal,
   isAwaitingApproval,
   isInterrupted,
   isQuestionOfCall,
@@ -89,8 +90,8 @@ export function recoverTask(
   });
   const asks = openCalls.length > 0;
   const entries = callEntries(task, updates);
-  // The task continues with the first queued message.
-  if (!asks && task.queuedMessages.length > 0) {
+  // The task continues with the first queued message, or with its goal.
+  if (!asks && (task.queuedMessages.length > 0 || hasActiveGoal(task))) {
     return { case: "interrupt", entries };
   }
   const waiting = stateEntry(TaskState.INPUT_REQUIRED, {
@@ -124,18 +125,23 @@ const WORDS = {
   },
 } as const;
 
+/** Says in a sentence what ended a turn, for the agent that goes on. */
+export function interruptionWords(cause: Interruption["cause"]): string {
+  return wordsOf(cause).sentence;
+}
+
 /**
  * Creates the notice for a task whose turn was interrupted and that continues,
  * with the queued message or by itself.
  */
 export function cutTurnNotice(
   cause: Interruption["cause"],
-  next: "queued message" | "turn",
+  next: "queued message" | "goal" | "turn",
 ): LogEntry {
   const { sentence } = wordsOf(cause);
   const text =
     next === "turn"
       ? `${sentence} It goes on, and may say again what it was saying.`
-      : `${sentence} It continues with the queued message.`;
+      : `${sentence} It continues with ${next === "goal" ? "its goal" : "the queued message"}.`;
   return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
 }

@@ -66,8 +66,12 @@ class TaskSpending {
   caller = "";
   /** Since the last message that began a turn. */
   turn: Spent = NOTHING;
+  /** Since the last message with a goal. */
+  goal: Spent = NOTHING;
   /** In all turns. */
   all: Spent = NOTHING;
+  /** The ids of queued messages that have a goal. */
+  readonly #queuedGoals = new Set<string>();
   readonly #onDays = new Map<string, Spent>();
   readonly #priceOf: PriceOf;
   #worksSinceMs: number | undefined;
@@ -93,9 +97,28 @@ class TaskSpending {
     this.#onDays.set(day, sum(this.onDay(day), spent));
     this.all = sum(this.all, spent);
     this.turn = beginsTurn(payload) ? NOTHING : sum(this.turn, spent);
+    this.goal = this.#beginsGoal(payload) ? NOTHING : sum(this.goal, spent);
     this.sequence = sequence;
     const works = state === TaskState.WORKING || state === TaskState.SUBMITTED;
     this.#worksSinceMs = works ? timeMs : undefined;
+  }
+
+  #beginsGoal({ case: kind, value }: TaskEvent["payload"]): boolean {
+    switch (kind) {
+      case "created":
+        return value.message?.goal !== undefined;
+      case "message":
+        return value.goal !== undefined;
+      case "messageQueued": {
+        const { goal, messageId = "" } = value.message ?? {};
+        if (goal) this.#queuedGoals.add(messageId);
+        return false;
+      }
+      case "messageTaken":
+        return this.#queuedGoals.delete(value.messageId);
+      default:
+        return false;
+    }
   }
 }
 
@@ -125,7 +148,7 @@ export class Spending {
   /** Returns what a task has used, according to its durable events. */
   async of(
     taskId: string,
-  ): Promise<Pick<TaskSpending, "caller" | "turn" | "all" | "onDay">> {
+  ): Promise<Pick<TaskSpending, "caller" | "turn" | "goal" | "all" | "onDay">> {
     const known = this.#tasks.get(taskId) ?? new TaskSpending(this.#priceOf);
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, known);

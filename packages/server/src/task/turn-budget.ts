@@ -3,6 +3,7 @@ import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   type Budget,
   type BudgetConfig,
+  hasActiveGoal,
   type ModelPrice,
   type Task,
   TaskState,
@@ -21,8 +22,12 @@ import {
 
 /** The reason of the signal that ends a turn which has reached a limit. */
 export class BudgetReached extends DevtoolError {
-  constructor(sentence: string) {
+  /** Whether the limit is that of the task's goal. */
+  readonly isOfGoal: boolean;
+
+  constructor(sentence: string, isOfGoal: boolean = false) {
     super(sentence, Code.ResourceExhausted);
+    this.isOfGoal = isOfGoal;
   }
 }
 
@@ -36,6 +41,7 @@ interface Scope {
 }
 
 const TURN = { subject: "This turn", remedy: "Send a message to go on." };
+const GOAL = { subject: "This goal", remedy: "Send another goal to go on." };
 const TASK = { subject: "This task", remedy: "Start another task." };
 const DAY = {
   subject: "Today, your tasks",
@@ -89,14 +95,18 @@ export class Budgets {
     const all = [this.#config, ...callersLimits(this.#config, task)];
     const turns = [...all.map((limits) => limits.turn), turn.wanted];
     const ofTurn = turns.filter((limit) => limit !== undefined);
+    const ofGoal = [hasActiveGoal(task) ? task.goal?.budget : undefined].filter(
+      (limit) => limit !== undefined,
+    );
     const ofTask = all.flatMap((limits) => limits.task ?? []);
     const ofDay = all.flatMap((limits) => limits.day ?? []);
     const scopes: Scope[] = [];
-    if (ofTurn.length + ofTask.length > 0) {
+    if (ofTurn.length + ofGoal.length + ofTask.length > 0) {
       const used = await this.#spending.of(task.id);
       const before = turn.isNew ? NOTHING : used.turn;
       scopes.push(
         ...ofTurn.map((limit) => ({ ...TURN, limit, before })),
+        ...ofGoal.map((limit) => ({ ...GOAL, limit, before: used.goal })),
         ...ofTask.map((limit) => ({ ...TASK, limit, before: used.all })),
       );
     }
@@ -192,7 +202,11 @@ export class TurnBudget {
       const used = sum(before, this.#spent);
       const reached = reachedLimit(limit, used);
       if (!reached) continue;
-      return new BudgetReached(`${subject} used ${reached}. ${remedy}`);
+      const isOfGoal = subject === GOAL.subject;
+      return new BudgetReached(
+        `${subject} used ${reached}. ${remedy}`,
+        isOfGoal,
+      );
     }
     return undefined;
   }

@@ -141,6 +141,7 @@ export class TurnRecorder {
     const held =
       event.case === "summary" ||
       event.case === "ideContext" ||
+      event.case === "goalProgress" ||
       this.#waiting.length >= MAX_WAITING ||
       this.#log.failure;
     if (held) return this.append([]);

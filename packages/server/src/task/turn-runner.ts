@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
+  hasActiveGoal,
   type Message,
   MessageDelivery,
   NoticeSchema,
@@ -8,17 +9,23 @@ import {
   TaskState,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import type { AgentExecutor, Turn } from "../agent/agent-executor.ts";
+import type {
+  AgentEvent,
+  AgentExecutor,
+  Turn,
+} from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
+import type { GoalChecks } from "../agent/goal-checks.ts";
 import { isPrompt, turnNews } from "../agent/turn-news.ts";
 import { TurnReplay } from "../agent/turn-replay.ts";
-import { devtoolErrorOf, quoted } from "../errors.ts";
+import { Code, DevtoolError, devtoolErrorOf, quoted } from "../errors.ts";
 import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 import type { OperationEnd } from "../observer.ts";
 import { CANCELED_OPERATION, SUCCEEDED } from "../operations.ts";
 import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
+import { isOfChecks, workForGoal } from "./goal-turn.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
 import { BudgetReached, type Budgets, type TurnBudget } from "./turn-budget.ts";
@@ -68,6 +75,8 @@ export interface TurnRunnerOptions {
   readonly operations?: TaskOperations | undefined;
   /** Limits what turns use. Default: nothing does. */
   readonly budgets?: Budgets | undefined;
+  /** Runs the checks of goals. Default: tasks have no goals. */
+  readonly checks?: GoalChecks | undefined;
 }
 
 /** A turn that runs. */
@@ -228,6 +237,18 @@ export class TurnRunner implements AsyncDisposable {
     };
   }
 
+  /** Has the agent work on a turn, and on its goal if the task has one. */
+  #events(turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
+    const { executor, checks } = this.#options;
+    if (!hasActiveGoal(turn.task)) return executor.execute(turn, signal);
+    if (checks) return workForGoal(executor, checks, turn, signal);
+    throw new DevtoolError(
+      "no agent of this server runs the checks of the goal",
+      Code.FailedPrecondition,
+      { remedy: "have the operator serve devtool's own agent too" },
+    );
+  }
+
   /** Runs the agent for one turn, and returns the entry that ends the turn. */
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     const { log, recorder, executor, earlier, sessions, operations } =
@@ -297,14 +318,15 @@ export class TurnRunner implements AsyncDisposable {
       traceContext: (callId) => operations?.traceContext(callId),
     };
     this.isRestarted = false;
-    for await (const event of executor.execute(turn, signal)) {
+    const events = this.#events(turn, signal);
+    for await (const event of events) {
       if (event.case === "end" || event.case === "reply") {
         return endEntry(event, log.task);
       }
       // What ends the turn may come after a step that reached a limit.
       if (event.case === "usage") {
         budget?.add(event.value);
-      } else {
+      } else if (!isOfChecks(event)) {
         budget?.assertWithin(cut);
       }
       // Before the event: whoever has the next turn finds the id, also

@@ -52,8 +52,16 @@ export function createScriptedModel(): Model {
           (messageText(message) !== "" ||
             confirmationsOf(message).length === 0),
       );
-      const prompt = history[promptIndex];
-      const turns = prompt && parseScript(messageText(prompt));
+      // It plays its script again for each turn of a goal.
+      const script = history
+        .slice(0, promptIndex + 1)
+        .findLast(
+          ({ role, forGoal, parts }) =>
+            role === Role.USER &&
+            !forGoal &&
+            parts.some(({ content }) => content.case === "text"),
+        );
+      const turns = script && parseScript(messageText(script));
       if (!turns) return yield { case: "text", value: PROSE_ANSWER };
       const steps = history
         .slice(promptIndex)

@@ -4,6 +4,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Goal } from "./goal_pb.ts";
+import { file_devtool_v1alpha_goal } from "./goal_pb.ts";
 import type { MessageDelivery } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { TurnSettings } from "./turn_settings_pb.ts";
@@ -14,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/message_settings.proto.
  */
 export const file_devtool_v1alpha_message_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIogBCg9NZXNzYWdlU2V0dGluZ3MSMgoIZGVsaXZlcnkYASABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EhQKDGNsaWVudF9sYWJlbBgCIAEoCRIrCgR0dXJuGAMgASgLMh0uZGV2dG9vbC52MWFscGhhLlR1cm5TZXR0aW5nc2IGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_turn_settings]);
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIq0BCg9NZXNzYWdlU2V0dGluZ3MSMgoIZGVsaXZlcnkYASABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EhQKDGNsaWVudF9sYWJlbBgCIAEoCRIrCgR0dXJuGAMgASgLMh0uZGV2dG9vbC52MWFscGhhLlR1cm5TZXR0aW5ncxIjCgRnb2FsGAQgASgLMhUuZGV2dG9vbC52MWFscGhhLkdvYWxiBnByb3RvMw", [file_devtool_v1alpha_goal, file_devtool_v1alpha_task, file_devtool_v1alpha_turn_settings]);
 
 /**
  * Settings of one message that the RFC does not have.
@@ -55,6 +57,18 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
    * @generated from field: devtool.v1alpha.TurnSettings turn = 3;
    */
   turn?: TurnSettings | undefined;
+
+  /**
+   * What the task works for from this message on, until it is achieved or ends,
+   * or another message has another goal. Unset leaves the goal of the task.
+   *
+   * The text of the message says what to do. An answer to a tool call cannot
+   * have a goal. A server none of whose agents runs checks refuses the message
+   * with INVALID_ARGUMENT.
+   *
+   * @generated from field: devtool.v1alpha.Goal goal = 4;
+   */
+  goal?: Goal | undefined;
 };
 
 /**

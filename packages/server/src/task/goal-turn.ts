@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import {
+  awaitedToolCalls,
+  findToolCall,
+  GoalState,
+  hasActiveGoal,
+  NoticeSchema,
+  type Task,
+  TaskState,
+} from "@devtool/schema";
+import type {
+  AgentEvent,
+  AgentExecutor,
+  Turn,
+  TurnEnd,
+} from "../agent/agent-executor.ts";
+import type { CheckCall, GoalChecks } from "../agent/goal-checks.ts";
+import { goalAfterChecks, goalWords } from "./goal-progress.ts";
+
+/** How the ids of checks begin. */
+const CHECK = "check-";
+
+/** Whether an event is about checks, which use nothing of a budget. */
+export function isOfChecks(event: AgentEvent): boolean {
+  return (
+    event.case === "goalProgress" ||
+    (event.case === "toolCalls" &&
+      event.value.every(({ call }) => call.toolCallId.startsWith(CHECK)))
+  );
+}
+
+/**
+ * Has an agent work on a turn, and then runs the checks of the task's goal.
+ *
+ * The checks are calls of the turn, so a turn that goes on after a restart goes
+ * on with them, and what they said is in the log before the turn ends.
+ */
+export async function* workForGoal(
+  executor: AgentExecutor,
+  checks: GoalChecks,
+  turn: Turn,
+  signal: AbortSignal,
+): AsyncIterable<AgentEvent> {
+  let end: TurnEnd = { state: TaskState.COMPLETED, text: "" };
+  if (!hasBegunChecks(turn)) {
+    for await (const event of executor.execute(turn, signal)) {
+      if (event.case === "end") {
+        end = event.value;
+        break;
+      }
+      yield event;
+      if (event.case === "reply") return;
+    }
+  }
+  if (mayBeChecked(turn.task, end)) {
+    if (end.text !== "") yield { case: "text", value: end.text };
+    end = yield* runChecks(checks, turn, end, signal);
+  }
+  yield { case: "end", value: end };
+}
+
+/** Whether the turn went as far as its checks before a restart. */
+function hasBegunChecks(turn: Turn): boolean {
+  const [first] = checkCalls(turn);
+  return first !== undefined && findToolCall(turn.task, first.id) !== undefined;
+}
+
+/** Whether the agent has done what it can for the goal of its task. */
+function mayBeChecked(task: Task, { state }: TurnEnd): boolean {
+  return (
+    hasActiveGoal(task) &&
+    (state === TaskState.COMPLETED || state === TaskState.INPUT_REQUIRED) &&
+    awaitedToolCalls(task).length === 0
+  );
+}
+
+/** Runs the checks, and returns how the turn ends if it is the last. */
+async function* runChecks(
+  checks: GoalChecks,
+  turn: Turn,
+  end: TurnEnd,
+  signal: AbortSignal,
+): AsyncGenerator<AgentEvent, TurnEnd> {
+  const calls = checkCalls(turn);
+  yield* checks.run(turn, calls, signal);
+  const value = goalAfterChecks(turn.task, calls);
+  const text = goalWords(value, turn.task.goal);
+  yield { case: "goalProgress", value };
+  if (value.state === GoalState.ACTIVE) {
+    yield { case: "notice", value: create(NoticeSchema, { text }) };
+    return { ...end, text: "" };
+  }
+  const isAchieved = value.state === GoalState.ACHIEVED;
+  return { state: isAchieved ? end.state : TaskState.INPUT_REQUIRED, text };
+}
+
+/**
+ * The checks as calls of a turn. The message that began it, which has no other
+ * turn, is in their ids.
+ */
+function checkCalls({ task, prompt }: Turn): CheckCall[] {
+  const turn = createHash("sha256")
+    .update(prompt?.messageId ?? "")
+    .digest("hex")
+    .slice(0, 16);
+  return (task.goal?.checks ?? []).map((command, index) => ({
+    id: `${CHECK}${turn}-${index + 1}`,
+    command,
+  }));
+}
