@@ -9,4 +9,5 @@ export {
   type Surroundings,
 } from "./doctor/find-companions.ts";
 export { ideProcess } from "./doctor/ide-process.ts";
+export { DiffRequestSchema } from "./gen/devtool/ide/v1alpha/diff_pb.ts";
 export { type EditorStreams, serveEditor } from "./stdio/serve-editor.ts";

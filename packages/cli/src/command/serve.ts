@@ -44,6 +44,7 @@ import {
 import { type KeptToken, keptToken } from "../connection/kept-token.ts";
 import { type ConsoleFlag, consoleOption } from "../console-option.ts";
 import { ExitCode } from "../exit-code.ts";
+import { ideBridge } from "../ide-bridge/ide-bridge.ts";
 import { type Io, writeLine } from "../io.ts";
 import { type ListenFlags, listenOptions } from "../listen-options.ts";
 import type { Level } from "../log/log-lines.ts";
@@ -213,7 +214,7 @@ async function start(
   const workspaceRoots = [workspace, ...furtherRoots];
   assertUsableRoots(workspaceRoots, data);
   for (const path of furtherRoots) await assertDirectory("root", path);
-  const { decided, approvalMode } = await decideOptions(
+  const { decided, approvalMode, ide } = await decideOptions(
     options,
     { operator, workspaceRoots, data, onNotice: log.onNotice },
     io,
@@ -235,6 +236,7 @@ async function start(
       ...(metrics?.dialects ?? []),
       codexQueues(),
       mcp(),
+      ideBridge({ ide, workspace }),
       ...defaultDialects(),
     ],
     token,
@@ -297,6 +299,8 @@ async function decideOptions(
 ): Promise<{
   readonly decided: ServerOptions;
   readonly approvalMode: ApprovalMode;
+  /** The editors of the user. */
+  readonly ide: OperatorIde;
 }> {
   const configured = {
     ...(await agentOptions(operator, io, options.model)),
@@ -310,6 +314,11 @@ async function decideOptions(
     approvalModeOf(options.approvalMode) ||
     configured.approvalMode ||
     ApprovalMode.DEFAULT;
+  const ide = new OperatorIde({
+    ...configured,
+    dataDirectory: data,
+    onNotice,
+  });
   const makers: AgentMakers = {
     codingAgent: () => codingAgent({ ...configured, approvalMode }),
     place: {
@@ -318,7 +327,7 @@ async function decideOptions(
       approvalMode,
       permission: () =>
         permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
-      ide: new OperatorIde({ ...configured, dataDirectory: data, onNotice }),
+      ide,
     },
   };
   const decided: ServerOptions = {
@@ -328,7 +337,7 @@ async function decideOptions(
       : { agents: await loadAgents(specs, makers) }),
     ...(options.anonymous && { anonymous: "admit" as const }),
   };
-  return { decided, approvalMode };
+  return { decided, approvalMode, ide };
 }
 
 /**

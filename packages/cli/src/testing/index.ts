@@ -5,6 +5,7 @@ export { OperatorIde } from "../agents/user-ide.ts";
 export { pushListen } from "../command/push.ts";
 export { readConfig } from "../config.ts";
 export { discoveryPath, writeDiscovery } from "../connection/discovery.ts";
+export { ideBridge } from "../ide-bridge/ide-bridge.ts";
 export type { Io } from "../io.ts";
 export { listenOptions } from "../listen-options.ts";
 export { loginStore } from "../mcp/login-files.ts";

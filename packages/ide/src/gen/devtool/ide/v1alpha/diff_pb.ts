@@ -10,7 +10,43 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/ide/v1alpha/diff.proto.
  */
 export const file_devtool_ide_v1alpha_diff: GenFile = /*@__PURE__*/
-  fileDesc("Ch5kZXZ0b29sL2lkZS92MWFscGhhL2RpZmYucHJvdG8SE2RldnRvb2wuaWRlLnYxYWxwaGEiUwoLRGlmZk91dGNvbWUSMwoIZGVjaXNpb24YASABKA4yIS5kZXZ0b29sLmlkZS52MWFscGhhLkRpZmZEZWNpc2lvbhIPCgdjb250ZW50GAIgASgJKn8KDERpZmZEZWNpc2lvbhIdChlESUZGX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASGgoWRElGRl9ERUNJU0lPTl9BQ0NFUFRFRBABEhoKFkRJRkZfREVDSVNJT05fUkVKRUNURUQQAhIYChRESUZGX0RFQ0lTSU9OX0NMT1NFRBADYgZwcm90bzM");
+  fileDesc("Ch5kZXZ0b29sL2lkZS92MWFscGhhL2RpZmYucHJvdG8SE2RldnRvb2wuaWRlLnYxYWxwaGEiRAoLRGlmZlJlcXVlc3QSFgoOd29ya3NwYWNlX3BhdGgYASABKAkSDAoEcGF0aBgCIAEoCRIPCgdjb250ZW50GAMgASgJIlMKC0RpZmZPdXRjb21lEjMKCGRlY2lzaW9uGAEgASgOMiEuZGV2dG9vbC5pZGUudjFhbHBoYS5EaWZmRGVjaXNpb24SDwoHY29udGVudBgCIAEoCSp/CgxEaWZmRGVjaXNpb24SHQoZRElGRl9ERUNJU0lPTl9VTlNQRUNJRklFRBAAEhoKFkRJRkZfREVDSVNJT05fQUNDRVBURUQQARIaChZESUZGX0RFQ0lTSU9OX1JFSkVDVEVEEAISGAoURElGRl9ERUNJU0lPTl9DTE9TRUQQA2IGcHJvdG8z");
+
+/**
+ * A change of a file that a program asks to be shown (`POST /diff`).
+ *
+ * @generated from message devtool.ide.v1alpha.DiffRequest
+ */
+export type DiffRequest = Message<"devtool.ide.v1alpha.DiffRequest"> & {
+  /**
+   * The workspace: an absolute path. Empty for that of the server.
+   *
+   * @generated from field: string workspace_path = 1;
+   */
+  workspacePath: string;
+
+  /**
+   * The file: a path in the workspace, absolute or relative to it. It need not
+   * exist.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * The whole content that is proposed.
+   *
+   * @generated from field: string content = 3;
+   */
+  content: string;
+};
+
+/**
+ * Describes the message devtool.ide.v1alpha.DiffRequest.
+ * Use `create(DiffRequestSchema)` to create a new message.
+ */
+export const DiffRequestSchema: GenMessage<DiffRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_ide_v1alpha_diff, 0);
 
 /**
  * How a diff ended that an editor showed.
@@ -39,7 +75,7 @@ export type DiffOutcome = Message<"devtool.ide.v1alpha.DiffOutcome"> & {
  * Use `create(DiffOutcomeSchema)` to create a new message.
  */
 export const DiffOutcomeSchema: GenMessage<DiffOutcome> = /*@__PURE__*/
-  messageDesc(file_devtool_ide_v1alpha_diff, 0);
+  messageDesc(file_devtool_ide_v1alpha_diff, 1);
 
 /**
  * What a user decides about a diff.
