@@ -39,6 +39,13 @@ export class IdeGround implements AsyncDisposable {
       env: this.env,
       editorPid: process.pid,
     });
+    // A first client makes it load code, which takes long on a busy machine.
+    for (let isWarm = false; !isWarm; ) {
+      await using links = new IdeLinks(this.env);
+      const signal = AbortSignal.timeout(60_000);
+      const found = await links.connect(this.ground.workspace, signal);
+      isWarm = found.case === "connected";
+    }
     return this.#companion;
   }
 

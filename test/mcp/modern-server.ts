@@ -17,7 +17,10 @@ const STAGE = {
 
 serveStdio(
   () => {
-    const server = new McpServer({ name: "modern", version: "1" });
+    const server = new McpServer(
+      { name: "modern", version: "1" },
+      { instructions: "The newest one." },
+    );
     const inputSchema = fromJsonSchema<{ name: string }>({
       type: "object",
       properties: { name: { type: "string", minLength: 1 } },

@@ -48,6 +48,19 @@ export function visibleJson(json: string): string {
 }
 
 /**
+ * Writes a line of JSON so that nothing in it hides, or ends a block of tags:
+ * without invisible characters and angle brackets. Leaves its meaning
+ * unchanged.
+ */
+export function blockJson(json: string): string {
+  return visibleJson(json).replace(
+    /[<>&]/g,
+    (character) =>
+      `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/**
  * Removes characters that are invisible or misleading. Keeps line breaks, tabs,
  * and what holds an emoji together.
  */

@@ -136,6 +136,11 @@ export class McpConnection implements AsyncDisposable {
     this.#secrets = new ServerSecrets(opened.server);
   }
 
+  /** What the server says about itself for a model; empty for nothing. */
+  get instructions(): string {
+    return this.#opened.client.getInstructions() ?? "";
+  }
+
   /**
    * Returns the call that a request of the server belongs to. Where the
    * transport does not tell, that is the newest call.

@@ -157,14 +157,16 @@ export class McpServers implements AsyncDisposable {
    * request.
    */
   status(): readonly McpServerStatus[] {
-    return this.#supervisors.map(({ server: { name }, state, leftOut }) =>
-      defined({
-        name,
-        ...state,
-        leftOut: leftOut.length > 0 ? leftOut : undefined,
-        toolCount:
-          state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
-      }),
+    return this.#supervisors.map(
+      ({ server: { name }, state, leftOut, instructions }) =>
+        defined({
+          name,
+          ...state,
+          leftOut: leftOut.length > 0 ? leftOut : undefined,
+          instructions: instructions === "" ? undefined : instructions,
+          toolCount:
+            state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
+        }),
     );
   }
 

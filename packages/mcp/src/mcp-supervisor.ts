@@ -82,6 +82,11 @@ export class McpSupervisor implements AsyncDisposable {
     return this.#connection?.leftOut.texts ?? [];
   }
 
+  /** What the server says about itself; empty while it is not connected. */
+  get instructions(): string {
+    return this.#connection?.instructions ?? "";
+  }
+
   /** How long the server has been connecting, in milliseconds; 0 if it is not. */
   get connectingMs(): number {
     return this.#opening ? this.#options.now() - this.#openedAtMs : 0;

@@ -385,8 +385,9 @@ function readable(value: JsonValue, maxDepth: number): JsonValue {
 /** Reads what a server says first: only what is used may cost the server. */
 function readHandshake(result: JsonObject): JsonObject {
   const whole = objectOrEmpty(withoutNullsBelow(result));
-  const { protocolVersion, capabilities, serverInfo } = whole;
+  const { protocolVersion, capabilities, serverInfo, instructions } = whole;
   const read: JsonObject = defined({ protocolVersion });
+  if (typeof instructions === "string") read.instructions = instructions;
   if (isObject(capabilities)) {
     // A server that says something has the lists, and may say that they change.
     const lists = LIST_KINDS.filter(

@@ -51,7 +51,10 @@ export interface AgentLoopOptions {
    * Reads the briefing for a model that has the tools with the given names.
    * Called at most once per turn.
    */
-  readonly readBriefing: (toolNames: readonly string[]) => Promise<Briefing>;
+  readonly readBriefing: (
+    toolNames: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<Briefing>;
   /**
    * Returns what the client has to know about the tools with the given names,
    * which the turn has.
@@ -209,8 +212,8 @@ class TurnModel {
     this.#history = history;
     this.#turn = turn;
     this.#toolSet = toolSet;
-    this.#briefing = new TurnBriefing(() =>
-      options.readBriefing([...toolSet.tools.keys()]),
+    this.#briefing = new TurnBriefing((signal) =>
+      options.readBriefing([...toolSet.tools.keys()], signal),
     );
     this.#compressor = new HistoryCompressor(
       options.source,
@@ -224,7 +227,7 @@ class TurnModel {
     const conversation = this.#conversation();
     if (!this.#compressor.isNeeded(conversation)) return;
     const { all } = this.#history.update(conversation);
-    yield* this.#compressor.compress(this.#request(all), signal);
+    yield* this.#compressor.compress(this.#request(all, signal), signal);
   }
 
   /** Adds what the editor shows to a message of the user that is new. */
@@ -245,7 +248,7 @@ class TurnModel {
   async *generate(signal: AbortSignal): AsyncIterable<StepEvent> {
     const { recent } = this.#history.update(this.#conversation());
     const request: StepRequest = {
-      ...this.#request(recent),
+      ...this.#request(recent, signal),
       traceContext: () => this.#turn.traceContext(),
       beginStep: (model, about) => {
         const end = this.#turn.beginStep(model, about);
@@ -305,7 +308,7 @@ class TurnModel {
     return earlier.length === 0 ? task.history : [...earlier, ...task.history];
   }
 
-  #request(history: readonly Message[]): StepRequest {
+  #request(history: readonly Message[], signal: AbortSignal): StepRequest {
     return {
       // What is read as a script has nothing in front of it.
       history:
@@ -316,7 +319,7 @@ class TurnModel {
         ({ declaration }) => declaration,
       ),
       workspacePath: this.#options.workspacePath,
-      instructions: () => this.#briefing.instructions(),
+      instructions: () => this.#briefing.instructions(signal),
       model: chosenModel(this.#turn.task),
       traceContext: () => this.#turn.traceContext(),
       beginStep: (model, about) => this.#turn.beginStep(model, about),

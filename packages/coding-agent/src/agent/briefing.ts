@@ -18,20 +18,20 @@ export interface Briefing {
  * once.
  */
 export class TurnBriefing {
-  readonly #read: () => Promise<Briefing>;
+  readonly #read: (signal: AbortSignal) => Promise<Briefing>;
   #briefing: Promise<Briefing> | undefined;
   /** Whether there may be notices that `takeNotices` has not returned yet. */
   hasNotices = false;
 
-  constructor(read: () => Promise<Briefing>) {
+  constructor(read: (signal: AbortSignal) => Promise<Briefing>) {
     this.#read = read;
   }
 
   /** Returns the system instruction. */
-  async instructions(): Promise<string> {
+  async instructions(signal: AbortSignal): Promise<string> {
     if (!this.#briefing) {
       this.hasNotices = true;
-      this.#briefing = this.#read();
+      this.#briefing = this.#read(signal);
     }
     return (await this.#briefing).instructions;
   }

@@ -6,6 +6,7 @@ const facts: InstructionFacts = {
   memory: [],
   platform: "linux",
   date: new Date("2026-11-21T23:59:59Z"),
+  servers: [],
   tools: ["read_file", "replace"],
   mode: "work",
 };

@@ -59,8 +59,10 @@ export async function sessionToolsEvents(
   if (allowedTools.length + mcpServers.length === 0) return news.map(notice);
   const value = create(SessionToolsSchema, {
     tools: toolNames.slice(0, MAX_TOOLS),
-    mcpServers: statuses.map(({ state, leftOut: _texts, ...status }) => ({
-      ...status,
+    mcpServers: statuses.map(({ name, state, reason, toolCount }) => ({
+      name,
+      reason,
+      toolCount,
       state: STATES[state],
     })),
   });

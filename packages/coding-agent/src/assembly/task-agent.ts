@@ -16,7 +16,7 @@ import { checkEditedArguments } from "../tool/edited-call.ts";
 import type { AgentHost } from "./host.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
 import { showEdit } from "./show-edit.ts";
-import { Toolbox } from "./toolbox.ts";
+import { mcpSessionOf, Toolbox } from "./toolbox.ts";
 
 /**
  * Creates the executor of one task: the agent loop with a model, or with a
@@ -78,8 +78,8 @@ export function createTaskAgent(
       : undefined,
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
-    readBriefing: (toolNames) =>
-      readBriefing(host, current, toolNames, sentNotices),
+    readBriefing: (toolNames, signal) =>
+      readBriefing(host, { ...current, toolNames, sentNotices }, signal),
   });
   return {
     ...loop,
@@ -158,27 +158,32 @@ export function createTaskPolicy(
   });
 }
 
-/**
- * Reads the briefing for a turn. Its notices are those that are not in
- * `sentNotices`, to which they are added.
- */
+/** The turn that a briefing is for. */
+interface BriefedTurn extends Pick<Turn, "task"> {
+  readonly toolNames: readonly string[];
+  /** The notices that were sent, to which those of the briefing are added. */
+  readonly sentNotices: Set<string>;
+}
+
+/** Reads the briefing for a turn. Its notices are those that were not sent. */
 async function readBriefing(
   host: AgentHost,
-  { task }: Pick<Turn, "task">,
-  tools: readonly string[],
-  sentNotices: Set<string>,
+  { task, toolNames, sentNotices }: BriefedTurn,
+  signal: AbortSignal,
 ): Promise<Briefing> {
   const workspacePath = task.settings?.workspacePath ?? "";
   const { files, notices } = await host.loadMemory({
     workspacePath,
     principal: task.principal,
   });
+  const servers = await host.mcp?.currentStatus(mcpSessionOf(task), signal);
   const instructions = writeInstructions({
     workspacePath,
     memory: files,
     platform: process.platform,
     date: host.dependencies.services.now(),
-    tools,
+    tools: toolNames,
+    servers: servers ?? [],
     mode: host.approvalModeOf(task) === ApprovalMode.PLAN ? "plan" : "work",
   });
   const newNotices = notices.filter((notice) => !sentNotices.has(notice));

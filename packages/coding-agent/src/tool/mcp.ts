@@ -103,6 +103,11 @@ export interface McpServerStatus {
    */
   readonly leftOut?: readonly string[];
   /**
+   * What the server says about itself for a model, as it sent it. Default:
+   * nothing.
+   */
+  readonly instructions?: string;
+  /**
    * The number of its tools, without those that its settings exclude. 0 before
    * the tools were listed.
    */

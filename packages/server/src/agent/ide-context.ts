@@ -1,5 +1,5 @@
 import { create, equals, toJsonString } from "@bufbuild/protobuf";
-import { visibleJson } from "@devtool/internal/visible-text";
+import { blockJson } from "@devtool/internal/visible-text";
 import {
   type IdeContext,
   IdeContextSchema,
@@ -111,11 +111,7 @@ export function ideContextText(context: IdeContext): string {
   if (context.editor === "") {
     return `<${BLOCK}>\nNo editor is connected any more.\n</${BLOCK}>`;
   }
-  const json = visibleJson(toJsonString(IdeContextSchema, context)).replace(
-    /[<>&]/g,
-    (character) =>
-      `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  const json = blockJson(toJsonString(IdeContextSchema, context));
   const block = `<${BLOCK}>\n${json}\n</${BLOCK}>`;
   return context.isWhole ? `${HINT}\n\n${block}` : block;
 }
