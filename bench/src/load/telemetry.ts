@@ -1,6 +1,7 @@
 /**
  * Compares the processor time of a text turn with spans, which a collector on
- * this machine takes, with that of a turn without. Blocks of both alternate.
+ * this machine takes, and of one with spans that are turned off, with that of a
+ * turn without. Blocks of all three alternate.
  */
 import { createServer } from "node:http";
 import { prompt, stream, taskIdOf } from "../client.ts";
@@ -23,37 +24,47 @@ const address = collector.address();
 const port = typeof address === "object" && address ? address.port : 0;
 
 const command = devtoolOf(ROOT);
+const wanted = {
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${port}/`,
+};
+const disabled = { ...wanted, OTEL_SDK_DISABLED: "true" };
 await using without = await startSubject(command);
-await using traced = await startSubject({
-  ...command,
-  env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${port}/` },
-});
+await using off = await startSubject({ ...command, env: disabled });
+await using on = await startSubject({ ...command, env: wanted });
 
-await turnUs(without);
-await turnUs(traced);
-const ratios: number[] = [];
-const costs: [number, number][] = [];
+const servers = [without, off, on];
+for (const server of servers) await turnUs(server);
+const costs = new Map<Subject, number[]>(servers.map((each) => [each, []]));
 for (let block = 0; block < BLOCKS; block++) {
-  const isFirst = block % 2 === 0;
-  const one = await turnUs(isFirst ? without : traced);
-  const other = await turnUs(isFirst ? traced : without);
-  const [off, on] = isFirst ? [one, other] : [other, one];
-  ratios.push(on / off);
-  costs.push([off, on]);
+  // Each begins in its turn: other load of the machine then affects all.
+  for (let place = 0; place < servers.length; place++) {
+    const server = servers[(block + place) % servers.length];
+    if (server) costs.get(server)?.push(await turnUs(server));
+  }
 }
-const [off, on] = [0, 1].map((index) =>
-  median(costs.map((cost) => cost[index] ?? 0)),
-);
+const us = servers.map((each) => median(costs.get(each) ?? []).toFixed(0));
 console.log(
-  `# a text turn takes ${off?.toFixed(0)} us of a processor, ${on?.toFixed(0)} with spans; ${received.bytes} bytes in ${received.requests} requests`,
+  `# a text turn takes ${us[0]} us of a processor, ${us[1]} with spans off, ${us[2]} with spans; ${received.bytes} bytes in ${received.requests} requests`,
 );
 printRow({
-  name: "telemetry.text-turn.cpu-ratio",
-  value: median(ratios),
+  name: "telemetry.off.cpu-ratio",
+  value: ratioOf(off),
+  target: { atMost: 1.02 },
+});
+printRow({
+  name: "telemetry.on.cpu-ratio",
+  value: ratioOf(on),
   target: { atMost: 1.3 },
 });
 collector.closeAllConnections();
 collector.close();
+
+/** The cost of a turn over that of one without, in the middle of all blocks. */
+function ratioOf(server: Subject): number {
+  const base = costs.get(without) ?? [];
+  const ratios = costs.get(server)?.map((cost, at) => cost / (base[at] ?? 0));
+  return median(ratios ?? []);
+}
 
 /** Plays a block of turns in one task. Returns what one takes, in microseconds. */
 async function turnUs(server: Subject): Promise<number> {
