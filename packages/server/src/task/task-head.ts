@@ -83,6 +83,8 @@ export class TaskHead {
   readonly #artifacts: LogRange[] = [];
   /** The number of messages that had no content and do not change any more. */
   #settled = 0;
+  /** Whether content may be missing that the agent needs. */
+  #mayLack = false;
   /** By how much the log grew since the store has its head. */
   #unstored = 0;
   /** The size in bytes of the head that the store has; 0 for none. */
@@ -104,6 +106,7 @@ export class TaskHead {
       return;
     }
     this.#dropped = head.#dropped;
+    this.#mayLack = head.#dropped > 0;
     this.#settled = head.#settled;
     this.#hasArtifacts = head.#hasArtifacts;
     this.#artifacts.push(...head.#artifacts);
@@ -122,6 +125,7 @@ export class TaskHead {
     const head = new TaskHead(task, need);
     head.#fold = new LazyFold(task, starts.map(Number));
     head.#dropped = task.history.length;
+    head.#mayLack = true;
     head.#settle(task, head.#dropped);
     head.#hasArtifacts = task.artifacts.length === 0;
     const ranges = artifactRanges.flatMap((from, at) =>
@@ -229,6 +233,8 @@ export class TaskHead {
 
   /** Whether the agent finds the content of all messages that it needs. */
   get hasNeeded(): boolean {
+    // Each turn asks: it looks at no message of what was kept on purpose.
+    if (!this.#mayLack) return true;
     return this.task.history.length - this.neededMessages >= this.#dropped;
   }
 
@@ -237,6 +243,7 @@ export class TaskHead {
     const { task, starts } = this;
     this.#fold = new LazyFold({ ...task, history }, starts);
     this.#dropped = history.length - this.neededMessages;
+    this.#mayLack = false;
     this.#settled = Math.min(this.#settled, this.#dropped);
   }
 
