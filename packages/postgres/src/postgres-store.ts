@@ -7,7 +7,6 @@ import {
   decodeCursor,
   decodeRow,
   encodeCursor,
-  type HeadRow,
   type ListedTask,
   lastEventOf,
   messageIdOf,
@@ -72,6 +71,9 @@ const PAGE = 64;
  * The size in bytes at which a page of rows ends, after at least one row.
  */
 const PAGE_BYTES = 256 * 1024;
+
+/** The head of a task. */
+type Head = Parameters<ServerStore["putHead"]>[0];
 
 /** Writes the head $3 of the task $1, which ends with the event $2. */
 const PUT_HEAD = `
@@ -278,7 +280,8 @@ export class PostgresStore implements ServerStore {
     }
   }
 
-  async putHead({ taskId, sequence, data }: HeadRow): Promise<void> {
+  async putHead(head: Head): Promise<void> {
+    const { taskId, sequence, data } = head;
     if (this.#closed) throw closed();
     failpoint("devtool:postgres.put-head.before");
     await query(this.#pool, {

@@ -51,7 +51,6 @@ export type {
 export { labelAfter, NO_LABEL } from "./store/task-label.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type {
-  HeadRow,
   ListedTask,
   ServerStore,
   TaskAppend,
