@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Tool } from "@devtool/coding-agent/tool";
 import type { McpServers } from "@devtool/mcp/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -92,6 +93,17 @@ describe("a call that its server makes a task (SEP-2663)", () => {
     const at = events.indexOf("withdrawn");
     expect(events.slice(0, at)).toContain("question");
     expect(events.slice(at)).toEqual(["withdrawn", "is working", "result"]);
+  });
+
+  it("does not end at the timeout of a call while its server answers", async () => {
+    const { servers: impatient } = serversOf([
+      nodeServer("tasks", ["--experimental-transform-types", PROGRAM], {
+        callTimeout: durationFromMs(400),
+      }),
+    ]);
+    await using _servers = impatient;
+    const tool = toolNamed(await impatient.tools(signal), "__gone");
+    expect(textOf(await play(tool, {}, signal))).toBe("without you");
   });
 
   interface Logged {
