@@ -5,7 +5,7 @@ import {
   type PortAgent,
   type PortTasks,
   serveMcpStdio,
-} from "@devtool/mcp/server";
+} from "@devtool/mcp/operator";
 import { DevtoolError } from "@devtool/server";
 import { createNotifier } from "../connection/connection.ts";
 import { type EditorOptions, EditorPorts } from "../editor-ports.ts";

@@ -12,15 +12,13 @@ import {
   type ServerContext,
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
+import { CALL_MS } from "./calls.ts";
 import { handlerTasks } from "./handler-tasks.ts";
 import { createMcpServer, type McpServerOptions } from "./mcp-server.ts";
 import { McpSessions } from "./mcp-sessions.ts";
 import type { PortAgent, PortTasks } from "./port.ts";
 import { changesOf, taskIdOf } from "./resources.ts";
 import { sendWebResponse, webRequest } from "./web-exchange.ts";
-
-/** How long a call waits for an agent: less than hosts wait, a minute. */
-const CALL_MS = 45_000;
 
 /** Answers the requests of one URL. */
 export class McpAnswers {

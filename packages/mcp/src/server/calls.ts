@@ -51,6 +51,9 @@ export interface CallHost {
 
 type CallAnswer = CallToolResult | InputRequiredResult;
 
+/** How long a call waits for an agent: less than a minute, as hosts wait. */
+export const CALL_MS = 45_000;
+
 /** The time in milliseconds in which a task is canceled. */
 const CANCEL_MS = 30_000;
 

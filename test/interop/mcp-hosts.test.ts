@@ -1,0 +1,161 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fileText } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeModel, REAL_AGENTS } from "../acp/real-agents.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+import { connectHost } from "../mcp/host.ts";
+
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
+/** What starts `devtool mcp`, in the words of both hosts. */
+const COMMAND = process.execPath;
+
+/** A host that runs from a terminal, without asking its user. */
+interface Host {
+  readonly name: string;
+  readonly args: (prompt: string) => string[];
+  /** Adds our server to its configuration. */
+  readonly configure: (home: string, args: readonly string[]) => void;
+}
+
+const HOSTS: readonly Host[] = [
+  {
+    name: "gemini",
+    args: (prompt) => ["--approval-mode", "yolo", "-p", prompt],
+    configure: (home, args) => {
+      const path = join(home, ".gemini/settings.json");
+      const settings = JSON.parse(fileText(dirname(path), "settings.json"));
+      const mcpServers = { devtool: { command: COMMAND, args, trust: true } };
+      writeFileSync(path, JSON.stringify({ ...settings, mcpServers }));
+    },
+  },
+  {
+    name: "codex",
+    args: (prompt) => [
+      ...["exec", "--skip-git-repo-check", "--sandbox", "read-only"],
+      prompt,
+    ],
+    configure: (home, args) => {
+      const path = join(home, ".codex/config.toml");
+      const config = fileText(dirname(path), "config.toml");
+      const own = `[mcp_servers.devtool]
+command = ${JSON.stringify(COMMAND)}
+args = ${JSON.stringify(args)}
+default_tools_approval_mode = "approve"
+`;
+      writeFileSync(path, `${config}\n${own}`);
+    },
+  },
+];
+
+describe.each(HOSTS)("$name as a host of MCP", (host) => {
+  const found = REAL_AGENTS.find(({ name }) => name === host.name);
+  const missing = found?.missing ?? "";
+  let home: string;
+  let work: string;
+  let server: ServerProcess;
+  let model: FakeModel;
+  let env: NodeJS.ProcessEnv;
+  beforeEach(async () => {
+    if (missing !== "" || !found) return;
+    home = temporaryDirectory();
+    work = join(home, "work");
+    mkdirSync(work);
+    const data = join(home, "data");
+    server = await startServing([
+      ...["--data", data, "--workspace", work, "--no-console"],
+    ]);
+    model = await found.startModel();
+    const variables = found.configure(home, model.url);
+    host.configure(home, [MAIN, "mcp", "--data", data]);
+    env = { PATH: process.env.PATH, HOME: home, ...variables };
+  });
+  afterEach(async () => {
+    if (missing !== "") return;
+    await model[Symbol.asyncDispose]();
+    await server.kill();
+  });
+
+  const play = (prompt: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const [program = ""] = Object.values(found?.programs ?? {});
+      const child = spawn(process.execPath, [program, ...host.args(prompt)], {
+        cwd: work,
+        env,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      let said = "";
+      child.stdout.on("data", (chunk) => (said += chunk));
+      child.stderr.on("data", (chunk) => (said += chunk));
+      child.once("error", reject);
+      child.once("exit", () => resolve(said));
+    });
+  const heard = (): string => JSON.stringify(model.requests().at(-1)?.body);
+  const approving = () =>
+    connectHost(server.info, {
+      era: "2026-07-28",
+      answer: () => ({
+        action: "accept",
+        content: { answer: "proceed_once" },
+      }),
+    });
+
+  it.skipIf(missing !== "" || host.name !== "gemini")(
+    "gives its model what our agent says, and asks",
+    async () => {
+      const call = (prompt: string): string =>
+        `call mcp_devtool_agent_devtool ${JSON.stringify({ prompt })}\ntext The host has ended.`;
+      const said = await play(call("text The agent was here."));
+      expect(heard(), said).toMatch(
+        /The agent was here\.[^}]*The agent has ended/,
+      );
+      const asked = await play(call("write a.txt hello\ntext Written."));
+      expect(heard(), asked).toContain("The agent asks in task");
+      expect(heard()).toContain("May I call write_file?");
+      // The host is gone: the task waits for whoever answers.
+      const other = await approving();
+      const { resources } = await other.listResources();
+      const taskId = resources[0]?.name ?? "";
+      const result = await other.callTool({
+        name: "task_wait",
+        arguments: { taskId },
+      });
+      await other.close();
+      expect(result.structuredContent).toMatchObject({ text: "Written." });
+      expect(fileText(work, "a.txt")).toBe("hello");
+    },
+    240_000,
+  );
+
+  // Codex offers tools of MCP to models that search for them, which the fake
+  // model does not.
+  it.skipIf(missing !== "" || host.name !== "codex")(
+    "shows its model our tasks as resources",
+    async () => {
+      const other = await approving();
+      const { structuredContent } = await other.callTool({
+        name: "agent_devtool",
+        arguments: { prompt: "text The agent was here." },
+      });
+      await other.close();
+      const uri = `devtool://tasks/${Object(structuredContent).taskId}`;
+      const listed = await play(
+        'call list_mcp_resources {"server":"devtool"}\ntext The host has ended.',
+      );
+      expect(heard(), listed).toContain(uri);
+      const read = await play(
+        `call read_mcp_resource ${JSON.stringify({ server: "devtool", uri })}\ntext The host has ended.`,
+      );
+      expect(heard(), read).toContain("The agent was here.");
+    },
+    240_000,
+  );
+});
