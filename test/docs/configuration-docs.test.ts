@@ -14,6 +14,7 @@ import {
   ServerConfigSchema,
 } from "@devtool/schema/operator";
 import {
+  AgentCallsConfigSchema,
   AgentConfigSchema,
   AuthenticationConfigSchema,
   ConsoleConfigSchema,
@@ -22,6 +23,7 @@ import {
   McpHttpSchema,
   McpStdioSchema,
   MetricsConfigSchema,
+  RemoteAgentConfigSchema,
   RetentionConfigSchema,
   StoreConfigSchema,
   TelemetryConfigSchema,
@@ -67,6 +69,8 @@ describe("docs/configuration.md", () => {
       ...names(ModelConfigSchema, "model."),
       ...names(McpServerSchema, "mcp_servers."),
       ...names(AgentConfigSchema, "agents."),
+      ...names(RemoteAgentConfigSchema, "remote_agents."),
+      ...names(AgentCallsConfigSchema, "agent_calls."),
       ...names(AuthenticationConfigSchema, "authentication."),
       ...names(JwtConfigSchema, "authentication.jwt."),
       ...names(TlsConfigSchema, "tls."),
@@ -80,6 +84,8 @@ describe("docs/configuration.md", () => {
     ];
     const tables = new Set([
       "agents",
+      "remote_agents",
+      "agent_calls",
       "model",
       "mcp_servers",
       "authentication",

@@ -1,6 +1,7 @@
 import type { ApprovalMode } from "@devtool/schema";
 import type { LoopLimits } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
+import type { RemoteAgent } from "./delegate/remote-agents.ts";
 import type { Ide } from "./tool/ide.ts";
 import type { Mcp } from "./tool/mcp.ts";
 import type { Tool } from "./tool/tool.ts";
@@ -93,6 +94,20 @@ export interface CodingAgentOptions {
    * approval.
    */
   readonly approvalMode?: ApprovalMode;
+  /**
+   * Agents elsewhere that the agent may give work to, over A2A, in tasks of the
+   * operator. It may call the other agents of its server anyway, and each call
+   * asks. Default: none.
+   */
+  readonly remoteAgents?: readonly RemoteAgent[];
+  /**
+   * Limits of calls of other agents: how many may call each other in a row (0
+   * turns calls off), and how many calls one task makes. Default: 3 and 16.
+   */
+  readonly agentCalls?: {
+    readonly maxDepth?: number;
+    readonly maxCalls?: number;
+  };
   /** Limits of the tools. Default: those of `ToolLimits`. */
   readonly toolLimits?: Partial<ToolLimits>;
 }

@@ -10,6 +10,7 @@ export {
 } from "./answer-name.ts";
 // Rules that clients and servers share
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
+export { callChainMetadata, readCallChain } from "./call-chain.ts";
 export { dataText } from "./data-text.ts";
 export { assertExactJson } from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";

@@ -156,8 +156,9 @@ function emptyCall(
 
 function emptyDetail(detail: ToolCallDetail): ToolCallDetail {
   const { stage, parentToolCallId, selectedOptionId } = detail;
-  const { rule, withoutSandbox } = detail;
+  const { rule, withoutSandbox, delegation } = detail;
   return create(ToolCallDetailSchema, {
+    ...(delegation && { delegation }),
     stage,
     parentToolCallId,
     selectedOptionId,

@@ -30,6 +30,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["assembly"],
         ["command"],
         ["agent"],
+        ["delegate"],
         ["tool"],
         ["trust"],
         ["client-error"],
@@ -232,7 +233,7 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   [
     "coding-agent",
     [
-      /^@devtool\/(schema|policy|sandbox)(\/|$)/,
+      /^@devtool\/(client|schema|policy|sandbox)(\/|$)/,
       /^@devtool\/server(\/agent)?$/,
       /^(?!@devtool\/(?!internal\/))/,
     ],

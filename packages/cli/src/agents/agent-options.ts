@@ -14,6 +14,7 @@ import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";
 import { loginStore } from "../mcp/login-files.ts";
 import { chooseModel, describeChoice } from "../model.ts";
+import { callLimits, remoteAgents } from "./remote-agents.ts";
 import { userIde } from "./user-ide.ts";
 
 /**
@@ -57,6 +58,7 @@ export async function agentOptions(
     policyFiles,
     approvalMode,
     budget,
+    agentCalls,
   } = config;
   return {
     ...(await authenticationSettings(config, directory)),
@@ -67,6 +69,8 @@ export async function agentOptions(
       operatorLoopback: true,
       ...(data !== undefined && { authorize: storedLogins(loginStore(data)) }),
     }),
+    remoteAgents: await remoteAgents(config, directory),
+    agentCalls: callLimits(agentCalls),
     ide: userIde(env),
     fetchTargets,
     pushTargets,

@@ -3,7 +3,7 @@ import type { DevtoolServer, Observer } from "@devtool/server";
 import type { Dialect } from "@devtool/server/dialect";
 import type { OperatorConfig } from "../agents/agent-options.ts";
 import type { Io } from "../io.ts";
-import { readTokenFile } from "../listen-options.ts";
+import { readTokenFile } from "../token-file.ts";
 import { otlpUrls } from "../telemetry/otlp-urls.ts";
 import type { MetricReader, ServerMetrics } from "./server-metrics.ts";
 

@@ -6,13 +6,19 @@ import {
   type PolicyEngine,
   type PolicyPlace,
 } from "@devtool/policy";
-import { ApprovalMode, awaitedToolCalls, type Task } from "@devtool/schema";
+import {
+  ApprovalMode,
+  awaitedToolCalls,
+  isQuestionOfCall,
+  type Task,
+} from "@devtool/schema";
 import type { AgentExecutor, Turn } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
+import { agentTools } from "./agent-tools.ts";
 import type { AgentHost } from "./host.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
 import { showEdit } from "./show-edit.ts";
@@ -59,7 +65,10 @@ export function createTaskAgent(
     histories: host.histories,
     onNotice: services.onNotice,
     nextId: services.nextId,
-    openTools: (signal) => toolbox.open(current.task, commandTools, signal),
+    openTools: async (signal) => {
+      const agents = command ? [] : await agentTools(host, () => current);
+      return toolbox.open(current.task, [...commandTools, ...agents], signal);
+    },
     describeTools: async (toolNames, signal) =>
       command ? [] : sessionToolsEvents(host, current.task, toolNames, signal),
     ide: command
@@ -84,9 +93,18 @@ export function createTaskAgent(
   return {
     ...loop,
     checkArguments: async (edit, signal) => {
+      const { toolCallId } = edit.call;
+      // The agent that asks checks them when it gets the answer.
+      if (isQuestionOfCall(edit.task, toolCallId)) return;
       // No turn may be running: after a restart, a question waits in the log
       // alone.
-      await using toolSet = await toolbox.open(edit.task, commandTools, signal);
+      const asked = { task: edit.task, earlier: current.earlier };
+      const agents = command ? [] : await agentTools(host, () => asked);
+      await using toolSet = await toolbox.open(
+        edit.task,
+        [...commandTools, ...agents],
+        signal,
+      );
       const { tools, settle } = toolSet;
       const checking = {
         tools,

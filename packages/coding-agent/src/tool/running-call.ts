@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
+import { defined } from "@devtool/internal/json";
 import { oneLine } from "@devtool/internal/visible-text";
 import { READS_ONLY } from "@devtool/policy";
 import {
@@ -21,6 +22,7 @@ import {
   type Turn,
   toolFailure,
 } from "@devtool/server/agent";
+import { askLasting, closeQuestions } from "./lasting-question.ts";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
 import type {
   SampleRequest,
@@ -70,7 +72,12 @@ export async function* runCall(
       inputParameters: invocation.args,
       description: oneLine(invocation.description),
     },
-    detail: prepared.detail,
+    detail: changedDetail(
+      prepared.detail,
+      defined({
+        delegation: prepared.detail.delegation ?? invocation.delegation,
+      }),
+    ),
   };
   yield update;
   try {
@@ -87,12 +94,24 @@ export async function* runCall(
     }
     failpoint("devtool:call.run.before");
     const trace = context.traceContext?.(call.toolCallId);
-    for await (const event of permitted.execute(signal, trace)) {
-      if (event.case === "question") {
+    const place = {
+      toolCallId: call.toolCallId,
+      isResumed: call.status === ToolCallStatus.EXECUTING,
+      get task() {
+        return context.task;
+      },
+    };
+    for await (const event of permitted.execute(signal, trace, place)) {
+      if (event.case === "lastingQuestion") {
+        yield* askLasting(update.call, event, context, signal);
+      } else if (event.case === "question") {
         yield* ask(update.call, event, context, signal);
       } else if (event.case === "sample") {
         await answerSample(call.toolCallId, event, context, signal);
       } else {
+        if (event.case === "result") {
+          yield* closeQuestions(update.call, context);
+        }
         update = applyEvent(update, event);
         yield update;
       }
@@ -101,6 +120,7 @@ export async function* runCall(
   } catch (reason) {
     signal.throwIfAborted();
     const { message } = callError(reason, update.call, context);
+    yield* closeQuestions(update.call, context);
     yield {
       ...update,
       call: failedCall(update.call, toolFailure("execution_failed", message)),
@@ -110,9 +130,17 @@ export async function* runCall(
 
 function applyEvent(
   { call, detail }: Required<CallUpdate>,
-  event: Exclude<ToolEvent, AskingEvent | SamplingEvent>,
+  event: Exclude<
+    ToolEvent,
+    AskingEvent | SamplingEvent | { readonly case: "lastingQuestion" }
+  >,
 ): Required<CallUpdate> {
   switch (event.case) {
+    case "delegation":
+      return {
+        call,
+        detail: changedDetail(detail, { delegation: event.value }),
+      };
     case "live": {
       const liveContent = event.value.toWellFormed();
       return { call: { ...call, liveContent }, detail };

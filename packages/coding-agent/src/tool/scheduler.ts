@@ -4,6 +4,7 @@ import {
   findConfirmation,
   findModifiedArguments,
   isAwaitingApproval,
+  isQuestionOfCall,
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
@@ -22,6 +23,7 @@ import {
 import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
 import { askWithArguments } from "./edited-call.ts";
+import { closeQuestions } from "./lasting-question.ts";
 import { NO_EDITS, withPending } from "./pending-edits.ts";
 import {
   applyDecision,
@@ -116,10 +118,19 @@ export async function* runOpenCalls(
   for (const call of calls) {
     if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
   }
-  const prepared = await resumeCalls(calls, context, signal);
+  // A question belongs to the call that asks it.
+  const own = calls.filter(
+    ({ toolCallId }) => !isQuestionOfCall(context.task, toolCallId),
+  );
+  const prepared = await resumeCalls(own, context, signal);
   openQuestions(prepared, context);
-  const changed = prepared.filter(({ call }, index) => call !== calls[index]);
-  if (changed.length > 0) yield changed;
+  const changed = prepared.filter(({ call }, index) => call !== own[index]);
+  const failed = changed.filter(({ invocation }) => !invocation);
+  const closed = failed.flatMap(({ call }) => [
+    ...closeQuestions(call, context),
+  ]);
+  const updates = [...closed, ...changed];
+  if (updates.length > 0) yield updates;
   yield* runPrepared(prepared, context, signal);
 }
 

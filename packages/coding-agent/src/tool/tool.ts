@@ -4,10 +4,15 @@ import type {
   ConfirmationOption,
   ConfirmationRequest,
   EditRecord,
+  Task,
   ToolCall,
+  ToolCallDetail,
   ToolCallProgress,
   TraceContext,
 } from "@devtool/schema";
+
+/** Where another agent does the work of a call. */
+export type CallDelegation = NonNullable<ToolCallDetail["delegation"]>;
 
 /**
  * The state of an edit. `unknown` means that the file has neither the old nor
@@ -129,6 +134,11 @@ export interface ToolInvocation {
    */
   readonly edit?: EditRecord;
   /**
+   * The agent that does the work of the call in a task of its own. After a
+   * restart such a call runs again, and finds that task (`CallPlace`).
+   */
+  readonly delegation?: CallDelegation;
+  /**
    * Returns the call with content that the user wrote in place of the proposed
    * content. Set only for edits of files.
    */
@@ -151,9 +161,22 @@ export interface ToolInvocation {
    * ends soon, together with all processes that it started.
    *
    * `trace` is the place of the call in a trace, for what it calls. Default:
-   * the server records no traces.
+   * the server records no traces. `place` is the call in its task.
    */
-  execute(signal: AbortSignal, trace?: TraceContext): AsyncIterable<ToolEvent>;
+  execute(
+    signal: AbortSignal,
+    trace?: TraceContext,
+    place?: CallPlace,
+  ): AsyncIterable<ToolEvent>;
+}
+
+/** A running call in the log of its task. */
+export interface CallPlace {
+  readonly toolCallId: string;
+  /** Whether the call has begun before, and its server stopped meanwhile. */
+  readonly isResumed: boolean;
+  /** The current state of the task. */
+  readonly task: Task;
 }
 
 /** An event of a running call. */
@@ -166,6 +189,20 @@ export type ToolEvent =
   | {
       readonly case: "process";
       readonly value: { readonly pid: number; readonly sandbox: string };
+    }
+  /** Where the work of the call is done. */
+  | { readonly case: "delegation"; readonly value: CallDelegation }
+  /**
+   * A question of the agent that does the work. `reply` is called once, unless
+   * the call is aborted or the question withdrawn before; it returns what became
+   * of the answer.
+   */
+  | {
+      readonly case: "lastingQuestion";
+      readonly value: LastingQuestion;
+      readonly reply: (answer: LastingAnswer) => Promise<AnswerFate>;
+      /** Aborts when the answer is no longer wanted. */
+      readonly withdrawn: AbortSignal;
     }
   /**
    * A question for the user. `reply` is called once, unless the call is aborted
@@ -215,6 +252,41 @@ export interface Answer {
   /** The text that the user sent with the answer. Empty when there was none. */
   readonly text: string;
 }
+
+/**
+ * A question that outlives a restart of the server: another task asks it, and an
+ * answer in the log is given to that task until it has it.
+ */
+export interface LastingQuestion extends Question {
+  /** What asks it: unique among the questions of the call that wait. */
+  readonly key: string;
+  /** SHA-256 of all that is shown. An answer counts for this digest alone. */
+  readonly digest: Uint8Array;
+  /** Who asks. */
+  readonly delegation: CallDelegation;
+  /** The arguments of the call that asks. */
+  readonly args: JsonObject;
+  /** Whether the user may write other arguments. */
+  readonly argumentsEditable: boolean;
+  /** Why it is asked again. Empty for the first time. */
+  readonly reason: string;
+}
+
+/** The user's answer to a `LastingQuestion`. */
+export interface LastingAnswer extends Answer {
+  /** Identifies the answer: a retry has the same id. */
+  readonly answerId: string;
+  /** The content of a file that the user wrote in place of the proposed one. */
+  readonly newContent: string | undefined;
+  /** The arguments that the user wrote in place of those of the call. */
+  readonly modifiedArguments: JsonObject | undefined;
+}
+
+/**
+ * What became of an answer: it was taken, the question will be asked again, or
+ * somebody else answered before.
+ */
+export type AnswerFate = "taken" | "asks again" | "too late";
 
 /** A message of a prompt, or of a request to the model. */
 export interface McpPromptMessage {

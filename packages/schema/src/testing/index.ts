@@ -15,10 +15,12 @@ export {
   McpStdioSchema,
 } from "../gen/devtool/v1alpha/mcp_server_pb.ts";
 export {
+  AgentCallsConfigSchema,
   AgentConfigSchema,
   ConsoleConfigSchema,
   LogConfigSchema,
   MetricsConfigSchema,
+  RemoteAgentConfigSchema,
   RetentionConfigSchema,
   StoreConfigSchema,
   TelemetryConfigSchema,

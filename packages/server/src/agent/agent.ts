@@ -1,5 +1,8 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
 import type {
   ExecuteSlashCommandRequest,
+  ListedAgentSchema,
   SessionSettings,
   SlashCommand as SlashCommandDeclaration,
   Summary,
@@ -345,6 +348,9 @@ export interface AgentServices {
   /** Whether the credentials of some callers name roles. */
   readonly hasRoles: boolean;
 
+  /** The agents of the server, for an agent that gives work to others. */
+  readonly agents: AgentDirectory;
+
   /** Returns the current time, on the clock that the server's tasks have. */
   readonly now: () => Date;
 
@@ -356,6 +362,28 @@ export interface AgentServices {
    * It may contain text from outside.
    */
   readonly onNotice: (text: string) => void;
+}
+
+/** The agents of a server, as one of them can call the others. */
+export interface AgentDirectory {
+  /** The URL at which clients reach the server, without a trailing slash. */
+  readonly serverUrl: string;
+
+  /** The agents, the default one first. A single agent has no name. */
+  readonly listed: readonly MessageInitShape<typeof ListedAgentSchema>[];
+
+  /**
+   * Returns a transport of Connect to the server's services, for the caller of
+   * a task: with what its roles permit, and with the right to answer questions,
+   * since whoever answered had it.
+   *
+   * The header `devtool-new-task-id` of a message sets the id of the task that
+   * it creates; the server refuses an id that is taken.
+   *
+   * Rejects with `Code.PermissionDenied` when the caller may not run agents any
+   * more.
+   */
+  transportFor(task: Task): Promise<Transport>;
 }
 
 /**

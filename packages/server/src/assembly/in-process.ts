@@ -4,17 +4,24 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import {
+  agentsKey,
   bindingKey,
   type Caller,
   rightsKey,
   rolesKey,
   userTierKey,
 } from "../handler/caller.ts";
-import { principalKey } from "../handler/request-handler.ts";
+import { newTaskIdKey, principalKey } from "../handler/request-handler.ts";
 import { errorInterceptor } from "../transport/connect/errors.ts";
 import type { ConnectOptions } from "../transport/connect/options.ts";
 import { loadRpcs, registerServices } from "../transport/connect/services.ts";
 import type { Served } from "../transport/dialect.ts";
+
+/**
+ * The header in which a caller within this process gives the id of the task that
+ * its message creates.
+ */
+export const NEW_TASK_ID_HEADER = "devtool-new-task-id";
 
 /** Dependencies of `inProcessTransport`. */
 export interface InProcessOptions
@@ -42,6 +49,8 @@ export async function inProcessTransport(
         .set(rightsKey, caller.rights)
         .set(rolesKey, caller.roles ?? [])
         .set(userTierKey, caller.userTier ?? "")
+        .set(agentsKey, caller.agents)
+        .set(newTaskIdKey, call.header.get(NEW_TASK_ID_HEADER) ?? "")
         .set(bindingKey, "in-process");
       return next(call);
     },

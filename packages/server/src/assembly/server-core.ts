@@ -51,6 +51,7 @@ import { RecordedMessages } from "../task/recorded-messages.ts";
 import { StoreFaults } from "../task/store-faults.ts";
 import { Budgets } from "../task/turn-budget.ts";
 import { hasRoles } from "../transport/auth/role-authenticator.ts";
+import { createAgentDirectory } from "./agent-directory.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import type { ServedAgents } from "./served-agents.ts";
@@ -154,6 +155,10 @@ export async function openCore(
       agentServices(options, surroundings, {
         conversations: createAgentConversations(registry, store),
         approvals: shared?.approvals,
+        agents: createAgentDirectory(
+          { ...options, ...surroundings, agents },
+          parts.handler,
+        ),
       }),
     );
     if (await shared?.leases.announce(agents.approvalDigest)) {
@@ -428,7 +433,7 @@ function agentServices(
     authentication,
   }: ServerSettings,
   { clock, nextId, ownPorts, isLocal, onNotice }: Surroundings,
-  kept: Pick<AgentServices, "conversations" | "approvals">,
+  kept: Pick<AgentServices, "agents" | "conversations" | "approvals">,
 ): AgentServices {
   return {
     workspace: workspace && realPathOrMissing(workspace),

@@ -265,7 +265,8 @@ function assertValidEdit(
       "write the content into the arguments",
     );
   }
-  if (isQuestionOfCall(task, toolCallId)) {
+  const isFixed = !findToolCallDetail(task, toolCallId)?.argumentsEditable;
+  if (isFixed && isQuestionOfCall(task, toolCallId)) {
     throw fixedArguments(toolCallId, "it is a question of a running call");
   }
 }

@@ -10,6 +10,7 @@ import {
   openToolCalls,
   type Task,
   TaskState,
+  type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
 import { toolFailure } from "../agent/failure.ts";
@@ -45,7 +46,8 @@ export interface Interruption {
  *
  * A call that was awaiting approval still awaits it. An approved call that had
  * not started runs. A call that was executing becomes FAILED with
- * `interrupted`, and never runs again by itself.
+ * `interrupted`, and never runs again by itself. One that another agent works on
+ * is followed on, with its questions: the work goes on where it is.
  */
 export function recoverTask(
   task: Task,
@@ -54,22 +56,31 @@ export function recoverTask(
   if (isTerminal(task.state)) return { case: "rest" };
   if (task.state === TaskState.SUBMITTED) return { case: "resume" };
   const open = openToolCalls(task);
+  const isElsewhere = ({ toolCallId }: ToolCall): boolean =>
+    findToolCallDetail(task, toolCallId)?.delegation !== undefined;
   // The outcome of an executing call is unknown. An edit's is in the file, and
   // a call that asks a question has started.
   const isLost = open.some(
     (call) =>
-      isQuestionOfCall(task, call.toolCallId) ||
-      (call.status === ToolCallStatus.EXECUTING &&
-        !findToolCallDetail(task, call.toolCallId)?.edit),
+      !isElsewhere(call) &&
+      (isQuestionOfCall(task, call.toolCallId) ||
+        (call.status === ToolCallStatus.EXECUTING &&
+          !findToolCallDetail(task, call.toolCallId)?.edit)),
   );
-  if (isInterrupted(task.state) && !isLost) return { case: "rest" };
+  const isFollowed = open.some(
+    (call) => call.status === ToolCallStatus.EXECUTING && isElsewhere(call),
+  );
+  if (isInterrupted(task.state) && !isLost && !isFollowed) {
+    return { case: "rest" };
+  }
   const isApproved = open.some((call) => !isAwaitingApproval(call));
   const goesOn = isApproved || (cause === "outage" && continues);
   if (!isLost && goesOn) return { case: "resume" };
   const words = wordsOf(cause);
   const ended = open.filter(
     (call) =>
-      !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId),
+      !isElsewhere(call) &&
+      (!isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId)),
   );
   const openCalls = open.filter((call) => !ended.includes(call));
   const updates = ended.map(({ confirmationRequest: _closed, ...call }) => {

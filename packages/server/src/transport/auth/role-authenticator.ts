@@ -1,6 +1,11 @@
 import { defined } from "@devtool/internal/json";
 import { invalid } from "../../errors.ts";
-import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
+import {
+  ANONYMOUS,
+  type Caller,
+  OPERATOR,
+  type Right,
+} from "../../handler/caller.ts";
 import { type Authenticator, sourceOf } from "./authenticator.ts";
 
 /** What the callers of a role may do. */
@@ -30,20 +35,26 @@ export function roleAuthenticator(
         return verdict;
       }
       const caller = { ...known, source: rolesSource(source) };
-      const own = settings.filter(
-        ({ role }) => role === "*" || caller.roles?.includes(role),
-      );
-      const rights = new Set(own.flatMap((each) => each.rights));
-      const running = own.filter((each) => each.rights.includes("run"));
-      // One role without a list lets its callers use all agents.
-      const isAny = running.some(({ agents }) => agents === undefined);
-      const agents = new Set(running.flatMap((each) => each.agents ?? []));
-      const value = isAny
-        ? { ...caller, rights }
-        : { ...caller, rights, agents };
+      const value = { ...caller, ...rightsOfRoles(caller.roles, settings) };
       return { case: "caller", value };
     },
   };
+}
+
+/** Returns the rights that roles give together, and the agents to use. */
+export function rightsOfRoles(
+  roles: readonly string[] = [],
+  settings: readonly RoleSettings[],
+): Pick<Caller, "rights" | "agents"> {
+  const own = settings.filter(
+    ({ role }) => role === "*" || roles.includes(role),
+  );
+  const rights = new Set(own.flatMap((each) => each.rights));
+  const running = own.filter((each) => each.rights.includes("run"));
+  // One role without a list lets its callers use all agents.
+  const isAny = running.some(({ agents }) => agents === undefined);
+  const agents = new Set(running.flatMap((each) => each.agents ?? []));
+  return isAny ? { rights } : { rights, agents };
 }
 
 /**

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIp4ICgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSMwoJcmV0ZW50aW9uGBogASgLMiAuZGV2dG9vbC52MWFscGhhLlJldGVudGlvbkNvbmZpZxItCgZidWRnZXQYGyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Q29uZmlnEi8KB21ldHJpY3MYHCABKAsyHi5kZXZ0b29sLnYxYWxwaGEuTWV0cmljc0NvbmZpZ0IHCgVfcG9ydCLdAQoPVGVsZW1ldHJ5Q29uZmlnEhAKCGVuZHBvaW50GAEgASgJEj4KB2hlYWRlcnMYAiADKAsyLS5kZXZ0b29sLnYxYWxwaGEuVGVsZW1ldHJ5Q29uZmlnLkhlYWRlcnNFbnRyeRIPCgdjb250ZW50GAMgASgIEhUKDW9wZW5pbmZlcmVuY2UYBCABKAgSFAoHbWV0cmljcxgFIAEoCEgAiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9tZXRyaWNzIiMKDU1ldHJpY3NDb25maWcSEgoKdG9rZW5fZmlsZRgBIAEoCSJhCglMb2dDb25maWcSKAoFbGV2ZWwYASABKA4yGS5kZXZ0b29sLnYxYWxwaGEuTG9nTGV2ZWwSKgoGZm9ybWF0GAIgASgOMhouZGV2dG9vbC52MWFscGhhLkxvZ0Zvcm1hdCJ7Cg9SZXRlbnRpb25Db25maWcSFAoMbWF4X2FnZV9kYXlzGAEgASgFEhEKCW1heF90YXNrcxgCIAEoBRIqCgZzdGF0ZXMYAyADKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhMKC21heF9zaXplX21iGAQgASgFIjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkIlQKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqdwoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0xFVkVMX0RFQlVHEAESEgoOTE9HX0xFVkVMX0lORk8QAhISCg5MT0dfTEVWRUxfV0FSThADEhMKD0xPR19MRVZFTF9FUlJPUhAEKlMKCUxvZ0Zvcm1hdBIaChZMT0dfRk9STUFUX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0ZPUk1BVF9KU09OEAESFQoRTE9HX0ZPUk1BVF9QUkVUVFkQAiqMAQoQQ2xpZW50TWNwU2VydmVycxIiCh5DTElFTlRfTUNQX1NFUlZFUlNfVU5TUEVDSUZJRUQQABIbChdDTElFTlRfTUNQX1NFUlZFUlNfTk9ORRABEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19IVFRQEAISGgoWQ0xJRU5UX01DUF9TRVJWRVJTX0FMTBADKnEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQA2IGcHJvdG8z", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIpEJCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSMwoJcmV0ZW50aW9uGBogASgLMiAuZGV2dG9vbC52MWFscGhhLlJldGVudGlvbkNvbmZpZxItCgZidWRnZXQYGyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Q29uZmlnEi8KB21ldHJpY3MYHCABKAsyHi5kZXZ0b29sLnYxYWxwaGEuTWV0cmljc0NvbmZpZxI5Cg1yZW1vdGVfYWdlbnRzGB8gAygLMiIuZGV2dG9vbC52MWFscGhhLlJlbW90ZUFnZW50Q29uZmlnEjYKC2FnZW50X2NhbGxzGCAgASgLMiEuZGV2dG9vbC52MWFscGhhLkFnZW50Q2FsbHNDb25maWdCBwoFX3BvcnQiVwoRUmVtb3RlQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEgoKdG9rZW5fZmlsZRgEIAEoCSJeChBBZ2VudENhbGxzQ29uZmlnEhYKCW1heF9kZXB0aBgBIAEoBUgAiAEBEhYKCW1heF9jYWxscxgCIAEoBUgBiAEBQgwKCl9tYXhfZGVwdGhCDAoKX21heF9jYWxscyLdAQoPVGVsZW1ldHJ5Q29uZmlnEhAKCGVuZHBvaW50GAEgASgJEj4KB2hlYWRlcnMYAiADKAsyLS5kZXZ0b29sLnYxYWxwaGEuVGVsZW1ldHJ5Q29uZmlnLkhlYWRlcnNFbnRyeRIPCgdjb250ZW50GAMgASgIEhUKDW9wZW5pbmZlcmVuY2UYBCABKAgSFAoHbWV0cmljcxgFIAEoCEgAiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9tZXRyaWNzIiMKDU1ldHJpY3NDb25maWcSEgoKdG9rZW5fZmlsZRgBIAEoCSJhCglMb2dDb25maWcSKAoFbGV2ZWwYASABKA4yGS5kZXZ0b29sLnYxYWxwaGEuTG9nTGV2ZWwSKgoGZm9ybWF0GAIgASgOMhouZGV2dG9vbC52MWFscGhhLkxvZ0Zvcm1hdCJ7Cg9SZXRlbnRpb25Db25maWcSFAoMbWF4X2FnZV9kYXlzGAEgASgFEhEKCW1heF90YXNrcxgCIAEoBRIqCgZzdGF0ZXMYAyADKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhMKC21heF9zaXplX21iGAQgASgFIjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkIlQKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqdwoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0xFVkVMX0RFQlVHEAESEgoOTE9HX0xFVkVMX0lORk8QAhISCg5MT0dfTEVWRUxfV0FSThADEhMKD0xPR19MRVZFTF9FUlJPUhAEKlMKCUxvZ0Zvcm1hdBIaChZMT0dfRk9STUFUX1VOU1BFQ0lGSUVEEAASEwoPTE9HX0ZPUk1BVF9KU09OEAESFQoRTE9HX0ZPUk1BVF9QUkVUVFkQAiqMAQoQQ2xpZW50TWNwU2VydmVycxIiCh5DTElFTlRfTUNQX1NFUlZFUlNfVU5TUEVDSUZJRUQQABIbChdDTElFTlRfTUNQX1NFUlZFUlNfTk9ORRABEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19IVFRQEAISGgoWQ0xJRU5UX01DUF9TRVJWRVJTX0FMTBADKnEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQA2IGcHJvdG8z", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration]);
 
 /**
  * The operator's configuration of a server: the file `config.toml`, with the
@@ -253,6 +253,20 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: devtool.v1alpha.MetricsConfig metrics = 28;
    */
   metrics?: MetricsConfig | undefined;
+
+  /**
+   * Agents elsewhere that the coding agent may give work to, over A2A.
+   *
+   * @generated from field: repeated devtool.v1alpha.RemoteAgentConfig remote_agents = 31;
+   */
+  remoteAgents: RemoteAgentConfig[];
+
+  /**
+   * How the coding agent gives work to other agents.
+   *
+   * @generated from field: devtool.v1alpha.AgentCallsConfig agent_calls = 32;
+   */
+  agentCalls?: AgentCallsConfig | undefined;
 };
 
 /**
@@ -261,6 +275,79 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
  */
 export const ServerConfigSchema: GenMessage<ServerConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * An agent that is reached over A2A.
+ *
+ * @generated from message devtool.v1alpha.RemoteAgentConfig
+ */
+export type RemoteAgentConfig = Message<"devtool.v1alpha.RemoteAgentConfig"> & {
+  /**
+   * Name under which the model and the user know the agent: letters, digits,
+   * `-` and `_`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * URL of the agent, or of its card.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * What the agent is for, for the model. Empty says nothing.
+   *
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * File with the bearer token for the agent, relative to the config file. Only
+   * the owner may be able to read it (mode 0600). Empty sends none.
+   *
+   * @generated from field: string token_file = 4;
+   */
+  tokenFile: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.RemoteAgentConfig.
+ * Use `create(RemoteAgentConfigSchema)` to create a new message.
+ */
+export const RemoteAgentConfigSchema: GenMessage<RemoteAgentConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 1);
+
+/**
+ * How an agent gives work to other agents.
+ *
+ * @generated from message devtool.v1alpha.AgentCallsConfig
+ */
+export type AgentCallsConfig = Message<"devtool.v1alpha.AgentCallsConfig"> & {
+  /**
+   * Number of agents that may call each other in a row, from 0 to 8. 0 turns
+   * calls off. Default: 3.
+   *
+   * @generated from field: optional int32 max_depth = 1;
+   */
+  maxDepth?: number | undefined;
+
+  /**
+   * Number of calls of other agents in one task, from 1 to 1000. Default: 16.
+   *
+   * @generated from field: optional int32 max_calls = 2;
+   */
+  maxCalls?: number | undefined;
+};
+
+/**
+ * Describes the message devtool.v1alpha.AgentCallsConfig.
+ * Use `create(AgentCallsConfigSchema)` to create a new message.
+ */
+export const AgentCallsConfigSchema: GenMessage<AgentCallsConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * Export to a collector of OpenTelemetry.
@@ -319,7 +406,7 @@ export type TelemetryConfig = Message<"devtool.v1alpha.TelemetryConfig"> & {
  * Use `create(TelemetryConfigSchema)` to create a new message.
  */
 export const TelemetryConfigSchema: GenMessage<TelemetryConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 1);
+  messageDesc(file_devtool_v1alpha_server_config, 3);
 
 /**
  * Metrics of a server, in the text format of Prometheus.
@@ -342,7 +429,7 @@ export type MetricsConfig = Message<"devtool.v1alpha.MetricsConfig"> & {
  * Use `create(MetricsConfigSchema)` to create a new message.
  */
 export const MetricsConfigSchema: GenMessage<MetricsConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 2);
+  messageDesc(file_devtool_v1alpha_server_config, 4);
 
 /**
  * The log of a server, as `LogLine` has it.
@@ -371,7 +458,7 @@ export type LogConfig = Message<"devtool.v1alpha.LogConfig"> & {
  * Use `create(LogConfigSchema)` to create a new message.
  */
 export const LogConfigSchema: GenMessage<LogConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 3);
+  messageDesc(file_devtool_v1alpha_server_config, 5);
 
 /**
  * When the server deletes tasks that have ended, of all principals and with all
@@ -419,7 +506,7 @@ export type RetentionConfig = Message<"devtool.v1alpha.RetentionConfig"> & {
  * Use `create(RetentionConfigSchema)` to create a new message.
  */
 export const RetentionConfigSchema: GenMessage<RetentionConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 4);
+  messageDesc(file_devtool_v1alpha_server_config, 6);
 
 /**
  * The console.
@@ -441,7 +528,7 @@ export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
  * Use `create(ConsoleConfigSchema)` to create a new message.
  */
 export const ConsoleConfigSchema: GenMessage<ConsoleConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 5);
+  messageDesc(file_devtool_v1alpha_server_config, 7);
 
 /**
  * A database with the tasks of servers that share it, or a module that opens
@@ -485,7 +572,7 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
  * Use `create(StoreConfigSchema)` to create a new message.
  */
 export const StoreConfigSchema: GenMessage<StoreConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 6);
+  messageDesc(file_devtool_v1alpha_server_config, 8);
 
 /**
  * An agent to serve.
@@ -520,7 +607,7 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
  * Use `create(AgentConfigSchema)` to create a new message.
  */
 export const AgentConfigSchema: GenMessage<AgentConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 7);
+  messageDesc(file_devtool_v1alpha_server_config, 9);
 
 /**
  * The model, and how to reach it.
@@ -566,7 +653,7 @@ export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 8);
+  messageDesc(file_devtool_v1alpha_server_config, 10);
 
 /**
  * How important a line of the log is.

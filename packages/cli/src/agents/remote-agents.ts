@@ -1,0 +1,66 @@
+import { resolve } from "node:path";
+import type { CodingServerOptions } from "@devtool/coding-agent";
+import { defined } from "@devtool/internal/json";
+import type { ServerConfig } from "@devtool/schema/operator";
+import { readTokenFile } from "../token-file.ts";
+
+/**
+ * Returns the agents elsewhere that the config file names, with their tokens.
+ * Throws an error that names the value that cannot be used.
+ */
+export async function remoteAgents(
+  { remoteAgents: configured }: Pick<ServerConfig, "remoteAgents">,
+  directory: string,
+): Promise<NonNullable<CodingServerOptions["remoteAgents"]>> {
+  const names = new Set<string>();
+  return Promise.all(
+    configured.map(async ({ name, url, description, tokenFile }) => {
+      const setting = `remote_agents "${name}"`;
+      if (!/^[\w-]{1,50}$/.test(name)) {
+        throw new Error(
+          `${setting} has no name of up to 50 letters, digits, - and _: name it`,
+        );
+      }
+      // Names that differ in such a way have the same tool, or look the same.
+      const plain = name.toLowerCase().replaceAll("-", "_");
+      if (names.has(plain)) {
+        throw new Error(
+          `${setting} has the name of another agent, or nearly: choose another name`,
+        );
+      }
+      names.add(plain);
+      if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+        throw new Error(
+          `${setting} has the url "${url}", which is not one: write it as https://agent.example`,
+        );
+      }
+      const token =
+        tokenFile === ""
+          ? undefined
+          : await readTokenFile(resolve(directory, tokenFile));
+      return defined({ name, url, description, token });
+    }),
+  );
+}
+
+/** Returns the limits of calls of other agents that the config file sets. */
+export function callLimits(
+  limits: ServerConfig["agentCalls"],
+): NonNullable<CodingServerOptions["agentCalls"]> {
+  const { maxDepth, maxCalls } = limits ?? {};
+  assertWithin("agent_calls.max_depth", maxDepth, 0, 8);
+  assertWithin("agent_calls.max_calls", maxCalls, 1, 1000);
+  return defined({ maxDepth, maxCalls });
+}
+
+function assertWithin(
+  name: string,
+  value: number | undefined,
+  least: number,
+  most: number,
+): void {
+  if (value === undefined || (value >= least && value <= most)) return;
+  throw new Error(
+    `${name} is ${value}: write a number from ${least} to ${most}`,
+  );
+}

@@ -1,0 +1,46 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { DevtoolClient } from "@devtool/client";
+import type { SendMessageRequestSchema, Task } from "@devtool/schema";
+
+/** What the request that starts a task has beside its message. */
+export type TaskSettings = Pick<
+  MessageInitShape<typeof SendMessageRequestSchema>,
+  "settings" | "sessionSettings" | "messageSettings"
+>;
+
+/** An agent that another one may give work to. */
+export interface CalledAgent {
+  /** The name in the configuration: letters, digits, `-` and `_`. */
+  readonly name: string;
+  /** What the agent is for, for the model. */
+  readonly description: string;
+  /** Where the agent is, for the user who approves a call. */
+  readonly place: string;
+  /** Identifies the agent in a `CallChain`. */
+  readonly chainId: string;
+  /**
+   * SHA-256, in hex, of all that decides who gets the work. An approval of a
+   * call covers it.
+   */
+  readonly definitionHash: string;
+  /** Connects to the agent, for the caller of a task. */
+  connect(task: Task, signal: AbortSignal): Promise<Connection>;
+  /**
+   * Returns the settings of a new task of the agent, which are no wider than
+   * those of the task that calls it. Throws `Code.FailedPrecondition` when the
+   * agent would not keep to them.
+   */
+  settingsFor(task: Task): TaskSettings;
+}
+
+/** A connection to a called agent. */
+export interface Connection {
+  readonly client: DevtoolClient;
+  /**
+   * Whether the agent starts nothing twice when a message comes again: it has
+   * the development-tool extension.
+   */
+  readonly isIdempotent: boolean;
+  /** Whether the agent is one of this server, which takes ids of new tasks. */
+  readonly isOwnServer: boolean;
+}

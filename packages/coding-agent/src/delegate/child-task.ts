@@ -1,0 +1,396 @@
+import { hash } from "node:crypto";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  callWithRetry,
+  confirmationPart,
+  modifiedArgumentsPart,
+  streamMessage,
+  subscribeTask,
+} from "@devtool/client";
+import {
+  callChainMetadata,
+  emptyTask,
+  findToolCallDetail,
+  isAtRest,
+  isTerminal,
+  type PartSchema,
+  reduceTask,
+  type SendMessageRequestSchema,
+  type Task,
+  type TaskEvent,
+  type TraceContext,
+} from "@devtool/schema";
+import { delegationOf } from "../tool/delegation.ts";
+import type {
+  AnswerFate,
+  CallPlace,
+  LastingAnswer,
+  ToolEvent,
+} from "../tool/tool.ts";
+import type { CalledAgent, Connection, TaskSettings } from "./called-agent.ts";
+import { type ChildQuestion, questionOf } from "./child-question.ts";
+import { liveReport, resultOf } from "./child-report.ts";
+
+/** A call of an agent that runs. */
+export interface ChildCall {
+  readonly agent: CalledAgent;
+  readonly message: string;
+  /** The id of the agent's task to go on with. Empty starts a new one. */
+  readonly taskId: string;
+  /** The agents down to the calling one, as a `CallChain` has them. */
+  readonly chain: readonly string[];
+  readonly place: CallPlace;
+  readonly trace: TraceContext | undefined;
+  /** The maximum length of live output and of the result, in characters. */
+  readonly maxOutputLength: number;
+}
+
+/** The minimum time between two versions of the live output, in milliseconds. */
+const LIVE_MS = 250;
+/** How long a cancellation of the agent's task may take, in milliseconds. */
+const CANCEL_MS = 5000;
+/**
+ * How often a lost agent is looked for before the call fails: some ten minutes.
+ */
+const RETRIES = { maxAttempts: 60 };
+
+/**
+ * The task of a called agent, as the call follows it: from its message until it
+ * has ended, over its questions.
+ *
+ * All ids that it sends follow from the call, so a call that goes on after a
+ * restart finds what it has sent.
+ */
+export class ChildTask {
+  readonly #call: ChildCall;
+  readonly #connection: Connection;
+  readonly #signal: AbortSignal;
+  #task: Task = emptyTask();
+  #events: AsyncIterable<TaskEvent> | undefined;
+  /** Why the task asks again. */
+  #reason = "";
+
+  constructor(call: ChildCall, connection: Connection, signal: AbortSignal) {
+    this.#call = call;
+    this.#connection = connection;
+    this.#signal = signal;
+  }
+
+  /** Starts the work, or finds it, and follows it until it has ended. */
+  async *follow(): AsyncIterable<ToolEvent> {
+    const { agent, maxOutputLength } = this.#call;
+    await this.#begin();
+    for (;;) {
+      yield* this.#read();
+      if (!isAtRest(this.#task.state)) {
+        await this.#load(this.#task.id);
+        continue;
+      }
+      const asked = questionOf(agent.name, this.#task, this.#reason);
+      if (!asked) break;
+      yield* this.#ask(asked);
+    }
+    yield resultOf(agent.name, this.#task, maxOutputLength);
+  }
+
+  /** Cancels the work. Does nothing when it is not known or has ended. */
+  async cancel(): Promise<void> {
+    const { id, state } = this.#task;
+    const taskId = id || this.#known();
+    if (taskId === "" || isTerminal(state)) return;
+    const signal = AbortSignal.timeout(CANCEL_MS);
+    await this.#connection.client.tasks
+      .cancelTask({ taskId }, { signal })
+      .catch(() => undefined);
+  }
+
+  /** The id of the task in the log of the call; empty before it is known. */
+  #known(): string {
+    const { task, toolCallId } = this.#call.place;
+    return findToolCallDetail(task, toolCallId)?.delegation?.taskId ?? "";
+  }
+
+  /**
+   * Sends the message of the call, unless the agent has it already.
+   *
+   * Throws `Code.Aborted` when the call goes on after a restart and nobody can
+   * tell whether the agent has the message.
+   */
+  async #begin(): Promise<void> {
+    const { place, taskId } = this.#call;
+    if (place.isResumed && (await this.#find())) return;
+    if (place.isResumed && !this.#connection.isIdempotent) {
+      throw new ConnectError(
+        "the server stopped while the message was sent, and the agent does not say whether it has it: it was not sent again",
+        Code.Aborted,
+      );
+    }
+    if (taskId !== "" && this.#task.id !== taskId) await this.#load(taskId);
+    this.#events = this.#send({
+      ...(taskId === "" ? this.#newTask() : { taskId }),
+      message: this.#message(),
+    });
+  }
+
+  #message(): NonNullable<
+    MessageInitShape<typeof SendMessageRequestSchema>["message"]
+  > {
+    const { message, place, chain } = this.#call;
+    const { task, toolCallId } = place;
+    return {
+      messageId: this.#id("message"),
+      parts: [{ content: { case: "text", value: message } }],
+      // Elsewhere, nobody knows a task of this server.
+      referenceTaskIds: this.#connection.isOwnServer ? [task.id] : [],
+      metadata: callChainMetadata({
+        parentTaskId: task.id,
+        parentToolCallId: toolCallId,
+        agents: [...chain],
+      }),
+    };
+  }
+
+  #newTask(): TaskSettings & { readonly contextId: string } {
+    return {
+      contextId: this.#id("context"),
+      ...this.#call.agent.settingsFor(this.#call.place.task),
+    };
+  }
+
+  /** Finds the task that has the message of the call. */
+  async #find(): Promise<boolean> {
+    const { taskId } = this.#call;
+    for (const id of await this.#candidates()) {
+      try {
+        await this.#load(id);
+      } catch (reason) {
+        if (ConnectError.from(reason).code === Code.NotFound) continue;
+        throw reason;
+      }
+      const { history } = this.#task;
+      const sent = this.#id("message");
+      // A task that the call began is the work, whatever it shows.
+      if (id !== taskId || history.some((one) => one.messageId === sent)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  async #candidates(): Promise<readonly string[]> {
+    const known = this.#known() || this.#call.taskId;
+    if (known !== "") return [known];
+    if (this.#connection.isOwnServer) return [this.#id("task")];
+    try {
+      const { tasks } = await this.#connection.client.tasks.listTasks(
+        { contextId: this.#id("context") },
+        { signal: this.#signal },
+      );
+      return tasks.map(({ id }) => id);
+    } catch (reason) {
+      // A2A 0.3 lists no tasks.
+      if (ConnectError.from(reason).code === Code.Unimplemented) return [];
+      throw reason;
+    }
+  }
+
+  /** Reads the task as it is, and what follows unless it rests. */
+  async #load(taskId: string): Promise<void> {
+    const { client } = this.#connection;
+    const { task } = await callWithRetry(
+      (signal) => client.tasks.getTask({ taskId }, { signal }),
+      RETRIES,
+      this.#signal,
+    );
+    this.#task = task ?? emptyTask();
+    const { sequence: afterSequence, state } = this.#task;
+    this.#events = isAtRest(state)
+      ? undefined
+      : untilRest(
+          subscribeTask(
+            client,
+            { taskId, afterSequence },
+            this.#signal,
+            RETRIES,
+          ),
+        );
+  }
+
+  #send(
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
+  ): AsyncIterable<TaskEvent> {
+    const { traceparent, tracestate } = this.#call.trace ?? {};
+    const headers = {
+      ...(traceparent && { traceparent }),
+      ...(tracestate && { tracestate }),
+      ...(this.#connection.isOwnServer && {
+        "devtool-new-task-id": this.#id("task"),
+      }),
+    };
+    return streamMessage(
+      this.#connection.client,
+      { ...request, activateExtension: this.#connection.isIdempotent },
+      this.#signal,
+      { ...RETRIES, headers },
+    );
+  }
+
+  /** Shows what the agent does until its task rests. */
+  async *#read(): AsyncIterable<ToolEvent> {
+    const { agent, maxOutputLength } = this.#call;
+    const events = this.#events ?? [];
+    this.#events = undefined;
+    let shownMs = Number.NEGATIVE_INFINITY;
+    for await (const event of events) {
+      this.#task = reduceTask(this.#task, event);
+      const { id: taskId } = this.#task;
+      if (taskId !== this.#known()) {
+        const value = delegationOf({ agent: agent.name, taskId });
+        yield { case: "delegation", value };
+      }
+      const nowMs = performance.now();
+      if (nowMs - shownMs < LIVE_MS && !isAtRest(event.state)) continue;
+      shownMs = nowMs;
+      yield { case: "live", value: liveReport(this.#task, maxOutputLength) };
+    }
+  }
+
+  /** Asks the user, and gives the agent the answer. */
+  async *#ask(asked: ChildQuestion): AsyncIterable<ToolEvent> {
+    const watching = new AbortController();
+    const withdrawn = new AbortController();
+    void this.#watch(asked, withdrawn, watching.signal);
+    try {
+      yield {
+        case: "lastingQuestion",
+        value: asked.question,
+        withdrawn: withdrawn.signal,
+        reply: (answer) => {
+          watching.abort();
+          return this.#answer(asked, answer);
+        },
+      };
+    } finally {
+      watching.abort();
+    }
+    // Somebody else answered, so the task is not as it was.
+    if (withdrawn.signal.aborted && !this.#events) {
+      this.#reason = "";
+      await this.#load(this.#task.id);
+    }
+  }
+
+  /** Withdraws a question that the agent's task does not ask any more. */
+  async #watch(
+    { question }: ChildQuestion,
+    withdrawn: AbortController,
+    until: AbortSignal,
+  ): Promise<void> {
+    const { agent } = this.#call;
+    const signal = AbortSignal.any([until, this.#signal]);
+    let task = this.#task;
+    const from = { taskId: task.id, afterSequence: task.sequence };
+    const { client } = this.#connection;
+    try {
+      for await (const event of subscribeTask(client, from, signal, RETRIES)) {
+        task = reduceTask(task, event);
+        const now = questionOf(agent.name, task, question.reason)?.question;
+        if (now && Buffer.compare(now.digest, question.digest) === 0) continue;
+        if (!signal.aborted) withdrawn.abort();
+        return;
+      }
+    } catch {
+      // The agent cannot be followed. Its user's answer says what holds.
+    }
+  }
+
+  /** Gives the agent an answer. Waits until the agent has it. */
+  async #answer(
+    { call }: ChildQuestion,
+    answer: LastingAnswer,
+  ): Promise<AnswerFate> {
+    const { optionId, newContent, modifiedArguments, text, answerId } = answer;
+    const { id: taskId } = this.#task;
+    const said = { content: { case: "text", value: text } } as const;
+    const parts: MessageInitShape<typeof PartSchema>[] =
+      text === "" ? [] : [said];
+    if (call && modifiedArguments) {
+      parts.unshift(modifiedArgumentsPart(call, modifiedArguments));
+    } else if (call) {
+      parts.unshift(confirmationPart(call, optionId, newContent));
+    } else if (optionId === "cancel") {
+      await this.cancel();
+      await this.#load(taskId);
+      return "taken";
+    } else if (parts.length === 0) {
+      parts.push({ content: { case: "text", value: "Go on." } });
+    }
+    const messageId = uuidOf(answerId);
+    const events = this.#send({ taskId, message: { messageId, parts } });
+    try {
+      this.#events = await begun(events);
+    } catch (reason) {
+      const { code, rawMessage } = ConnectError.from(reason);
+      if (!REFUSALS.has(code)) throw reason;
+      this.#reason = rawMessage;
+      await this.#load(taskId);
+      return modifiedArguments || newContent !== undefined
+        ? "asks again"
+        : "too late";
+    }
+    this.#reason = "";
+    return modifiedArguments || optionId === "modify_with_editor"
+      ? "asks again"
+      : "taken";
+  }
+
+  /** Returns an id that follows from the call. */
+  #id(what: string): string {
+    const { task, toolCallId } = this.#call.place;
+    return uuidOf(JSON.stringify([task.id, toolCallId, what]));
+  }
+}
+
+/** The codes with which an agent refuses an answer. */
+const REFUSALS: ReadonlySet<Code> = new Set([
+  Code.FailedPrecondition,
+  Code.InvalidArgument,
+  Code.PermissionDenied,
+]);
+
+/** Returns the SHA-256 of a text in the form of a UUID, as ids of A2A have it. */
+function uuidOf(text: string): string {
+  const hex = hash("sha256", text);
+  const at = [0, 8, 12, 16, 20, 32];
+  return at
+    .slice(1)
+    .map((end, index) => hex.slice(at[index], end))
+    .join("-");
+}
+
+async function* untilRest(
+  events: AsyncIterable<TaskEvent>,
+): AsyncIterable<TaskEvent> {
+  for await (const event of events) {
+    yield event;
+    if (isAtRest(event.state)) return;
+  }
+}
+
+/** Waits for the first event of a stream, and returns the whole stream. */
+async function begun(
+  events: AsyncIterable<TaskEvent>,
+): Promise<AsyncIterable<TaskEvent>> {
+  const iterator = events[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  return (async function* () {
+    try {
+      for (let next = first; !next.done; next = await iterator.next()) {
+        yield next.value;
+      }
+    } finally {
+      await iterator.return?.();
+    }
+  })();
+}

@@ -1,0 +1,69 @@
+import { hash } from "node:crypto";
+import { createDevtoolClient } from "@devtool/client";
+import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { findExtension } from "@devtool/schema";
+import type { CalledAgent, Connection } from "./called-agent.ts";
+
+/** An agent elsewhere, which is reached over A2A. */
+export interface RemoteAgent {
+  /** The name for the model and the user: letters, digits, `-` and `_`. */
+  readonly name: string;
+  /** The URL of the agent, or of its card. */
+  readonly url: string;
+  /** What the agent is for, for the model. */
+  readonly description: string;
+  /** The bearer token for the agent. Default: none. */
+  readonly token?: string | undefined;
+  /** Makes the requests. Default: the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** The agents of these URLs. Nothing is fetched before a call. */
+export function remoteAgents(
+  agents: readonly RemoteAgent[],
+): readonly CalledAgent[] {
+  return agents.map((agent) => {
+    const { name, url, description } = agent;
+    let connected: Promise<Connection> | undefined;
+    return {
+      name,
+      description,
+      place: `at ${url}`,
+      chainId: url,
+      definitionHash: hash("sha256", url),
+      connect: async (_task, signal) => {
+        connected ??= connectTo(agent, signal);
+        try {
+          return await connected;
+        } catch (reason) {
+          connected = undefined;
+          throw reason;
+        }
+      },
+      // What the agent may do is its operator's to say.
+      settingsFor: () => ({}),
+    };
+  });
+}
+
+async function connectTo(
+  { url, token, fetch }: RemoteAgent,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const base = url.replace(/\/\.well-known\/agent(-card)?\.json$/, "");
+  const options = { url: base, ...(fetch && { fetch }) };
+  const card = await fetchAgentCard(
+    { ...options, extension: "optional" },
+    signal,
+  );
+  const uris = card.capabilities?.extensions.map(({ uri }) => uri) ?? [];
+  const transport = createAgentTransport(card, {
+    ...options,
+    ...(token && { token }),
+  });
+  return {
+    client: createDevtoolClient(transport),
+    isIdempotent: findExtension(uris) !== undefined,
+    isOwnServer: false,
+  };
+}
