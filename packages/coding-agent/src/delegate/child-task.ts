@@ -126,7 +126,9 @@ export class ChildTask {
         Code.Aborted,
       );
     }
-    if (taskId !== "" && this.#task.id !== taskId) await this.#load(taskId);
+    if (taskId !== "") {
+      this.#task = await this.#load(taskId);
+    }
     this.#events = this.#send({
       ...(taskId === "" ? this.#newTask() : { taskId }),
       message: this.#message(),
@@ -162,13 +164,12 @@ export class ChildTask {
   async #find(): Promise<boolean> {
     const { taskId } = this.#call;
     for (const id of await this.#candidates()) {
-      try {
-        await this.#load(id);
-      } catch (reason) {
-        if (ConnectError.from(reason).code === Code.NotFound) continue;
+      const found = await this.#load(id).catch((reason: unknown) => {
+        if (ConnectError.from(reason).code === Code.NotFound) return undefined;
         throw reason;
-      }
-      const { history } = this.#task;
+      });
+      if (!found) continue;
+      const { history } = found;
       const sent = this.#id("message");
       // A task that the call began is the work, whatever it shows.
       if (id !== taskId || history.some((one) => one.messageId === sent)) {
@@ -195,26 +196,36 @@ export class ChildTask {
     }
   }
 
-  /** Reads the task as it is, and what follows unless it rests. */
-  async #load(taskId: string): Promise<void> {
-    const { client } = this.#connection;
-    const { task } = await callWithRetry(
+  /**
+   * Reads the task as it is, and what follows unless it rests. Returns the task.
+   *
+   * A2A shows what identifies a question in a stream alone, so a task elsewhere
+   * is read from its first event on.
+   */
+  async #load(taskId: string): Promise<Task> {
+    const { client, isOwnServer, isIdempotent } = this.#connection;
+    const { task = emptyTask() } = await callWithRetry(
       (signal) => client.tasks.getTask({ taskId }, { signal }),
       RETRIES,
       this.#signal,
     );
-    this.#task = task ?? emptyTask();
-    const { sequence: afterSequence, state } = this.#task;
-    this.#events = isAtRest(state)
-      ? undefined
-      : untilRest(
-          subscribeTask(
-            client,
-            { taskId, afterSequence },
-            this.#signal,
-            RETRIES,
-          ),
-        );
+    const { sequence, state } = task;
+    const isWhole = isOwnServer || !isIdempotent || isTerminal(state);
+    this.#task = isWhole ? task : { ...emptyTask(), id: taskId };
+    const afterSequence = isWhole ? sequence : 0n;
+    this.#events =
+      isWhole && isAtRest(state)
+        ? undefined
+        : untilRest(
+            subscribeTask(
+              client,
+              { taskId, afterSequence },
+              this.#signal,
+              RETRIES,
+            ),
+            sequence,
+          );
+    return task;
   }
 
   #send(
@@ -369,12 +380,14 @@ function uuidOf(text: string): string {
     .join("-");
 }
 
+/** Yields events until the task rests, after the event with a sequence. */
 async function* untilRest(
   events: AsyncIterable<TaskEvent>,
+  after: bigint,
 ): AsyncIterable<TaskEvent> {
   for await (const event of events) {
     yield event;
-    if (isAtRest(event.state)) return;
+    if (event.sequence >= after && isAtRest(event.state)) return;
   }
 }
 

@@ -1,0 +1,186 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { fileText } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { confirmationsOf, type Task, TaskState } from "@devtool/schema";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import { roundsOf } from "../depth.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+import { freePort } from "../free-port.ts";
+
+const signal = AbortSignal.timeout(900_000);
+/** How many chains have their servers killed. */
+const CHAINS = roundsOf("DEVTOOL_CHAINS", { quick: 1, ci: 4, deep: 40 });
+
+/** Who is killed, and when. */
+const KILLS = ["above", "below", "both"] as const;
+
+describe("a chain of agents over two servers that are killed", () => {
+  let base: string;
+  let flags: Record<"above" | "below", readonly string[]>;
+  let servers: Record<"above" | "below", ServerProcess>;
+
+  beforeEach(async () => {
+    base = temporaryDirectory();
+    const below = await prepare("below", "");
+    const started = await startServing(below);
+    const { url, token } = started.info;
+    await writeFile(join(base, "token"), token, { mode: 0o600 });
+    const above = await prepare(
+      "above",
+      `[[remote_agents]]\nname = "helper"\nurl = "${url}"\ntoken_file = "${join(base, "token")}"\n`,
+    );
+    flags = { above, below };
+    servers = { above: await startServing(above), below: started };
+  });
+  afterEach(async () => {
+    await Promise.all(Object.values(servers).map((server) => server.kill()));
+  });
+
+  it.each(
+    Array.from({ length: CHAINS }, (_, round) => ({
+      round,
+      who: KILLS[round % KILLS.length] ?? "both",
+    })),
+  )(
+    "have the open question again, and its answer once: $who, chain $round",
+    async ({ who }) => {
+      const script = "write below/made.txt made\ntext Made.";
+      const message = JSON.stringify({ message: script });
+      const { task: begun } = await clientOf(
+        servers.above.info,
+      ).tasks.sendMessage({
+        message: textMessage(
+          crypto.randomUUID(),
+          `call agent_helper ${message}`,
+        ),
+      });
+      if (!begun) throw new Error("there is no task");
+      const { id } = begun;
+      await answerWith(id, crypto.randomUUID());
+      // The one above is killed at any point of the call's beginning.
+      if (who !== "below") await kill("above", Math.random() * 1500);
+      const asked = await until(id, (task) =>
+        task.state === TaskState.INPUT_REQUIRED &&
+        pendingToolCalls(task).length > 0
+          ? pendingToolCalls(task)[0]
+          : undefined,
+      );
+      expect(asked.description).toMatch(/^Agent helper → "write_file"/);
+      await kill(who, 0);
+      const again = await until(id, (task) => pendingToolCalls(task)[0]);
+      expect([again.toolCallId, again.shownDigest]).toEqual([
+        asked.toolCallId,
+        asked.shownDigest,
+      ]);
+      const answerId = crypto.randomUUID();
+      await answerWith(id, answerId);
+      await kill(who, Math.random() * 300);
+      const done = await finish(id);
+      expect(fileText(base, "work/below/made.txt")).toBe("made");
+      const { tasks: below } = clientOf(servers.below.info);
+      const { tasks: children } = await below.listTasks({});
+      expect(children).toHaveLength(1);
+      const { task: child } = await below.getTask({
+        taskId: children[0]?.id ?? "",
+      });
+      expect(child?.history.flatMap(confirmationsOf)).toHaveLength(1);
+      expect(
+        done.history
+          .flatMap(confirmationsOf)
+          .filter(({ toolCallId }) => toolCallId === asked.toolCallId),
+      ).toHaveLength(1);
+    },
+  );
+
+  async function prepare(
+    name: string,
+    config: string,
+  ): Promise<readonly string[]> {
+    const data = join(base, name);
+    const workspace = join(base, "work");
+    await mkdir(data, { mode: 0o700 });
+    await mkdir(join(workspace, "below"), { recursive: true });
+    await writeFile(join(data, "config.toml"), config, { mode: 0o600 });
+    const port = String(await freePort());
+    return ["--data", data, "--workspace", workspace, "--port", port];
+  }
+
+  async function kill(
+    who: (typeof KILLS)[number],
+    afterMs: number,
+  ): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    const killed = who === "both" ? (["above", "below"] as const) : [who];
+    await Promise.all(killed.map((name) => servers[name].kill()));
+    await Promise.all(
+      killed.map(async (name) => {
+        servers[name] = await startServing(flags[name]);
+      }),
+    );
+  }
+
+  /** Says yes to what the task above asks. */
+  async function answerWith(taskId: string, messageId: string): Promise<void> {
+    const { tasks } = clientOf(servers.above.info);
+    const { task } = await tasks.getTask({ taskId });
+    if (!task) throw new Error("there is no task");
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
+    await tasks.sendMessage({
+      message: { messageId, parts },
+      taskId,
+      returnImmediately: true,
+    });
+  }
+
+  /**
+   * Waits for the end. A turn below that was cut asks whether to go on, as any
+   * turn of our agent that a stop cut does.
+   */
+  async function finish(taskId: string): Promise<Task> {
+    for (;;) {
+      const rests = await until(taskId, (task) =>
+        task.state === TaskState.COMPLETED || pendingToolCalls(task).length > 0
+          ? task
+          : undefined,
+      );
+      if (rests.state === TaskState.COMPLETED) return rests;
+      const [question] = pendingToolCalls(rests);
+      expect(question?.description).toBe("Agent helper asks");
+      await answerWith(taskId, crypto.randomUUID());
+    }
+  }
+
+  async function until<T>(
+    taskId: string,
+    look: (task: Task) => T | undefined,
+  ): Promise<T> {
+    for (;;) {
+      signal.throwIfAborted();
+      const { task } = await clientOf(servers.above.info).tasks.getTask({
+        taskId,
+      });
+      const found = task && look(task);
+      if (found) return found;
+      if (
+        task &&
+        task.state > TaskState.WORKING &&
+        task.state !== TaskState.INPUT_REQUIRED
+      ) {
+        throw new Error(`${TaskState[task.state]}: ${task.error}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+});
