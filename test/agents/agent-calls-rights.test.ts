@@ -1,0 +1,129 @@
+import {
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { findToolCallDetail, type Task, toolCallsOf } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createIssuer, type Issuer } from "../auth/issuer.ts";
+import { clientOf } from "../client-of.ts";
+
+const ROLES = [
+  { role: "devs", rights: ["run", "approve"], agents: ["one"] },
+  { role: "leads", rights: ["run", "approve"] },
+] as const;
+
+describe("a call of another agent", () => {
+  let issuer: Issuer;
+  let server: DevtoolServer;
+  beforeAll(async () => {
+    issuer = await createIssuer();
+    server = await createServer({
+      agents: {
+        one: codingAgent({
+          agentCalls: { maxCalls: 2 },
+          remoteAgents: [
+            { name: "far", url: "http://127.0.0.1:9", description: "" },
+          ],
+        }),
+        two: codingAgent(),
+      },
+      workspace: temporaryDirectory(),
+      authentication: {
+        roles: ROLES,
+        jwt: { ...issuer.options, rolesClaim: "groups" },
+      },
+    });
+  });
+  afterAll(() => server.close());
+
+  it("does not reach an agent that its caller's roles do not permit", async () => {
+    const client = await as("devs");
+    const { id } = await send(client, callOf("two", "text Hi."));
+    const [call] = callsOf(await approve(client, id));
+    expect(call?.result.value).toMatchObject({
+      message: expect.stringContaining("not permitted to your roles"),
+    });
+  });
+
+  it("is for the same principal, with the same roles", async () => {
+    const client = await as("leads");
+    const { id } = await send(client, callOf("two", "text Hi."));
+    const done = await approve(client, id);
+    const [call] = callsOf(done);
+    const { delegation } =
+      findToolCallDetail(done, call?.toolCallId ?? "") ?? {};
+    const { task } = await client.tasks.getTask({
+      taskId: delegation?.taskId ?? "",
+    });
+    expect(task).toMatchObject({
+      principal: done.principal,
+      sender: { roles: ["leads"] },
+    });
+  });
+
+  it("has no agents elsewhere for others than the operator, whose token they get", async () => {
+    const client = await as("leads");
+    const task = await send(client, callOf("far", "text Hi."));
+    const [call] = callsOf(task);
+    expect(call?.result.value).toMatchObject({ type: "tool_not_registered" });
+    const operator = await send(clientOf(server), callOf("far", "text Hi."));
+    expect(pendingToolCalls(operator)).toHaveLength(1);
+  });
+
+  it("fails when its task has made as many as the limit", async () => {
+    const client = await as("leads");
+    const script = ["One", "Two", "Three"]
+      .map((text) => callOf("two", `text ${text}.`))
+      .join("\nnext\n");
+    const { id } = await send(client, script);
+    let task = await approve(client, id);
+    for (let left = 3; left > 0 && pendingToolCalls(task).length > 0; left--) {
+      task = await approve(client, id);
+    }
+    const results = callsOf(task).map(({ result }) => result.case);
+    expect(results).toEqual(["output", "output", "error"]);
+    expect(callsOf(task).at(-1)?.result.value).toMatchObject({
+      message: expect.stringContaining("the limit is 2"),
+    });
+  });
+
+  async function as(role: string): Promise<DevtoolClient> {
+    const token = await issuer.tokenFor("ada", undefined, { groups: [role] });
+    return clientOf({ url: server.url, token });
+  }
+});
+
+function callOf(agent: string, message: string): string {
+  return `call agent_${agent} ${JSON.stringify({ message })}`;
+}
+
+async function send(client: DevtoolClient, text: string): Promise<Task> {
+  const message = textMessage(crypto.randomUUID(), text);
+  const { task } = await client.tasks.sendMessage({ message });
+  if (!task) throw new Error("there is no task");
+  return whole(client, task.id);
+}
+
+async function approve(client: DevtoolClient, taskId: string): Promise<Task> {
+  const parts = pendingToolCalls(await whole(client, taskId)).map((call) =>
+    confirmationPart(call, "proceed_once"),
+  );
+  const message = { messageId: crypto.randomUUID(), parts };
+  await client.tasks.sendMessage({ message, taskId });
+  return whole(client, taskId);
+}
+
+async function whole(client: DevtoolClient, taskId: string): Promise<Task> {
+  const { task } = await client.tasks.getTask({ taskId });
+  if (!task) throw new Error("there is no task");
+  return task;
+}
+
+function callsOf(task: Task) {
+  return task.history.flatMap(toolCallsOf);
+}
