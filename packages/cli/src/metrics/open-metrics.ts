@@ -3,8 +3,8 @@ import type { DevtoolServer, Observer } from "@devtool/server";
 import type { Dialect } from "@devtool/server/dialect";
 import type { OperatorConfig } from "../agents/agent-options.ts";
 import type { Io } from "../io.ts";
-import { readTokenFile } from "../token-file.ts";
 import { otlpUrls } from "../telemetry/otlp-urls.ts";
+import { readTokenFile } from "../token-file.ts";
 import type { MetricReader, ServerMetrics } from "./server-metrics.ts";
 
 /** What measures a server, and serves it. */
