@@ -6,7 +6,12 @@ import {
 } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { findToolCallDetail, type Task, toolCallsOf } from "@devtool/schema";
+import {
+  ApprovalMode,
+  findToolCallDetail,
+  type Task,
+  toolCallsOf,
+} from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
@@ -89,6 +94,30 @@ describe("a call of another agent", () => {
     expect(results).toEqual(["output", "output", "error"]);
     expect(callsOf(task).at(-1)?.result.value).toMatchObject({
       message: expect.stringContaining("the limit is 2"),
+    });
+  });
+
+  it("asks as the session of its task does, where the operator would not", async () => {
+    const approvalMode = ApprovalMode.YOLO;
+    await using free = await createServer({
+      agents: {
+        one: codingAgent({ approvalMode }),
+        two: codingAgent({ approvalMode }),
+      },
+      workspace: temporaryDirectory(),
+    });
+    const client = clientOf(free);
+    const message = textMessage(
+      crypto.randomUUID(),
+      callOf("two", "write made.txt made"),
+    );
+    const { task } = await client.tasks.sendMessage({
+      message,
+      sessionSettings: { approvalMode: ApprovalMode.DEFAULT },
+    });
+    const [question] = pendingToolCalls(await approve(client, task?.id ?? ""));
+    expect(question?.confirmationRequest?.details).toMatchObject({
+      case: "fileEditDetails",
     });
   });
 
