@@ -136,8 +136,8 @@ for (const agent of AGENTS) {
         }
 
         // The second one waits for the first, and is shown after it.
-        await using two = await start();
         await show(one, "shared.txt", "of the first\n");
+        await using two = await start();
         await propose(two, "shared.txt", "of the second\n");
         await two.shows(/Apply this change\?/);
         await editor.reject();
