@@ -39,7 +39,7 @@ export {
   failedCall,
 } from "./agent/external-call.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
-export type { CheckCall, GoalChecks } from "./agent/goal-checks.ts";
+export type { GoalChecks } from "./agent/goal-checks.ts";
 export {
   type IdeContexts,
   ideContextText,

@@ -1,11 +1,6 @@
 import { callerOfTask } from "@devtool/internal/task-caller";
 import { findToolCall, openToolCalls, ToolCallStatus } from "@devtool/schema";
-import type {
-  AgentEvent,
-  CheckCall,
-  GoalChecks,
-  Turn,
-} from "@devtool/server/agent";
+import type { AgentEvent, GoalChecks, Turn } from "@devtool/server/agent";
 import { newToolCall } from "../tool/run-tools.ts";
 import {
   runNewCalls,
@@ -27,7 +22,7 @@ export function goalChecks(host: AgentHost): GoalChecks {
 async function* runChecks(
   host: AgentHost,
   turn: Turn,
-  checks: readonly CheckCall[],
+  checks: Parameters<GoalChecks["run"]>[1],
   signal: AbortSignal,
 ): AsyncIterable<AgentEvent> {
   const { principal, settings } = turn.task;
