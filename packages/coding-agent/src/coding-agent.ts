@@ -4,7 +4,6 @@ import {
   type Agent,
   type AgentServices,
   assertTarget,
-  type CardExtension,
   inheritedEnvironment,
   invalid,
   type OpenAgent,
@@ -46,7 +45,7 @@ const CODING_SKILL: Skill = {
  * The extensions of the agent's card: fields of answers in addition to the
  * RFC's confirmation (TOOL-11, TOOL-12).
  */
-const EXTENSIONS: readonly CardExtension[] = [
+const EXTENSIONS: Agent["about"]["extensions"] = [
   {
     uri: SHOWN_DIGEST_URI,
     description:

@@ -170,9 +170,3 @@ function formatVersion({ major, minor, patch }: ExtensionVersion): string {
  * or as plain A2A (CARD-3).
  */
 export type StreamView = "extension" | "plain";
-
-/**
- * Key of `Message.metadata` under which one agent says to another from where a
- * message comes (`CallChain`).
- */
-export const CALL_CHAIN_URI = "https://devtool.dev/a2a/call-chain/v1alpha";

@@ -27,8 +27,3 @@ export function withGoal(task: Task, message: Message): Task {
   const goalProgress = create(GoalProgressSchema, { state, turns, checks });
   return { ...task, ...(goal && { goal }), goalProgress };
 }
-
-/** Whether the agent works for a goal. */
-export function hasActiveGoal({ goalProgress }: Task): boolean {
-  return goalProgress?.state === GoalState.ACTIVE;
-}

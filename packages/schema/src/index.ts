@@ -10,7 +10,6 @@ export {
 } from "./answer-name.ts";
 // Rules that clients and servers share
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
-export { callChainMetadata, readCallChain } from "./call-chain.ts";
 export { dataText } from "./data-text.ts";
 export { assertExactJson } from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
@@ -188,6 +187,8 @@ export {
 export {
   type Artifact,
   ArtifactSchema,
+  type CallChain,
+  CallChainSchema,
   type Citation,
   CitationSchema,
   type EditRecord,
@@ -264,7 +265,6 @@ export {
   type ListedRule,
   WorkspaceService,
 } from "./gen/devtool/v1alpha/workspace_service_pb.ts";
-export { hasActiveGoal } from "./goal.ts";
 export { mergeIdeContext } from "./ide-context.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, parseJson } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";

@@ -7,7 +7,6 @@ export type {
   AgentCommands,
   AgentConversations,
   AgentServices,
-  CardExtension,
   CommandContext,
   CommandPlace,
   ConversationKey,
@@ -23,7 +22,6 @@ export type {
 } from "./agent/agent-executor.ts";
 export type {
   AgentOffers,
-  OfferedMcpServer,
   OfferedModel,
   OfferedTool,
 } from "./agent/agent-offers.ts";

@@ -1,9 +1,5 @@
 import type { Task } from "@devtool/schema";
-import type {
-  AgentOffers,
-  OfferedMcpServer,
-  OfferedTool,
-} from "@devtool/server/agent";
+import type { AgentOffers, OfferedTool } from "@devtool/server/agent";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { AgentHost } from "./host.ts";
@@ -12,7 +8,7 @@ import { mcpSessionOf } from "./toolbox.ts";
 
 /** How clients see the state of an MCP server. */
 const STATUS: Readonly<
-  Record<McpServerStatus["state"], OfferedMcpServer["status"]>
+  Record<McpServerStatus["state"], AgentOffers["mcpServers"][number]["status"]>
 > = {
   ready: "connected",
   connecting: "connecting",

@@ -1,5 +1,30 @@
-import { readCallChain, type Task, WireError } from "@devtool/schema";
-import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import {
+  create,
+  fromJson,
+  type JsonObject,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { type CallChain, CallChainSchema, type Task } from "@devtool/schema";
+import { Code, DevtoolError, invalid, quoted } from "@devtool/server/agent";
+
+/**
+ * Key of `Message.metadata` under which one agent says to another from where a
+ * message comes (`CallChain`).
+ */
+const URI = "https://devtool.dev/a2a/call-chain/v1alpha";
+
+/** The maximum number of agents in a chain that is read. */
+const MAX_AGENTS = 64;
+
+/** Returns the metadata of a message with a chain. */
+export function callChainMetadata(
+  chain: MessageInitShape<typeof CallChainSchema>,
+): JsonObject {
+  const json = toJson(CallChainSchema, create(CallChainSchema, chain));
+  return { [URI]: objectOrEmpty(json) };
+}
 
 /**
  * Returns the agents that called each other to make a task, the first one first;
@@ -25,11 +50,18 @@ export function agentsAbove(
   );
 }
 
-function chainOf(message: Task["history"][number]): readonly string[] {
+function chainOf({
+  metadata = {},
+}: Task["history"][number]): readonly string[] {
+  const json = metadata[URI];
+  if (json === undefined) return [];
+  const field = `message.metadata[${quoted(URI)}]`;
+  let chain: CallChain;
   try {
-    return readCallChain(message).agents;
-  } catch (reason) {
-    if (!(reason instanceof WireError)) throw reason;
-    throw new DevtoolError(reason.message, Code.InvalidArgument);
+    chain = fromJson(CallChainSchema, json);
+  } catch {
+    throw invalid(field, "", "is not a call chain");
   }
+  if (chain.agents.length <= MAX_AGENTS) return chain.agents;
+  throw invalid(field, "", `has more than ${MAX_AGENTS} agents`);
 }

@@ -9,7 +9,6 @@ import {
   subscribeTask,
 } from "@devtool/client";
 import {
-  callChainMetadata,
   emptyTask,
   findToolCallDetail,
   isAtRest,
@@ -28,6 +27,7 @@ import type {
   LastingAnswer,
   ToolEvent,
 } from "../tool/tool.ts";
+import { callChainMetadata } from "./call-chain.ts";
 import type { CalledAgent, Connection, TaskSettings } from "./called-agent.ts";
 import { type ChildQuestion, questionOf } from "./child-question.ts";
 import { liveReport, resultOf } from "./child-report.ts";

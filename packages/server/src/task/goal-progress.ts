@@ -7,7 +7,6 @@ import {
   type GoalProgress,
   GoalProgressSchema,
   GoalState,
-  hasActiveGoal,
   type Message,
   MessageSchema,
   Role,
@@ -33,6 +32,11 @@ const FOR_USER: ReadonlySet<string> = new Set([
   "invalid_tool_params",
   "approval_outdated",
 ]);
+
+/** Whether the agent works for a goal. */
+export function hasActiveGoal({ goalProgress }: Task): boolean {
+  return goalProgress?.state === GoalState.ACTIVE;
+}
 
 /** Returns how far a task is with its goal once its checks have run. */
 export function goalAfterChecks(

@@ -4,7 +4,6 @@ import {
   awaitedToolCalls,
   findToolCall,
   GoalState,
-  hasActiveGoal,
   NoticeSchema,
   type Task,
   TaskState,
@@ -16,7 +15,7 @@ import type {
   TurnEnd,
 } from "../agent/agent-executor.ts";
 import type { CheckCall, GoalChecks } from "../agent/goal-checks.ts";
-import { goalAfterChecks, goalWords } from "./goal-progress.ts";
+import { goalAfterChecks, goalWords, hasActiveGoal } from "./goal-progress.ts";
 
 /** How the ids of checks begin. */
 const CHECK = "check-";

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
   findToolCallDetail,
-  hasActiveGoal,
   isAwaitingApproval,
   isInterrupted,
   isQuestionOfCall,
@@ -17,6 +16,7 @@ import { toolFailure } from "../agent/failure.ts";
 import type { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
+import { hasActiveGoal } from "./goal-progress.ts";
 import { stateEntry } from "./turn-entries.ts";
 
 /** How a task continues that a stop of the server interrupted. */

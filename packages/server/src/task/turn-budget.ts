@@ -3,7 +3,6 @@ import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   type Budget,
   type BudgetConfig,
-  hasActiveGoal,
   type ModelPrice,
   type Task,
   TaskState,
@@ -11,6 +10,7 @@ import {
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { hasActiveGoal } from "./goal-progress.ts";
 import {
   dayOf,
   NOTHING,

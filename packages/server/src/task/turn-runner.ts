@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
-  hasActiveGoal,
   type Message,
   MessageDelivery,
   NoticeSchema,
@@ -25,6 +24,7 @@ import { CANCELED_OPERATION, SUCCEEDED } from "../operations.ts";
 import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
+import { hasActiveGoal } from "./goal-progress.ts";
 import { isOfChecks, workForGoal } from "./goal-turn.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
