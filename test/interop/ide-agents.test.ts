@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { until } from "../ide/agents.ts";
 import { HAS_TMUX, Tmux } from "../terminal/tmux.ts";
@@ -73,12 +73,27 @@ for (const agent of AGENTS) {
           ...(await editor.environment()),
         };
         enableIde(home, agent.name);
-        /** Qwen Code puts what is new in the editor before what is said next. */
-        const greet = async (terminal: Tmux): Promise<void> => {
+        /** Says a line until the model hears: Gemini CLI drops it as it cancels. */
+        const tell = async (terminal: Tmux, line: string): Promise<void> => {
           const { length } = model.requests();
-          await say(terminal, "hello there");
-          await until(() => model.requests().length > length || undefined);
+          const isHeard = () =>
+            expect(model.requests().length).toBeGreaterThan(length);
+          for (let tries = 1; tries < 4; tries++) {
+            await say(terminal, line);
+            const heard = vi.waitFor(isHeard, { timeout: 20_000 });
+            if (
+              await heard.then(
+                () => true,
+                () => false,
+              )
+            )
+              return;
+          }
+          throw new Error(await terminal.screen());
         };
+        /** Qwen Code puts what is new in the editor before what is said next. */
+        const greet = (terminal: Tmux): Promise<void> =>
+          tell(terminal, "hello there");
         const start = async (): Promise<Tmux> => {
           const terminal = await Tmux.open({
             env,
@@ -98,7 +113,7 @@ for (const agent of AGENTS) {
           content = `proposed for ${file}\nsecond\n`,
         ): Promise<void> => {
           const input = { file_path: join(workspace, file), content };
-          return say(terminal, `call write_file ${JSON.stringify(input)}`);
+          return tell(terminal, `call write_file ${JSON.stringify(input)}`);
         };
         /** Proposes, and waits until the editor shows it. */
         const show = async (
