@@ -97,6 +97,27 @@ describe("a goal", () => {
     expect(textIn(server.workspace, "runs")).toBe("a\na\na\nb\n");
   });
 
+  it("has the agent work also for a message whose id was used before", async () => {
+    const workspace = temporaryDirectory();
+    await using server = await serve(undefined, {
+      workspace,
+      retryWindowMs: 1,
+    });
+    const client = clientOf(server);
+    const messageSettings = { goal: { checks: [THREE_LINES], maxTurns: 1 } };
+    const message = textMessage("twice", "work");
+    const first = { message, messageSettings };
+    const { task } = await client.tasks.sendMessage(first);
+    const { parts } = textMessage("", "more");
+    const again = { ...message, parts };
+    await client.tasks.sendMessage({
+      message: again,
+      taskId: task?.id ?? "",
+      messageSettings,
+    });
+    expect(textIn(workspace, "lines.txt")).toBe("line\nline\n");
+  });
+
   it("ends unmet after its turns, and goes on with a new one", async () => {
     await using server = await serve();
     const client = clientOf(server);
@@ -287,6 +308,7 @@ describe("a goal", () => {
 interface Place {
   readonly workspace: string;
   readonly dataDirectory?: string;
+  readonly retryWindowMs?: number;
 }
 
 /** Serves the worker beside the coding agent, which runs its checks. */

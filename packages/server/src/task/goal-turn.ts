@@ -95,12 +95,15 @@ async function* runChecks(
 }
 
 /**
- * The checks as calls of a turn. The message that began it, which has no other
- * turn, is in their ids.
+ * The checks as calls of a turn. The place in the history of the message that
+ * began it is in their ids, since no other turn began with that.
  */
 function checkCalls({ task, prompt }: Turn): CheckCall[] {
+  const place = task.history.findLastIndex(
+    ({ messageId }) => messageId === prompt?.messageId,
+  );
   const turn = createHash("sha256")
-    .update(prompt?.messageId ?? "")
+    .update(`${task.id}:${place}`)
     .digest("hex")
     .slice(0, 16);
   return (task.goal?.checks ?? []).map((command, index) => ({
