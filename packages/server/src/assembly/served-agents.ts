@@ -161,15 +161,23 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Returns what runs the checks of goals for tasks of an agent: the agent, or
-   * else another one; undefined where none can. An empty name stands for the
-   * default agent.
+   * Returns the name of the agent that runs the checks of goals for tasks of an
+   * agent: itself, or else another one; undefined where none can. An empty name
+   * stands for the default agent.
    */
-  checksOf(name: string): GoalChecks | undefined {
-    const own = this.#opened.get(name || this.defaultName)?.checks;
-    return (
-      own ?? [...this.#opened.values()].find(({ checks }) => checks)?.checks
+  checkerOf(name: string): string | undefined {
+    const own = name || this.defaultName;
+    return [own, ...this.#opened.keys()].find(
+      (each) => this.#opened.get(each)?.checks,
     );
+  }
+
+  /** Returns what runs the checks of a task's goals; undefined for nothing. */
+  checksOf({ sessionSettings }: Task): GoalChecks | undefined {
+    const checker = this.checkerOf(sessionSettings?.agent ?? "");
+    return checker === undefined
+      ? undefined
+      : this.#opened.get(checker)?.checks;
   }
 
   /** Returns the agent of a task; undefined when each turn of it would fail. */

@@ -322,7 +322,7 @@ function createTasks(
   const registry = new OpenTasks({
     store,
     createExecutor: (task) => agents.createExecutor(task),
-    checksOf: (task) => agents.checksOf(task.sessionSettings?.agent ?? ""),
+    checksOf: (task) => agents.checksOf(task),
     modelNameOf: (task) => agents.modelNameOf(task),
     onError,
     operations,

@@ -183,7 +183,7 @@ function exchangesOf(registry: OpenTasks, store: TaskStore): Exchanges {
         resolve: String,
         assertFollowed: () => undefined,
         assertCapable: async () => undefined,
-        checksOf: () => undefined,
+        checkerOf: () => undefined,
         operatorModeOf: () => ApprovalMode.UNSPECIFIED,
       },
       dataDirectory: undefined,

@@ -42,7 +42,7 @@ import {
   type SessionOptions,
   type Settings,
 } from "./session-settings.ts";
-import { assertTurn } from "./turn-settings.ts";
+import { assertGoal, assertTurn } from "./turn-settings.ts";
 import { validMessage } from "./valid-message.ts";
 
 /**
@@ -293,6 +293,7 @@ export class Exchanges {
     assertMayUse(handle.task.sessionSettings?.agent ?? "", caller);
     await this.#assertCapable(request, handle.task, handle.task);
     assertFits(request, message, handle.task, this.#options);
+    assertGoal(message, handle.task, caller, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
     // present one is kept with it, too.
@@ -326,7 +327,10 @@ export class Exchanges {
     if (!session) beginInWorkspace(resolved.settings?.workspacePath ?? "");
     await this.#assertCapable(origin.settings, resolved, conversation);
     const { message, command, sender, traceContext } = opening;
-    if (message) assertTurn(message, resolved, conversation, this.#options);
+    if (message) {
+      assertTurn(message, resolved, conversation, this.#options);
+      assertGoal(message, resolved, caller, this.#options);
+    }
     const own =
       session && command
         ? commandSettings(resolved, origin.settings)

@@ -100,7 +100,7 @@ describe("the workspace of a session (SESSION-1)", () => {
         resolve: String,
         assertFollowed: () => undefined,
         assertCapable: async () => undefined,
-        checksOf: () => undefined,
+        checkerOf: () => undefined,
         operatorModeOf: () => ApprovalMode.UNSPECIFIED,
       },
       ...options,

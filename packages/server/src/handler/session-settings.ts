@@ -11,7 +11,6 @@ import {
   type TurnSettings,
 } from "@devtool/schema";
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
-import type { GoalChecks } from "../agent/goal-checks.ts";
 import { type DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { keptLimit } from "../task/kept-limit.ts";
@@ -40,10 +39,10 @@ export interface AgentChecks {
   ): void;
 
   /**
-   * Returns what runs the checks of goals for an agent; undefined where nothing
-   * does. An empty name stands for the default agent.
+   * Returns the name of the agent that runs the checks of goals for an agent;
+   * undefined where none does. An empty name stands for the default agent.
    */
-  checksOf(agent: string): GoalChecks | undefined;
+  checkerOf(agent: string): string | undefined;
 
   /**
    * Rejects with a `DevtoolError` for settings that the agent, which is in

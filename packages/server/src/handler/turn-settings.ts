@@ -11,6 +11,7 @@ import type { ConversationKey } from "../agent/agent.ts";
 import { turnDirectory } from "../agent/turn-directory.ts";
 import { invalid } from "../errors.ts";
 import { assertBudget } from "../task/turn-budget.ts";
+import { assertMayUse, type SendingCaller } from "./caller.ts";
 import { assertKnownValue } from "./name-limit.ts";
 import type { SessionOptions, Settings } from "./session-settings.ts";
 
@@ -31,7 +32,6 @@ export function assertTurn(
     turnSettings,
     conversation,
   );
-  assertGoal(message, agent, agents);
   if (!turnSettings) return;
   if (confirmationsOf(message).length > 0) {
     const problem =
@@ -58,12 +58,14 @@ const MAX_TURNS = 1_000;
 
 /**
  * Throws `Code.InvalidArgument` for a goal that a message cannot have, or that
- * nothing here can check.
+ * nothing here can check, and `Code.PermissionDenied` where the sender may not
+ * use the agent that would run its commands.
  */
-function assertGoal(
+export function assertGoal(
   message: Message,
-  agent: string,
-  agents: SessionOptions["agents"],
+  { sessionSettings }: Settings,
+  caller: SendingCaller,
+  { agents }: Pick<SessionOptions, "agents">,
 ): void {
   const { goal } = message;
   if (!goal) return;
@@ -72,11 +74,13 @@ function assertGoal(
     const problem = "cannot come with an answer to a tool call";
     throw invalid(field, "", problem, "send it with a message");
   }
-  if (!agents.checksOf(agent)) {
+  const checker = agents.checkerOf(sessionSettings?.agent ?? "");
+  if (checker === undefined) {
     const problem =
       "cannot be checked here: no agent of this server runs checks";
     throw invalid(field, "", problem, "have the operator serve devtool's own");
   }
+  assertMayUse(checker, caller);
   const { checks, maxTurns, budget } = goal;
   if (checks.length === 0 || checks.length > MAX_CHECKS) {
     const problem = `are not 1 to ${MAX_CHECKS} commands`;

@@ -3,6 +3,7 @@ import {
   type ApprovalMode,
   awaitedToolCalls,
   confirmationsOf,
+  GoalState,
   type Message,
   NoticeSchema,
   type Summary,
@@ -19,7 +20,12 @@ import { afterTurn } from "./after-turn.ts";
 import { answeredCalls, checkArguments } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
-import { goalMessage } from "./goal-progress.ts";
+import {
+  goalAfterCut,
+  goalMessage,
+  goalWords,
+  hasActiveGoal,
+} from "./goal-progress.ts";
 import {
   changedMode,
   goalEntry,
@@ -28,14 +34,19 @@ import {
   withdrawnEntry,
 } from "./message-queue.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
-import { cutTurnNotice, interruptionWords, recoverTask } from "./recover.ts";
+import {
+  cutTurnNotice,
+  type Interruption,
+  interruptionWords,
+  recoverTask,
+} from "./recover.ts";
 import type { SharedTick } from "./shared-tick.ts";
 import {
   assertNotEnded,
   type Incoming,
   type TaskHandle,
 } from "./task-handle.ts";
-import { CANCELED, STOPPING, stopping } from "./turn-entries.ts";
+import { CANCELED, STOPPING, stateEntry, stopping } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import {
   type Outcome,
@@ -357,14 +368,29 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     }
     if (awaitedToolCalls(this.task).length > 0) return;
     const [queued] = this.task.queuedMessages;
-    const message = goalMessage(this.task, interruptionWords(cause));
     if (queued) {
       const next = takenEntry(this.task, queued);
       await this.#continueWith(next, [cutTurnNotice(cause, "queued message")]);
-    } else if (message && recovery.case === "interrupt") {
-      const next = goalEntry(message);
-      await this.#continueWith(next, [cutTurnNotice(cause, "goal")]);
+    } else if (recovery.case === "interrupt" && hasActiveGoal(this.task)) {
+      await this.#recoverGoal(cause);
     }
+  }
+
+  /** Goes on with the goal whose turn was cut, or asks the user. */
+  async #recoverGoal(cause: Interruption["cause"]): Promise<void> {
+    const value = goalAfterCut(this.task);
+    const progress = { payload: { case: "goalProgress", value } } as const;
+    const message =
+      value.state === GoalState.ACTIVE
+        ? goalMessage(this.task, interruptionWords(cause))
+        : undefined;
+    if (message) {
+      const before = [cutTurnNotice(cause, "goal"), progress];
+      return this.#continueWith(goalEntry(message), before);
+    }
+    const text = goalWords(value, this.task.goal);
+    const waiting = stateEntry(TaskState.INPUT_REQUIRED, { text });
+    await this.#recorder.append([progress, waiting]);
   }
 
   /**

@@ -194,7 +194,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
       resolve: String,
       assertFollowed: () => undefined,
       assertCapable: async () => undefined,
-      checksOf: () => undefined,
+      checkerOf: () => undefined,
       operatorModeOf: () => ApprovalMode.UNSPECIFIED,
     },
     dataDirectory: undefined,

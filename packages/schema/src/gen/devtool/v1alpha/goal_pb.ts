@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/goal.proto.
  */
 export const file_devtool_v1alpha_goal: GenFile = /*@__PURE__*/
-  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvZ29hbC5wcm90bxIPZGV2dG9vbC52MWFscGhhIlIKBEdvYWwSDgoGY2hlY2tzGAEgAygJEhEKCW1heF90dXJucxgCIAEoBRInCgZidWRnZXQYAyABKAsyFy5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0IpgBCgxHb2FsUHJvZ3Jlc3MSKQoFc3RhdGUYASABKA4yGi5kZXZ0b29sLnYxYWxwaGEuR29hbFN0YXRlEg0KBXR1cm5zGAIgASgFEioKBmNoZWNrcxgDIAMoCzIaLmRldnRvb2wudjFhbHBoYS5Hb2FsQ2hlY2sSDgoGcmVhc29uGAQgASgJEhIKCnNhbWVfdHVybnMYBSABKAUiUgoJR29hbENoZWNrEg8KB2NvbW1hbmQYASABKAkSFAoMdG9vbF9jYWxsX2lkGAIgASgJEg4KBnBhc3NlZBgDIAEoCBIOCgZvdXRwdXQYBCABKAkqnAEKCUdvYWxTdGF0ZRIaChZHT0FMX1NUQVRFX1VOU1BFQ0lGSUVEEAASFQoRR09BTF9TVEFURV9BQ1RJVkUQARIVChFHT0FMX1NUQVRFX1BBVVNFRBACEhYKEkdPQUxfU1RBVEVfQkxPQ0tFRBADEhcKE0dPQUxfU1RBVEVfQUNISUVWRUQQBBIUChBHT0FMX1NUQVRFX1VOTUVUEAViBnByb3RvMw", [file_devtool_v1alpha_budget]);
+  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvZ29hbC5wcm90bxIPZGV2dG9vbC52MWFscGhhIlIKBEdvYWwSDgoGY2hlY2tzGAEgAygJEhEKCW1heF90dXJucxgCIAEoBRInCgZidWRnZXQYAyABKAsyFy5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0IqsBCgxHb2FsUHJvZ3Jlc3MSKQoFc3RhdGUYASABKA4yGi5kZXZ0b29sLnYxYWxwaGEuR29hbFN0YXRlEg0KBXR1cm5zGAIgASgFEioKBmNoZWNrcxgDIAMoCzIaLmRldnRvb2wudjFhbHBoYS5Hb2FsQ2hlY2sSDgoGcmVhc29uGAQgASgJEhIKCnNhbWVfdHVybnMYBSABKAUSEQoJY3V0X3R1cm5zGAYgASgFIlIKCUdvYWxDaGVjaxIPCgdjb21tYW5kGAEgASgJEhQKDHRvb2xfY2FsbF9pZBgCIAEoCRIOCgZwYXNzZWQYAyABKAgSDgoGb3V0cHV0GAQgASgJKpwBCglHb2FsU3RhdGUSGgoWR09BTF9TVEFURV9VTlNQRUNJRklFRBAAEhUKEUdPQUxfU1RBVEVfQUNUSVZFEAESFQoRR09BTF9TVEFURV9QQVVTRUQQAhIWChJHT0FMX1NUQVRFX0JMT0NLRUQQAxIXChNHT0FMX1NUQVRFX0FDSElFVkVEEAQSFAoQR09BTF9TVEFURV9VTk1FVBAFYgZwcm90bzM", [file_devtool_v1alpha_budget]);
 
 /**
  * What a task works for, over as many turns as it takes: commands check it, and
@@ -99,6 +99,13 @@ export type GoalProgress = Message<"devtool.v1alpha.GoalProgress"> & {
    * @generated from field: int32 same_turns = 5;
    */
   sameTurns: number;
+
+  /**
+   * How many turns in a row a stop of the server has cut, before their checks.
+   *
+   * @generated from field: int32 cut_turns = 6;
+   */
+  cutTurns: number;
 };
 
 /**
