@@ -80,6 +80,52 @@ describe("a call of another agent", () => {
     expect(pendingToolCalls(operator)).toHaveLength(1);
   });
 
+  it("fails when the agent takes no answer, a decline neither", async () => {
+    const roles = [
+      { role: "runs", rights: ["run"] },
+      { role: "reads", rights: ["read"] },
+    ] as const;
+    const jwt = { ...issuer.options, rolesClaim: "groups" };
+    await using elsewhere = await createServer({
+      agents: { two: codingAgent() },
+      workspace: temporaryDirectory(),
+      authentication: { roles, jwt },
+    });
+    const tokenOf = (role: string) =>
+      issuer.tokenFor("bot", undefined, { groups: [role] });
+    let token = await tokenOf("runs");
+    const fetchAs: typeof fetch = (input, init) => {
+      const request = new Request(input, init);
+      request.headers.set("authorization", `Bearer ${token}`);
+      return fetch(request);
+    };
+    await using calling = await createServer({
+      agents: {
+        one: codingAgent({
+          remoteAgents: [
+            {
+              name: "far",
+              url: elsewhere.url,
+              description: "",
+              fetch: fetchAs,
+            },
+          ],
+        }),
+      },
+      workspace: temporaryDirectory(),
+    });
+    const client = clientOf(calling);
+    const { id } = await send(client, callOf("far", "write made.txt made"));
+    await approve(client, id);
+    token = await tokenOf("reads");
+    const refused = await approve(client, id);
+    expect(pendingToolCalls(refused)).toHaveLength(1);
+    const [call] = callsOf(await approve(client, id, "cancel"));
+    expect(call?.result.value).toMatchObject({
+      message: expect.stringMatching(/^agent far: .*right/),
+    });
+  }, 20_000);
+
   it("fails when its task has made as many as the limit", async () => {
     const client = await as("leads");
     const script = ["One", "Two", "Three"]
@@ -138,9 +184,13 @@ async function send(client: DevtoolClient, text: string): Promise<Task> {
   return whole(client, task.id);
 }
 
-async function approve(client: DevtoolClient, taskId: string): Promise<Task> {
+async function approve(
+  client: DevtoolClient,
+  taskId: string,
+  option = "proceed_once",
+): Promise<Task> {
   const parts = pendingToolCalls(await whole(client, taskId)).map((call) =>
-    confirmationPart(call, "proceed_once"),
+    confirmationPart(call, option),
   );
   const message = { messageId: crypto.randomUUID(), parts };
   await client.tasks.sendMessage({ message, taskId });

@@ -124,6 +124,38 @@ describe("an agent that calls another agent of its server", () => {
     expect(fileText(workspace, "ran")).toBe("second\n");
   });
 
+  it("asks again when the user edits and changes nothing, as the agent does", async () => {
+    const asked = await answer(
+      await send(callOf("helper", "write made.txt one\nrun echo one > ran")),
+    );
+    const [edit] = pendingToolCalls(asked);
+    if (!edit) throw new Error("nothing is asked");
+    const again = await reply(asked, [
+      confirmationPart(edit, "modify_with_editor", "one"),
+    ]);
+    expect(pendingToolCalls(again)).toMatchObject([
+      { toolCallId: edit.toolCallId, shownDigest: edit.shownDigest },
+    ]);
+    const command = await answer(again);
+    const [run] = pendingToolCalls(command);
+    if (!run) throw new Error("nothing is asked");
+    let asking = command;
+    // What the agent refuses twice with the same words is asked a third time.
+    for (const args of [
+      { command: "echo one > ran" },
+      { cmd: "" },
+      { cmd: "" },
+    ]) {
+      const [now = run] = pendingToolCalls(asking);
+      asking = await reply(asking, [modifiedArgumentsPart(now, args)]);
+      expect(pendingToolCalls(asking)).toHaveLength(1);
+    }
+    const done = await answer(asking);
+    expect(done.state).toBe(TaskState.COMPLETED);
+    expect(fileText(workspace, "made.txt")).toBe("one");
+    expect(fileText(workspace, "ran")).toBe("one\n");
+  }, 20_000);
+
   it("hands a decline down, and goes on with what the agent says then", async () => {
     const asked = await answer(
       await send(

@@ -13,6 +13,7 @@ import {
   findToolCallDetail,
   isAtRest,
   isTerminal,
+  OPTION_CANCEL,
   type PartSchema,
   reduceTask,
   type SendMessageRequestSchema,
@@ -70,6 +71,10 @@ export class ChildTask {
   #events: AsyncIterable<TaskEvent> | undefined;
   /** Why the task asks again. */
   #reason = "";
+  /** The ids of the answers that were sent. */
+  readonly #given = new Set<string>();
+  /** The question that the user declined, and why the task may still ask it. */
+  #declined: { readonly key: string; readonly reason: unknown } | undefined;
 
   constructor(call: ChildCall, connection: Connection, signal: AbortSignal) {
     this.#call = call;
@@ -89,6 +94,8 @@ export class ChildTask {
       }
       const asked = questionOf(agent.name, this.#task, this.#reason);
       if (!asked) break;
+      const { key } = asked.question;
+      if (this.#declined?.key === key) throw this.#declined.reason;
       yield* this.#ask(asked);
     }
     yield resultOf(agent.name, this.#task, maxOutputLength);
@@ -277,6 +284,7 @@ export class ChildTask {
         case: "lastingQuestion",
         value: asked.question,
         withdrawn: withdrawn.signal,
+        isGiven: (answerId) => this.#given.has(answerId),
         reply: (answer) => {
           watching.abort();
           return this.#answer(asked, answer);
@@ -316,12 +324,18 @@ export class ChildTask {
     }
   }
 
-  /** Gives the agent an answer. Waits until the agent has it. */
+  /**
+   * Gives the agent an answer. Waits until the agent has it.
+   *
+   * A question that the agent still asks when it does not take a decline is not
+   * asked again: nothing that the user could answer would end it.
+   */
   async #answer(
-    { call }: ChildQuestion,
+    { call, question: { key } }: ChildQuestion,
     answer: LastingAnswer,
   ): Promise<AnswerFate> {
     const { optionId, newContent, modifiedArguments, text, answerId } = answer;
+    this.#given.add(answerId);
     const { id: taskId } = this.#task;
     const said = { content: { case: "text", value: text } } as const;
     const parts: MessageInitShape<typeof PartSchema>[] =
@@ -330,8 +344,9 @@ export class ChildTask {
       parts.unshift(modifiedArgumentsPart(call, modifiedArguments));
     } else if (call) {
       parts.unshift(confirmationPart(call, optionId, newContent));
-    } else if (optionId === "cancel") {
+    } else if (optionId === OPTION_CANCEL) {
       await this.cancel();
+      this.#declined = { key, reason: notCanceled() };
       await this.#load(taskId);
       return "taken";
     } else if (parts.length === 0) {
@@ -345,6 +360,7 @@ export class ChildTask {
       const { code, rawMessage } = ConnectError.from(reason);
       if (!REFUSALS.has(code)) throw reason;
       this.#reason = rawMessage;
+      if (optionId === OPTION_CANCEL) this.#declined = { key, reason };
       await this.#load(taskId);
       return modifiedArguments || newContent !== undefined
         ? "asks again"
@@ -369,6 +385,13 @@ const REFUSALS: ReadonlySet<Code> = new Set([
   Code.InvalidArgument,
   Code.PermissionDenied,
 ]);
+
+function notCanceled(): ConnectError {
+  return new ConnectError(
+    "its question was declined, and it did not cancel its task",
+    Code.FailedPrecondition,
+  );
+}
 
 /** Returns the SHA-256 of a text in the form of a UUID, as ids of A2A have it. */
 function uuidOf(text: string): string {

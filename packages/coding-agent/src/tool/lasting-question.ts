@@ -27,7 +27,7 @@ import {
   type Confirmations,
   changedDetail,
 } from "@devtool/server/agent";
-import type { LastingAnswer, LastingQuestion, ToolEvent } from "./tool.ts";
+import type { LastingAnswer, ToolEvent } from "./tool.ts";
 
 /** Dependencies of `askLasting`. */
 interface AskContext {
@@ -43,16 +43,17 @@ type LastingQuestionEvent = Extract<ToolEvent, { case: "lastingQuestion" }>;
  * that task has the answer, or when the question is withdrawn.
  *
  * Its id follows from what asks, so a question that the log has already is not
- * published again, and neither is an answer in the log asked for again: it is
- * given to the other task.
+ * published again, and neither is an answer in the log asked for again, unless
+ * the other task has it and asks again: it is given to that task.
  */
 export async function* askLasting(
   parent: ToolCall,
-  { value, reply, withdrawn }: LastingQuestionEvent,
+  event: LastingQuestionEvent,
   context: AskContext,
   signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
-  const { known, call } = questionCall(parent, value, context.task);
+  const { value, reply, withdrawn } = event;
+  const { known, call } = questionCall(parent, event, context.task);
   const { toolCallId } = call;
   yield* closeQuestions(parent, context, toolCallId);
   if (withdrawn.aborted) return;
@@ -145,7 +146,7 @@ type Known = "asked" | "answered" | "new";
  */
 function questionCall(
   parent: ToolCall,
-  question: LastingQuestion,
+  { value: question, isGiven }: LastingQuestionEvent,
   task: Task,
 ): { readonly known: Known; readonly call: ToolCall } {
   const key = hash("sha256", question.key, "base64url").slice(0, 16);
@@ -166,12 +167,13 @@ function questionCall(
     if (!found) return { known: "new", call };
     const { digest } = findToolCallDetail(task, toolCallId) ?? {};
     const isSame = Buffer.compare(digest ?? EMPTY, question.digest) === 0;
+    if (isSame && isAwaitingApproval(found)) return { known: "asked", call };
     const answer = answerOf(task, toolCallId);
+    const counts = isSame && !isGiven(answerIdOf(task, toolCallId));
     // A call that the user declines ends at once; the other task may not know.
     const isDeclined = answer?.selectedOptionId === OPTION_CANCEL;
-    if (isEnded(found) && !(isSame && isDeclined)) continue;
-    if (!isSame) return { known: "new", call };
-    return { known: isAwaitingApproval(found) ? "asked" : "answered", call };
+    if (isEnded(found) && !(counts && isDeclined)) continue;
+    return { known: counts ? "answered" : "new", call };
   }
 }
 
@@ -197,8 +199,13 @@ function lastingAnswer(
   return {
     optionId,
     text: answerText(task, toolCallId),
-    answerId: `${task.id}:${toolCallId}:${answersTo(task, toolCallId).length}`,
+    answerId: answerIdOf(task, toolCallId),
     newContent: value?.newContent,
     modifiedArguments,
   };
+}
+
+/** Identifies the last answer to a question. */
+function answerIdOf(task: Task, toolCallId: string): string {
+  return `${task.id}:${toolCallId}:${answersTo(task, toolCallId).length}`;
 }

@@ -201,6 +201,8 @@ export type ToolEvent =
       readonly case: "lastingQuestion";
       readonly value: LastingQuestion;
       readonly reply: (answer: LastingAnswer) => Promise<AnswerFate>;
+      /** Whether an answer was given already, so that this asks for another. */
+      readonly isGiven: (answerId: string) => boolean;
       /** Aborts when the answer is no longer wanted. */
       readonly withdrawn: AbortSignal;
     }
