@@ -39,6 +39,10 @@ const RUNNERS: ReadonlySet<string> = new Set([
 /** A word that looks like a token: long, with digits, and not a path. */
 const TOKEN = /^(?=.*\d)[\w+=-]{20,}$/;
 const SECRET_NAME = /token|key|secret|passw|credential|auth|cookie/i;
+/** A name with a value: `NAME=`, `Name: ` as of a header, `--header=Name: `. */
+const ASSIGNMENTS = [/^[\w.-]+(=|:\s*)/, /^--?[\w-]+=[\w.-]+(=|:\s*)/];
+/** Credentials as a header has them: `Bearer` and a token. */
+const CREDENTIALS = /\b(bearer|basic)\s+[^\s'"]+/gi;
 
 /**
  * Describes where a server is: its command line with its directory, or its
@@ -94,7 +98,8 @@ export function looksSecret(name: string, value: string): boolean {
   return (
     SECRET_NAME.test(name) ||
     TOKEN.test(value.replaceAll(".", "")) ||
-    /:\/\/[^/@\s]*@/.test(value)
+    /:\/\/[^/@\s]*@/.test(value) ||
+    (/\s/.test(value) && hasSecretWord([value]))
   );
 }
 
@@ -143,8 +148,10 @@ function describeTransport({
  * after a flag such as `--token` is one.
  */
 function redactWord(word: string, before: string): string {
-  const assigned = /^([\w.-]+)=/.exec(word)?.[1] ?? "";
-  if (SECRET_NAME.test(assigned)) return `${assigned}=[…]`;
+  for (const assignment of ASSIGNMENTS) {
+    const [assigned = ""] = assignment.exec(word) ?? [];
+    if (SECRET_NAME.test(assigned)) return `${assigned}[…]`;
+  }
   if (
     TOKEN.test(word) ||
     (/^--?\w/.test(before) && !before.includes("=") && SECRET_NAME.test(before))
@@ -152,6 +159,8 @@ function redactWord(word: string, before: string): string {
     return "[…]";
   }
   return word
+    .replace(CREDENTIALS, "$1 […]")
+    .replace(/[^\s'"]+/g, (part) => (TOKEN.test(part) ? "[…]" : part))
     .replace(/:\/\/[^/@]*@/, "://[…]@")
     .replace(/([?&][^=&]*)=[^&]*/g, "$1=[…]");
 }

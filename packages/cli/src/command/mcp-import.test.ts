@@ -215,6 +215,96 @@ enabled = false
     });
   });
 
+  it("prints no secret in another spelling, among words or beside a variable", async () => {
+    const file = putMcpJson({
+      header: {
+        command: "npx",
+        args: ["mcp-remote", "--header", "Authorization: Bearer ghp_aB1"],
+      },
+      words: { command: "sh", args: ["-c", "curl -H 'Bearer ghp_aB1'"] },
+      query: { url: "https://a.example/mcp?api_key=ab%2Bcd&region=eu" },
+      plus: { url: "https://a.example/mcp?api_key=ab+cd" },
+      user: { url: "https://ada:p^ss@a.example/mcp" },
+      hash: { url: "https://a.example/mcp#token=p^ss" },
+      env: { command: "s", env: { DSN: `postgres://a:pw@\${DB_HOST}/x` } },
+      line: { command: "s", env: { LINE: "Authorization: Bearer ghp_aB1" } },
+      part: { url: `https://a.example/mcp?api_key=ab+cd\${REST}` },
+      good: {
+        command: "s",
+        env: { DSN: `postgres://ada:\${DB_PW}@\${DB_HOST}/x` },
+      },
+      host: { url: `https://\${DB_PW}@\${DB_HOST}/mcp?key=\${DB_PW}` },
+    });
+    const { out, err } = await run(file);
+    for (const secret of [
+      "ghp_",
+      "ab%2Bcd",
+      "ab+cd",
+      "ab cd",
+      "p^ss",
+      "a:pw",
+    ]) {
+      expect(out + err).not.toContain(secret);
+    }
+    expect(
+      comments(out).flatMap(
+        (line) => / "?(\w+)"? of .* left out/.exec(line)?.[1] ?? [],
+      ),
+    ).toEqual(["header", "words", "env", "part"]);
+    expect(
+      (await serversOf(out)).map(({ transport: { value } }) =>
+        value && "url" in value ? value.url : value?.env,
+      ),
+    ).toEqual([
+      "https://a.example/mcp?api_key=value of QUERY_API_KEY&region=eu",
+      "https://a.example/mcp?api_key=value of PLUS_API_KEY",
+      "https://value of USER_USER:value of USER_PASSWORD@a.example/mcp",
+      "https://a.example/mcp",
+      { LINE: "value of LINE" },
+      { DSN: "postgres://ada:value of DB_PW@value of DB_HOST/x" },
+      "https://value of DB_PW@value of DB_HOST/mcp?key=value of DB_PW",
+    ]);
+  });
+
+  it("gives no server the secret of another by a shared variable", async () => {
+    const one = putMcpJson({
+      secret: { command: "s", env: { TOKEN: "s3cret" } },
+    });
+    putFile(
+      home,
+      "b.json",
+      json({
+        mcpServers: {
+          other: {
+            url: "https://other.example/mcp",
+            headers: { Authorization: `Bearer \${TOKEN}` },
+          },
+        },
+      }),
+    );
+    putFile(
+      home,
+      "mcp.json",
+      json({
+        servers: { asks: { command: "a", env: { T: `\${input:token}` } } },
+      }),
+    );
+    const { out } = await run(
+      one,
+      join(home, "b.json"),
+      join(home, "mcp.json"),
+    );
+    expect(await serversOf(out)).toMatchObject([
+      { transport: { value: { env: { TOKEN: "value of SECRET_TOKEN" } } } },
+      {
+        transport: {
+          value: { headers: { Authorization: "Bearer value of TOKEN" } },
+        },
+      },
+      { transport: { value: { env: { T: "value of ASKS_TOKEN" } } } },
+    ]);
+  });
+
   it("takes a server that two files have alike once, and no other of its name", async () => {
     const same = { command: "same" };
     const one = putMcpJson({ same, differs: { command: "one" } });
@@ -271,6 +361,16 @@ enabled = false
     expect(out).not.toContain("\u001b");
     expect(await serversOf(out)).toMatchObject([
       { name: "a\n[[agents]]\n\u001b[2J" },
+    ]);
+  });
+
+  it("escapes controls and what reverses text in the settings", async () => {
+    const hostile = "a\u009b2J\u202eb\u{e0001}\u007f";
+    const file = putMcpJson({ [hostile]: { command: hostile } });
+    const { out } = await run(file);
+    expect(out).not.toMatch(/[\u007f-\u009f\u202e\u{e0001}]/u);
+    expect(await serversOf(out)).toMatchObject([
+      { name: hostile, transport: { value: { command: hostile } } },
     ]);
   });
 

@@ -32,16 +32,11 @@ export async function mcpImport(
     files.length > 0
       ? files.map((file) => resolve(file))
       : userFiles(io.env, home, io.platform ?? process.platform);
-  const found = new FoundServers(new Variables(home));
-  for (const path of paths) {
-    try {
-      const file = await readForeignFile(path);
-      if (file) found.add(file);
-      else if (files.length > 0) throw new Error("it does not exist");
-    } catch (reason) {
-      found.leaveOut(path, reason);
-    }
-  }
+  // Twice, as no invented variable may be one that a later server names.
+  const draft = new Variables(home);
+  await readFiles(paths, files.length > 0, draft);
+  const variables = new Variables(home, draft.ofFiles);
+  const found = await readFiles(paths, files.length > 0, variables);
   if (found.isEmpty) {
     writeLine(
       io.stderr,
@@ -52,6 +47,25 @@ export async function mcpImport(
   for (const line of found.lines()) writeLine(io.stdout, line);
   writeLine(io.stderr, found.summary());
   return found.count > 0 ? ExitCode.OK : ExitCode.FAILED;
+}
+
+/** Reads the servers of files. One that must exist is left out with a reason. */
+async function readFiles(
+  paths: readonly string[],
+  mustExist: boolean,
+  variables: Variables,
+): Promise<FoundServers> {
+  const found = new FoundServers(variables);
+  for (const path of paths) {
+    try {
+      const file = await readForeignFile(path);
+      if (file) found.add(file);
+      else if (mustExist) throw new Error("it does not exist");
+    } catch (reason) {
+      found.leaveOut(path, reason);
+    }
+  }
+  return found;
 }
 
 /** A server to import, and where it was found. */
@@ -117,7 +131,7 @@ class FoundServers {
       if (unused.length > 0) {
         yield `# Without a match here: ${shown(unused.join(", "))}.`;
       }
-      yield stringify({ mcp_servers: [server] });
+      yield visibleToml(stringify({ mcp_servers: [server] }));
     }
   }
 
@@ -154,6 +168,15 @@ class FoundServers {
       throw new Error(`${other.path} has another server of that name`);
     }
   }
+}
+
+/** Writes control and invisible characters as TOML escapes. */
+function visibleToml(toml: string): string {
+  return toml.replaceAll(
+    /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) =>
+      `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`,
+  );
 }
 
 /** A text of a file on one line, without what a terminal acts on. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   defined,
@@ -9,7 +10,7 @@ import {
 import { hasSecretWord, looksSecret } from "@devtool/mcp/operator";
 import { decodeStrictJson, McpServerSchema } from "@devtool/schema";
 import type { ForeignFile } from "./foreign-file.ts";
-import { upperName, type Variables } from "./variables.ts";
+import type { Variables } from "./variables.ts";
 
 /** A server of another program's settings, for `config.toml`. */
 export interface ImportedServer {
@@ -171,6 +172,13 @@ function readTimeout({
  */
 const VARIABLE = /^(?!workspace|cwd$|pathSeparator$)(?:env:)?(\w+)(:-.*)?$/s;
 
+/** The variables of a text in the form of `config.toml`. */
+const VARIABLES = /\$\{\w+\}/g;
+
+/** What stands for a variable in an address: no address has it by chance. */
+const MARK = `v${randomUUID().replaceAll("-", "")}v`;
+const MARKS = new RegExp(`${MARK}(\\d+)z`, "g");
+
 /** Reads the texts of one server. */
 class ValueReader {
   readonly #server: string;
@@ -214,13 +222,12 @@ class ValueReader {
       Object.entries(objectOrEmpty(values)).map(([name, value]) => {
         const place = `${field}.${name}`;
         const text = this.#replace(place, textOf(place, value));
-        if (text.includes("${") || !looksSecret(name, text)) {
-          return [name, text];
-        }
         // The scheme of a header is no part of its secret.
         const [, scheme = "", secret = text] =
           /^((?:bearer|basic|token)\s+)(.*)$/i.exec(text) ?? [];
-        return [name, scheme + this.#secret(name, secret, place)];
+        const isSecret = (own: string): boolean =>
+          looksSecret(name, scheme + own);
+        return [name, scheme + this.#hide(name, secret, place, isSecret)];
       }),
     );
   }
@@ -228,24 +235,62 @@ class ValueReader {
   /** Returns an address, whose user, path and query may hold secrets. */
   url(url: string): string {
     const text = this.#replace("url", url);
-    const address = URL.parse(text);
-    if (!address) throw new Error("its url is not an address");
-    const parts: [string, string][] = [
-      ["user", address.username],
-      ["password", address.password],
-      ...[...address.searchParams].filter((part) => looksSecret(...part)),
-      ...address.pathname
-        .split("/")
-        .filter((segment) => looksSecret("", segment))
-        .map((segment): [string, string] => ["path", segment]),
-    ];
-    return parts
-      .filter(([, secret]) => secret !== "" && !secret.includes("${"))
-      .reduce(
-        (whole, [name, secret]) =>
-          whole.replaceAll(secret, () => this.#secret(name, secret, "url")),
-        text,
+    // A mark in place of each variable, whose braces an address encodes.
+    const variables: string[] = [];
+    const mark = (value: string): string =>
+      value.replaceAll(
+        VARIABLES,
+        (variable) => `${MARK}${variables.push(variable) - 1}z`,
       );
+    const unmark = (value: string): string =>
+      value.replaceAll(MARKS, (_, at: string) => variables[Number(at)] ?? "");
+    const address = URL.parse(mark(text));
+    if (!address) throw new Error("its url is not an address");
+    const plain = address.href;
+    const hide = (
+      name: string,
+      value: string,
+      isSecret = (own: string): boolean => looksSecret(name, own),
+    ): string => mark(this.#hide(name, unmark(value), "url", isSecret));
+    const hideAll = (pairs: string): string =>
+      new URLSearchParams(
+        [...new URLSearchParams(pairs)].map(
+          ([name, value]): [string, string] => [name, hide(name, value)],
+        ),
+      ).toString();
+    address.username = hide("user", address.username, () => true);
+    address.password = hide("password", address.password, () => true);
+    address.pathname = address.pathname
+      .split("/")
+      .map((segment) => hide("path", segment, (own) => looksSecret("", own)))
+      .join("/");
+    // Only with a secret, as this changes the spelling of all.
+    if (hideAll(address.search) !== `${new URLSearchParams(address.search)}`) {
+      address.search = hideAll(address.search);
+    }
+    // No server gets it.
+    address.hash = "";
+    return address.href === plain ? text : unmark(address.href);
+  }
+
+  /**
+   * Returns a value, or the variable for what looks like a secret. Throws if
+   * that is only a part of the value, beside a variable.
+   */
+  #hide(
+    name: string,
+    value: string,
+    field: string,
+    isSecret: (own: string) => boolean,
+  ): string {
+    const own = value
+      .replaceAll(/\/\/[\w.-]{0,19}:\$\{\w+\}@/g, "//")
+      .replaceAll(VARIABLES, "");
+    if (own.trim() === "" || !isSecret(own)) return value;
+    if (own === value) return this.#secret(name, value, field);
+    throw new Error(
+      `its ${field} holds what looks like a secret beside a variable: make the whole value a variable`,
+    );
   }
 
   #secret(name: string, secret: string, field: string): string {
@@ -278,8 +323,8 @@ class ValueReader {
   /** Returns the variable that stands for what VS Code asks its user. */
   #input(id: string, field: string): string {
     const about = this.#file.inputs.get(id) ?? "";
-    return this.#variables.named(
-      upperName(id),
+    return this.#variables.forInput(
+      { server: this.#server, id, file: this.#file.path },
       about === "" ? this.#place(field) : `${about}, ${this.#place(field)}`,
     );
   }

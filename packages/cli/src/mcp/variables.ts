@@ -15,9 +15,20 @@ export class Variables {
   readonly home: string;
   readonly #places = new Map<string, string>();
   readonly #secrets = new Map<string, string>();
+  readonly #named: Set<string>;
 
-  constructor(home: string) {
+  /**
+   * The variables in `named` are of the files, and stand for nothing else: a
+   * secret of one server is no value of another.
+   */
+  constructor(home: string, named: Iterable<string> = []) {
     this.home = home;
+    this.#named = new Set(named);
+  }
+
+  /** The variables that the files name themselves. */
+  get ofFiles(): ReadonlySet<string> {
+    return this.#named;
   }
 
   /** Each variable with its place, in the order of their first use. */
@@ -27,8 +38,8 @@ export class Variables {
 
   /** Returns `${NAME}` for a variable that a file names. */
   named(name: string, place: string): string {
-    if (!this.#places.has(name)) this.#places.set(name, place);
-    return `\${${name}}`;
+    this.#named.add(name);
+    return this.#use(name, place);
   }
 
   /**
@@ -36,26 +47,39 @@ export class Variables {
    * `${SERVER_NAME}` where that is not clear.
    */
   forSecret({ server, name, secret }: FoundSecret, place: string): string {
-    const short = upperName(name);
-    const choices = [
-      ...(place.startsWith("env.") ? [short] : []),
-      upperName(server, name),
-    ];
-    const free = choices.find(
-      (choice) =>
-        !this.#places.has(choice) || this.#secrets.get(choice) === secret,
-    );
-    const chosen = free ?? this.#numbered(upperName(server, name), secret);
-    this.#secrets.set(chosen, secret);
-    return this.named(chosen, place);
+    const long = upperName(server, name);
+    const choices = place.startsWith("env.") ? [upperName(name), long] : [long];
+    return this.#invent(choices, `secret ${secret}`, place);
   }
 
-  #numbered(name: string, secret: string): string {
-    for (let at = 2; ; at++) {
-      const choice = `${name}_${at}`;
-      const isOther = this.#secrets.get(choice) !== secret;
-      if (!this.#places.has(choice) || !isOther) return choice;
+  /**
+   * Returns the variable for what the program of a file asks its user: `${ID}`,
+   * or `${SERVER_ID}` where that is not clear.
+   */
+  forInput(
+    { server, id, file }: Record<"server" | "id" | "file", string>,
+    place: string,
+  ): string {
+    const choices = [upperName(id), upperName(server, id)];
+    return this.#invent(choices, `input ${JSON.stringify([file, id])}`, place);
+  }
+
+  /** Returns the first of the choices, or of their numbers, that is free. */
+  #invent(choices: readonly string[], value: string, place: string): string {
+    const isFree = (choice: string): boolean =>
+      !this.#named.has(choice) &&
+      (this.#secrets.get(choice) ?? value) === value;
+    let chosen = choices.find(isFree);
+    for (let at = 2; chosen === undefined; at++) {
+      chosen = [`${choices.at(-1)}_${at}`].find(isFree);
     }
+    this.#secrets.set(chosen, value);
+    return this.#use(chosen, place);
+  }
+
+  #use(name: string, place: string): string {
+    if (!this.#places.has(name)) this.#places.set(name, place);
+    return `\${${name}}`;
   }
 }
 
