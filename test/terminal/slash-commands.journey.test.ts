@@ -219,6 +219,11 @@ function allCommands(): SlashCommand[] {
       restore: async () => [],
     },
     mcp: { list: async () => [], refresh: async () => undefined },
+    ide: {
+      refusal: () => undefined,
+      connect: async () => ({ case: "none", reason: "" }),
+      turn: async () => undefined,
+    },
     policies: { list: async () => [] },
   });
 }

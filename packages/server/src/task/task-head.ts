@@ -9,11 +9,15 @@ import {
   LazyFold,
   lastStepIndex,
   type Message,
+  MessageSchema,
   StoredHeadSchema,
   summaryOf,
   type Task,
   type TaskEvent,
+  TaskEventSchema,
+  TaskSchema,
   type TaskState,
+  ToolCallDetailSchema,
 } from "@devtool/schema";
 import { isPrompt } from "../agent/turn-news.ts";
 import type { HeadRow } from "../store/task-store.ts";
@@ -57,6 +61,16 @@ const MIN_UNSTORED = 4 * 1024 * 1024;
  * replaced: with many messages, it has megabytes itself.
  */
 const UNSTORED_HEADS = 4;
+/**
+ * What folded the events of a head: the release and, since what is built between
+ * two releases has the number of the first, how many fields it knew.
+ */
+const FOLDED_BY = [
+  VERSION,
+  ...[TaskSchema, TaskEventSchema, MessageSchema, ToolCallDetailSchema].map(
+    ({ fields }) => fields.length,
+  ),
+].join(" ");
 
 /** A part of a log: the sequences of its first and its last event. */
 export interface LogRange {
@@ -115,12 +129,12 @@ export class TaskHead {
   }
 
   /**
-   * Reads a head that `store` has made. Undefined for one of another release,
-   * and one that is damaged: the log has all.
+   * Reads a head that `store` has made. Undefined for one of another build, and
+   * one that is damaged: the log has all.
    */
   static from(data: Uint8Array, need: HistoryNeed): TaskHead | undefined {
     const stored = decode(data);
-    if (stored?.version !== VERSION || !stored.task) return undefined;
+    if (stored?.version !== FOLDED_BY || !stored.task) return undefined;
     const { task, starts, artifactRanges } = stored;
     const head = new TaskHead(task, need);
     head.#fold = new LazyFold(task, starts.map(Number));
@@ -147,7 +161,7 @@ export class TaskHead {
     const task = this.#fold.withoutContent();
     const approvalLimit = this.#approvalLimit ?? task.approvalLimit;
     const stored = create(StoredHeadSchema, {
-      version: VERSION,
+      version: FOLDED_BY,
       task: { ...task, approvalLimit },
       starts: this.starts.map(BigInt),
       artifactRanges: this.#artifacts.flatMap(({ from, to }) => [from, to]),

@@ -47,8 +47,9 @@ export const EventRowSchema: GenMessage<EventRow> = /*@__PURE__*/
  */
 export type StoredHead = Message<"devtool.v1alpha.StoredHead"> & {
   /**
-   * The release that folded the events. Another release reads the log from its
-   * begin, because it may fold them otherwise.
+   * The release that folded the events, and how many fields of them it knew.
+   * Another one reads the log from its begin, because it may fold them
+   * otherwise.
    *
    * @generated from field: string version = 1;
    */
