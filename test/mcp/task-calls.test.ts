@@ -79,6 +79,20 @@ describe("a call that its server makes a task (SEP-2663)", () => {
     });
   });
 
+  it("cancels a task that asks more than 100 questions, and asks none", async () => {
+    await logged();
+    const played = await play(toolNamed(tools, "__many"), {}, signal, () => {
+      throw new Error("asked");
+    });
+    expect(errorOf(played)).toMatchObject({
+      message: expect.stringContaining("asks more than 100 questions"),
+    });
+    expect(await logged()).toContainEqual({
+      method: "tasks/cancel",
+      taskId: "many",
+    });
+  });
+
   it("withdraws a question that the server asks no more", async () => {
     const events: string[] = [];
     const invocation = await toolNamed(tools, "__gone").prepare({}, signal);

@@ -1,7 +1,7 @@
 /**
  * An MCP server of 2026-07-28 whose calls become tasks (SEP-2663), written
  * without an SDK. The tool `ask` asks for a name, `slow` works until it is
- * cancelled, `fail` fails, `gone` withdraws its question; `log` returns the
+ * cancelled, `fail` fails, `gone` withdraws its question, `many` asks 101; `log` returns the
  * requests that came before.
  */
 import { createInterface } from "node:readline";
@@ -56,7 +56,7 @@ function answer({ method, params = {} }: Call): object {
       };
     case "tools/list":
       return {
-        tools: ["ask", "slow", "fail", "gone", "log"].map((tool) => ({
+        tools: ["ask", "slow", "fail", "gone", "many", "log"].map((tool) => ({
           name: tool,
           inputSchema: { type: "object" },
           execution: { taskSupport: "required" },
@@ -87,6 +87,16 @@ function look(taskId: string): object {
     return {
       ...task(taskId, "failed"),
       error: { code: -32603, message: "no paper" },
+    };
+  }
+  if (taskId === "many") {
+    const questions = Array.from({ length: 101 }, (_, at) => [
+      `many-${at}`,
+      QUESTION.q1,
+    ]);
+    return {
+      ...task(taskId, "input_required"),
+      inputRequests: Object.fromEntries(questions),
     };
   }
   if (taskId === "slow") return task(taskId, "working");

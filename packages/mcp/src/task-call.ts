@@ -12,6 +12,9 @@ const DEFAULT_POLL_MS = 1000;
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 30_000;
 
+/** The maximum number of questions of a call. */
+const MAX_QUESTIONS = 100;
+
 /** The task of a server that runs in place of a call. */
 export interface ServerTask {
   readonly taskId: string;
@@ -108,9 +111,15 @@ export async function followTask(
       const state = `${task.status} ${task.statusMessage}`;
       if (state !== shown) hooks.progress(0, 0, task.statusMessage);
       shown = state;
-      for (const [key, request] of Object.entries(task.inputRequests)) {
-        if (!questions.has(key)) ask(key, request);
+      const added = Object.entries(task.inputRequests).filter(
+        ([key]) => !questions.has(key),
+      );
+      if (questions.size + added.length > MAX_QUESTIONS) {
+        const problem = `its task asks more than ${MAX_QUESTIONS} questions`;
+        failed.abort(new Error(`invalid answer: ${problem}`));
+        failed.signal.throwIfAborted();
       }
+      for (const [key, request] of added) ask(key, request);
       for (const [key, question] of questions) {
         if (!(key in task.inputRequests)) question.abort();
       }
