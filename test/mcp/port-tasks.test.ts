@@ -65,6 +65,25 @@ describe("the Tasks extension (SEP-2663)", () => {
     });
   const approve = { action: "accept", content: { answer: "proceed_once" } };
 
+  it("refuses to watch more than 100 tasks, and names the first too many", async () => {
+    const listen = (count: number): ModernRequest => ({
+      method: "subscriptions/listen",
+      params: {
+        notifications: {
+          resourceSubscriptions: Array.from(
+            { length: count },
+            (_, at) => `devtool://tasks/${at}`,
+          ),
+        },
+      },
+    });
+    const { error } = await ask(listen(101));
+    expect(error).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('"devtool://tasks/100"'),
+    });
+  });
+
   it("returns a task, asks in it, and completes it with the result of the call", async () => {
     const taskId = await begin("write a.txt hello\ntext Written.");
     const { inputRequests } = await until(taskId, "input_required");

@@ -196,6 +196,49 @@ describe.each(ERAS)("any agent as a tool of an MCP host, in era %s", (era) => {
       .toBe("canceled");
   });
 
+  it("lets a task go on whose wait a host withdraws", async () => {
+    const client = await connect();
+    const heard: string[] = [];
+    const calling = client.callTool(
+      {
+        name: "agent_devtool",
+        arguments: { prompt: "text a\nwait 3000\ntext Done." },
+      },
+      { onprogress: ({ message = "" }) => heard.push(message) },
+    );
+    await expect.poll(() => heard[0]).toMatch(/^task /);
+    const taskId = heard[0]?.split(" ")[1] ?? "";
+    const stop = new AbortController();
+    const waits: string[] = [];
+    const waiting = client.callTool(
+      { name: "task_wait", arguments: { taskId } },
+      {
+        signal: stop.signal,
+        onprogress: ({ message = "" }) => waits.push(message),
+      },
+    );
+    const failed = expect(waiting).rejects.toThrow();
+    await expect.poll(() => waits[0]).toMatch(/^task /);
+    stop.abort(new Error("the user pressed escape"));
+    await failed;
+    expect((await calling).structuredContent).toMatchObject({
+      state: "completed",
+      text: expect.stringContaining("Done."),
+    });
+  });
+
+  it("does not find a resource that is no address of a task", async () => {
+    const client = await connect();
+    await expect(
+      client.readResource({ uri: "devtool://tasks/%" }),
+    ).rejects.toThrow(/not found/i);
+    if (era === "legacy") {
+      await expect(
+        client.subscribeResource({ uri: "devtool://tasks/%" }),
+      ).rejects.toThrow(/not found/i);
+    }
+  });
+
   it("tells a subscriber that a task asks", async () => {
     const client = await connect();
     const asks = await call(client, "agent_devtool", {

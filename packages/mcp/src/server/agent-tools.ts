@@ -161,7 +161,7 @@ function agentTool(agent: PortAgent): Tool {
   const description = [
     agent.description,
     ...(skills.length > 0 ? [`Skills:\n${skills.join("\n")}`] : []),
-    "The agent works on its own and may ask your user. Its result names its task: one that is still working goes on, also when this call ends, and task_wait waits for it.",
+    "The agent works on its own and may ask your user. Its result names its task: one that is still working goes on when this call returns, and task_wait waits for it. To withdraw this call cancels the task.",
   ].join("\n\n");
   return {
     name: toolName(agent),

@@ -9,6 +9,7 @@ import {
 import {
   createMcpHandler,
   isLegacyRequest,
+  ProtocolErrorCode,
   type ServerContext,
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
@@ -17,7 +18,7 @@ import { handlerTasks } from "./handler-tasks.ts";
 import { createMcpServer, type McpServerOptions } from "./mcp-server.ts";
 import { McpSessions } from "./mcp-sessions.ts";
 import type { PortAgent, PortTasks } from "./port.ts";
-import { changesOf, taskIdOf } from "./resources.ts";
+import { MAX_WATCHED, tellChanges } from "./resources.ts";
 import { sendWebResponse, webRequest } from "./web-exchange.ts";
 
 /** Answers the requests of one URL. */
@@ -55,6 +56,10 @@ export class McpAnswers {
       const tasks = handlerTasks(handler, context, shutdown);
       const exchange = { request: web, body, principal, tasks };
       return sendWebResponse(call, await this.#sessions.answer(exchange));
+    }
+    const tooMany = subscribedUris(body)[MAX_WATCHED];
+    if (tooMany !== undefined) {
+      return sendWebResponse(call, refuseSubscription(body, tooMany));
     }
     const tasks = handlerTasks(handler, context, context.signal);
     const modern = createMcpHandler(
@@ -129,26 +134,21 @@ function taskChanges(
       const stop = new AbortController();
       const until = AbortSignal.any([signal, stop.signal]);
       for (const uri of subscribedUris(body)) {
-        void tellChanges(uri, tasks, listener, until).catch(report);
+        const tell = (): void => listener({ kind: "resource_updated", uri });
+        void tellChanges(tasks, uri, tell, until).catch(report);
       }
       return () => stop.abort();
     },
   };
 }
 
-async function tellChanges(
-  uri: string,
-  tasks: PortTasks,
-  listener: Parameters<ServerEventBus["subscribe"]>[0],
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    for await (const _ of changesOf(tasks, taskIdOf(uri), signal)) {
-      listener({ kind: "resource_updated", uri });
-    }
-  } catch (reason) {
-    if (!signal.aborted) throw reason;
-  }
+function refuseSubscription(body: unknown, uri: string): Response {
+  const message = `notifications.resourceSubscriptions: ${JSON.stringify(uri)} is one more than ${MAX_WATCHED}: subscribe to the others in another request`;
+  return Response.json({
+    jsonrpc: "2.0",
+    id: isObject(body) ? (body.id ?? null) : null,
+    error: { code: ProtocolErrorCode.InvalidParams, message },
+  });
 }
 
 function subscribedUris(body: unknown): string[] {

@@ -79,7 +79,9 @@ export async function runCall(
       call,
     );
   } catch (reason) {
-    if (signal.aborted && call.stopsWork()) {
+    // A call of task_wait only waits for work that others began as well.
+    const isOfAgent = agentOfTool(host.agents, call.tool) !== undefined;
+    if (signal.aborted && isOfAgent && call.stopsWork()) {
       await tasks.cancel(begun.id, AbortSignal.timeout(CANCEL_MS));
     }
     throw reason;

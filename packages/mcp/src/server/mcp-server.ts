@@ -15,11 +15,12 @@ import { listTools } from "./agent-tools.ts";
 import { type CallHost, runCall } from "./calls.ts";
 import type { PortTasks } from "./port.ts";
 import {
-  changesOf,
   listTaskResources,
+  MAX_WATCHED,
   readTaskResource,
   TASK_TEMPLATE,
   taskIdOf,
+  tellChanges,
 } from "./resources.ts";
 import { sendAnswers } from "./task-answers.ts";
 import { detailedTask } from "./task-result.ts";
@@ -153,42 +154,38 @@ function addResources(server: Server, options: McpServerOptions): void {
   server.setRequestHandler(
     "resources/subscribe",
     async ({ params: { uri } }, context) => {
-      if (watched.has(uri)) return {};
       const tasks = tasksOf(context);
       const taskId = taskIdOf(uri);
       await inTasks(context, uri, () =>
         tasks.get(taskId, context.mcpReq.signal),
       );
+      if (watched.has(uri)) return {};
+      if (watched.size >= MAX_WATCHED) {
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          `uri ${JSON.stringify(uri)} is one more than ${MAX_WATCHED} subscriptions: unsubscribe from another`,
+        );
+      }
       const stop = new AbortController();
       watched.set(uri, stop);
-      void notifyChanges(server, tasks, uri, stop.signal)
+      const tell = (): Promise<void> => server.sendResourceUpdated({ uri });
+      void tellChanges(tasks, uri, tell, stop.signal)
         .catch(onError)
-        .finally(() => watched.delete(uri));
+        .finally(() => {
+          // The host may have subscribed again since.
+          if (watched.get(uri) === stop) watched.delete(uri);
+        });
       return {};
     },
   );
   server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
     watched.get(uri)?.abort();
+    watched.delete(uri);
     return {};
   });
   server.onclose = () => {
     for (const stop of watched.values()) stop.abort();
   };
-}
-
-async function notifyChanges(
-  server: Server,
-  tasks: PortTasks,
-  uri: string,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    for await (const _ of changesOf(tasks, taskIdOf(uri), signal)) {
-      await server.sendResourceUpdated({ uri });
-    }
-  } catch (reason) {
-    if (!signal.aborted) throw reason;
-  }
 }
 
 const TaskParams = z.looseObject({ taskId: z.string().min(1) });

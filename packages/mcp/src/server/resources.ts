@@ -1,5 +1,7 @@
 import { isAtRest, type TaskSummary } from "@devtool/schema";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import {
+  ProtocolError,
   type ReadResourceResult,
   type Resource,
   ResourceNotFoundError,
@@ -22,9 +24,17 @@ export const TASK_TEMPLATE: ResourceTemplateType = {
 /** Returns the task that a resource is. Throws for another resource. */
 export function taskIdOf(uri: string): string {
   const id = uri.startsWith(PREFIX) ? uri.slice(PREFIX.length) : "";
-  if (id === "") throw new ResourceNotFoundError(uri);
-  return decodeURIComponent(id);
+  try {
+    const taskId = decodeURIComponent(id);
+    if (taskId !== "") return taskId;
+  } catch {
+    // It is not percent-encoded: no task has it.
+  }
+  throw new ResourceNotFoundError(uri);
 }
+
+/** The maximum number of resources that a host hears of at once. */
+export const MAX_WATCHED = 100;
 
 /** The number of tasks of a page. */
 const PAGE_SIZE = 50;
@@ -68,10 +78,30 @@ export async function readTaskResource(
 }
 
 /**
+ * Tells each change of a task's resource until the task ends or the signal
+ * aborts. A task that the caller does not have never changes.
+ *
+ * Rejects with what is not the client's fault.
+ */
+export async function tellChanges(
+  tasks: PortTasks,
+  uri: string,
+  tell: () => Promise<void> | void,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    for await (const _ of changesOf(tasks, taskIdOf(uri), signal)) await tell();
+  } catch (reason) {
+    if (signal.aborted || reason instanceof ProtocolError) return;
+    if (DevtoolError.from(reason).code === Code.Internal) throw reason;
+  }
+}
+
+/**
  * Yields when the resource of a task changes: its state, or what it asks.
  * Ends when the task does.
  */
-export async function* changesOf(
+async function* changesOf(
   tasks: PortTasks,
   taskId: string,
   signal: AbortSignal,
