@@ -359,7 +359,9 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     const recovery = recoverTask(this.task, { cause, continues });
     const wasWorking = this.task.state === TaskState.WORKING;
     this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
-    if (recovery.case === "interrupt") await this.log.append(recovery.entries);
+    if (recovery.case !== "rest" && recovery.entries.length > 0) {
+      await this.log.append(recovery.entries);
+    }
     if (recovery.case === "resume") {
       if (cause === "outage" && wasWorking) {
         await this.log.append([cutTurnNotice(cause, "turn")]);

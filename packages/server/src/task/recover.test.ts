@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   ConfirmationRequestSchema,
   MessageSchema,
+  PartSchema,
   Role,
   stageOf,
   type Task,
@@ -78,6 +79,33 @@ describe("recoverTask", () => {
       state: TaskState.INPUT_REQUIRED,
       says: "",
     });
+  });
+
+  it("follows a call that another agent works on, beside one whose outcome is unknown", () => {
+    const step = {
+      role: Role.AGENT,
+      parts: [
+        partOf(call("a", EXECUTING)),
+        create(PartSchema, {
+          ...partOf(call("b", EXECUTING)),
+          toolCallDetail: { delegation: { agent: "helper" } },
+        }),
+        partOf(asking("c")),
+      ],
+    };
+    for (const state of [TaskState.WORKING, TaskState.INPUT_REQUIRED]) {
+      const before = create(TaskSchema, { id: "t", state, history: [step] });
+      expect(recoverTask(before)).toMatchObject({
+        case: "resume",
+        entries: [
+          {
+            payload: {
+              value: { toolCallId: "a", status: ToolCallStatus.FAILED },
+            },
+          },
+        ],
+      });
+    }
   });
 
   it("records that the agent was stopped when no call was open", () => {

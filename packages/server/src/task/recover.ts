@@ -23,8 +23,11 @@ import { stateEntry } from "./turn-entries.ts";
 export type Recovery =
   /** The task waits for its user or has ended. */
   | { readonly case: "rest" }
-  /** No call was executing, so the agent is started again. */
-  | { readonly case: "resume" }
+  /**
+   * The agent is started again: no call was executing, or another agent works on
+   * one. The entries record the calls whose outcome is unknown.
+   */
+  | { readonly case: "resume"; readonly entries: readonly LogEntry[] }
   /**
    * A call was executing and its outcome is unknown. The entries record that,
    * and the user decides.
@@ -54,7 +57,9 @@ export function recoverTask(
   { cause, continues }: Interruption = { cause: "stop", continues: false },
 ): Recovery {
   if (isTerminal(task.state)) return { case: "rest" };
-  if (task.state === TaskState.SUBMITTED) return { case: "resume" };
+  if (task.state === TaskState.SUBMITTED) {
+    return { case: "resume", entries: [] };
+  }
   const open = openToolCalls(task);
   const isElsewhere = ({ toolCallId }: ToolCall): boolean =>
     findToolCallDetail(task, toolCallId)?.delegation !== undefined;
@@ -75,7 +80,7 @@ export function recoverTask(
   }
   const isApproved = open.some((call) => !isAwaitingApproval(call));
   const goesOn = isApproved || (cause === "outage" && continues);
-  if (!isLost && goesOn) return { case: "resume" };
+  if (!isLost && goesOn) return { case: "resume", entries: [] };
   const words = wordsOf(cause);
   const ended = open.filter(
     (call) =>
@@ -99,8 +104,9 @@ export function recoverTask(
       },
     };
   });
-  const asks = openCalls.length > 0;
   const entries = callEntries(task, updates);
+  if (!openCalls.every(isAwaitingApproval)) return { case: "resume", entries };
+  const asks = openCalls.length > 0;
   // The task continues with the first queued message, or with its goal.
   if (!asks && (task.queuedMessages.length > 0 || hasActiveGoal(task))) {
     return { case: "interrupt", entries };
