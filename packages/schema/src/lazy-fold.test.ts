@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { describe, expect, it } from "vitest";
 import { ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
@@ -129,6 +130,23 @@ describe("a task whose content is dropped", () => {
       [{ content: WORK }, "team.toml:3", true],
       [undefined, "team.toml:3", true],
     ]);
+  });
+
+  it("keeps of the metadata of a message which agents called each other", () => {
+    const fold = new LazyFold(emptyTask());
+    const chain = { [CALL_CHAIN_URI]: { agents: ["one", "two"] } };
+    const metadata = { ...chain, other: "x" };
+    const payloads: Payload[] = [
+      { case: "created", value: { message: { messageId: "first", metadata } } },
+      { case: "text", value: { text: "Done." } },
+      { case: "message", value: { messageId: "next", role: Role.USER } },
+      { case: "text", value: { text: "Done." } },
+    ];
+    for (const [at, payload] of payloads.entries()) {
+      fold.add(event(BigInt(at) + 1n, payload));
+    }
+    dropAll(fold);
+    expect(fold.task.history[0]?.metadata).toEqual(chain);
   });
 
   /** What a server decides by. */

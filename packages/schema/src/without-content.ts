@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { defined } from "@devtool/internal/json";
 import { AgentThoughtSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
 import {
@@ -33,9 +34,10 @@ import {
  *
  * Texts, files, data and thoughts go, and so do arguments and outputs of calls
  * that have ended. What the state of the task and its next events depend on
- * stays: who sent which message with which settings, calls, their answers and
- * the places of summaries, and as a whole open calls and the messages of the
- * user that the agent works on. Changed messages are new objects.
+ * stays: who sent which message with which settings, over which agents, calls,
+ * their answers and the places of summaries, and as a whole open calls and the
+ * messages of the user that the agent works on. Changed messages are new
+ * objects.
  */
 export function withoutContent(task: Task, from: number, to: number): Task {
   const present = firstPresent(task);
@@ -71,10 +73,15 @@ function firstPresent(task: Task): number {
  * shown only with the extension.
  */
 function emptyMessage({
-  metadata: _metadata,
+  metadata,
   ideContext: _ideContext,
-  ...message
+  ...rest
 }: Message): Message {
+  const chain = metadata?.[CALL_CHAIN_URI];
+  const message =
+    chain === undefined
+      ? rest
+      : { ...rest, metadata: { [CALL_CHAIN_URI]: chain } };
   const kept = message.parts.flatMap((part) => emptyPart(part) ?? []);
   const last = message.parts.at(-1);
   if (!last || kept.length === message.parts.length) {

@@ -5,15 +5,10 @@ import {
   type MessageInitShape,
   toJson,
 } from "@bufbuild/protobuf";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { type CallChain, CallChainSchema, type Task } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "@devtool/server/agent";
-
-/**
- * Key of `Message.metadata` under which one agent says to another from where a
- * message comes (`CallChain`).
- */
-const URI = "https://devtool.dev/a2a/call-chain/v1alpha";
 
 /** The maximum number of agents in a chain that is read. */
 const MAX_AGENTS = 64;
@@ -23,7 +18,7 @@ export function callChainMetadata(
   chain: MessageInitShape<typeof CallChainSchema>,
 ): JsonObject {
   const json = toJson(CallChainSchema, create(CallChainSchema, chain));
-  return { [URI]: objectOrEmpty(json) };
+  return { [CALL_CHAIN_URI]: objectOrEmpty(json) };
 }
 
 /**
@@ -53,9 +48,9 @@ export function agentsAbove(
 function chainOf({
   metadata = {},
 }: Task["history"][number]): readonly string[] {
-  const json = metadata[URI];
+  const json = metadata[CALL_CHAIN_URI];
   if (json === undefined) return [];
-  const field = `message.metadata[${quoted(URI)}]`;
+  const field = `message.metadata[${quoted(CALL_CHAIN_URI)}]`;
   let chain: CallChain;
   try {
     chain = fromJson(CallChainSchema, json);
