@@ -13,6 +13,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
+import type { Agent } from "@devtool/server/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
 import { clientOf } from "../client-of.ts";
@@ -167,11 +168,71 @@ describe("a call of another agent", () => {
     });
   });
 
+  it("asks as its task does, where the operator allows the called agent more", async () => {
+    await using mixed = await createServer({
+      agents: {
+        one: codingAgent(),
+        two: codingAgent({ approvalMode: ApprovalMode.YOLO }),
+      },
+      workspace: temporaryDirectory(),
+    });
+    const client = clientOf(mixed);
+    const { id } = await send(client, callOf("two", "write made.txt made"));
+    expect(pendingToolCalls(await approve(client, id))).toHaveLength(1);
+  });
+
+  it("goes on with a task as the session is now: asking, or not at all", async () => {
+    const approvalMode = ApprovalMode.YOLO;
+    await using free = await createServer({
+      agents: {
+        one: codingAgent({ approvalMode }),
+        two: codingAgent({ approvalMode }),
+        own: ownAgent,
+      },
+      workspace: temporaryDirectory(),
+    });
+    const client = clientOf(free);
+    const goOn = async (agent: string) => {
+      const first = await send(client, callOf(agent, "text Hi."));
+      const [call] = callsOf(first);
+      const task_id = findToolCallDetail(first, call?.toolCallId ?? "")
+        ?.delegation?.taskId;
+      const args = JSON.stringify({ message: "write made.txt made", task_id });
+      const { task } = await client.tasks.sendMessage({
+        message: textMessage(
+          crypto.randomUUID(),
+          `call agent_${agent} ${args}`,
+        ),
+        taskId: first.id,
+        sessionSettings: { approvalMode: ApprovalMode.DEFAULT },
+      });
+      return approve(client, task?.id ?? "");
+    };
+    const [question] = pendingToolCalls(await goOn("two"));
+    expect(question?.confirmationRequest?.details.case).toBe("fileEditDetails");
+    const refused = callsOf(await goOn("own")).at(-1);
+    expect(refused?.result.value).toMatchObject({
+      message: expect.stringContaining("does not follow approval_mode"),
+    });
+  });
+
   async function as(role: string): Promise<DevtoolClient> {
     const token = await issuer.tokenFor("ada", undefined, { groups: [role] });
     return clientOf({ url: server.url, token });
   }
 });
+
+/** An agent that follows nothing. */
+const ownAgent: Agent = {
+  about: { name: "Own", description: "Publishes." },
+  open: () => ({
+    createExecutor: () => ({
+      async *execute(turn) {
+        yield* turn.say("Hi.");
+      },
+    }),
+  }),
+};
 
 function callOf(agent: string, message: string): string {
   return `call agent_${agent} ${JSON.stringify({ message })}`;

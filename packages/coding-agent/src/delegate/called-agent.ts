@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
 import type { SendMessageRequestSchema, Task } from "@devtool/schema";
 
-/** What the request that starts a task has beside its message. */
+/** What a request for a task of an agent has beside its message. */
 export type TaskSettings = Pick<
   MessageInitShape<typeof SendMessageRequestSchema>,
   "settings" | "sessionSettings" | "messageSettings"
@@ -26,8 +26,8 @@ export interface CalledAgent {
   /** Connects to the agent, for the caller of a task. */
   connect(task: Task, signal: AbortSignal): Promise<Connection>;
   /**
-   * Returns the settings of a new task of the agent, which are no wider than
-   * those of the task that calls it. Throws `Code.FailedPrecondition` when the
+   * Returns the settings of the agent for a message, of a new task or not, which
+   * are no wider than those of the task that calls it. Throws `Code.FailedPrecondition` when the
    * agent would not keep to them.
    */
   settingsFor(task: Task): TaskSettings;

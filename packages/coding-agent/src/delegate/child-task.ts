@@ -29,7 +29,7 @@ import type {
   ToolEvent,
 } from "../tool/tool.ts";
 import { callChainMetadata } from "./call-chain.ts";
-import type { CalledAgent, Connection, TaskSettings } from "./called-agent.ts";
+import type { CalledAgent, Connection } from "./called-agent.ts";
 import { type ChildQuestion, questionOf } from "./child-question.ts";
 import { liveReport, resultOf } from "./child-report.ts";
 
@@ -137,7 +137,8 @@ export class ChildTask {
       this.#task = await this.#load(taskId);
     }
     this.#events = this.#send({
-      ...(taskId === "" ? this.#newTask() : { taskId }),
+      ...(taskId === "" ? { contextId: this.#id("context") } : { taskId }),
+      ...this.#call.agent.settingsFor(place.task),
       message: this.#message(),
     });
   }
@@ -157,13 +158,6 @@ export class ChildTask {
         parentToolCallId: toolCallId,
         agents: [...chain],
       }),
-    };
-  }
-
-  #newTask(): TaskSettings & { readonly contextId: string } {
-    return {
-      contextId: this.#id("context"),
-      ...this.#call.agent.settingsFor(this.#call.place.task),
     };
   }
 

@@ -66,8 +66,8 @@ function settingsFor(
   if (allowedTools.length > 0 && !followed.has("allowed_tools")) {
     throw ignores(agent, "allowed_tools");
   }
-  const isNarrower = mode !== operatorMode;
-  if (isNarrower && !followed.has("approval_mode")) {
+  const followsMode = followed.has("approval_mode");
+  if (mode !== operatorMode && !followsMode) {
     throw ignores(agent, "approval_mode");
   }
   const budget = history.findLast(({ turnSettings }) => turnSettings)
@@ -77,7 +77,8 @@ function settingsFor(
     sessionSettings: {
       agent,
       allowedTools,
-      approvalMode: isNarrower ? mode : ApprovalMode.UNSPECIFIED,
+      // The operator may allow the called agent more than the calling one.
+      approvalMode: followsMode ? mode : ApprovalMode.UNSPECIFIED,
     },
     ...(budget && { messageSettings: { turn: { budget } } }),
   };
