@@ -7,6 +7,7 @@ import {
 } from "@devtool/cli/testing";
 import { codingAgent } from "@devtool/coding-agent";
 import { isObject } from "@devtool/internal/json";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   createServer,
@@ -54,6 +55,15 @@ describe("GET /context and POST /diff", () => {
     await server.close();
     await place[Symbol.asyncDispose]();
   }
+
+  it("say why the editor cannot be read, and not that nothing is open", async () => {
+    putFile(place.ground.dataDirectory, "policy.toml", "rule = [");
+    const [status, body] = await ask("GET", "/context");
+    expect(status).toBe(409);
+    expect(JSON.stringify(body)).toMatch(
+      /the editor cannot be read: .*policy\.toml/,
+    );
+  });
 
   it("say what the user sees in the workspace", async () => {
     const path = place.ground.path("a.ts");

@@ -84,19 +84,27 @@ export class OperatorIde implements IdeContexts {
     return user.connect(placeOf(workspacePath), signal);
   }
 
+  /** Reads as `read` does; rejects with what is in the way. */
+  async context(
+    workspacePath: string,
+    signal: AbortSignal,
+  ): Promise<IdeContext | undefined> {
+    const { rules } = await this.#rules();
+    const decideReading = createReadDecision(rules, {
+      workspace: workspacePath,
+      mode: ApprovalMode.DEFAULT,
+      caller: callerOfTask(OPERATOR),
+    });
+    const user = await this.#load();
+    return await user.context(placeOf(workspacePath), decideReading, signal);
+  }
+
   async read(
     workspacePath: string,
     signal: AbortSignal,
   ): Promise<IdeContext | undefined> {
     try {
-      const { rules } = await this.#rules();
-      const decideReading = createReadDecision(rules, {
-        workspace: workspacePath,
-        mode: ApprovalMode.DEFAULT,
-        caller: callerOfTask(OPERATOR),
-      });
-      const user = await this.#load();
-      return await user.context(placeOf(workspacePath), decideReading, signal);
+      return await this.context(workspacePath, signal);
     } catch (reason) {
       const why = reason instanceof Error ? reason.message : String(reason);
       this.#options.onNotice(`the editor is left out: ${why}`);

@@ -14,7 +14,8 @@ import {
   realPath,
   realPathOrMissing,
 } from "@devtool/internal/real-path";
-import { IdeContextSchema } from "@devtool/schema";
+import { oneLine } from "@devtool/internal/visible-text";
+import { type IdeContext, IdeContextSchema } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "@devtool/server/agent";
 import { type RoutedCall, send } from "@devtool/server/dialect";
 import type { OperatorIde } from "../agents/user-ide.ts";
@@ -24,7 +25,7 @@ const WAIT_MS: number = 10 * 60_000;
 
 /** Dependencies of `ideBridge`. */
 export interface IdeBridgeOptions {
-  readonly ide: Pick<OperatorIde, "connect" | "read">;
+  readonly ide: Pick<OperatorIde, "connect" | "context">;
   /** The workspace of requests that name none: an absolute path. */
   readonly workspace: string;
   /** How long a diff waits for its user, in milliseconds. Default: 600,000. */
@@ -41,8 +42,27 @@ export async function answerContext(
   const workspace = workspaceOf(named, options);
   const { signal } = call.context;
   await connect(options, workspace, signal);
-  const context = await options.ide.read(workspace, signal);
-  answer(call, IdeContextSchema, context ?? create(IdeContextSchema));
+  const context = await readContext(options, workspace, signal);
+  answer(call, IdeContextSchema, context);
+}
+
+/** Reads the context; rejects with why it cannot be read. */
+async function readContext(
+  { ide }: IdeBridgeOptions,
+  workspace: string,
+  signal: AbortSignal,
+): Promise<IdeContext> {
+  let why = "it has closed";
+  try {
+    const context = await ide.context(workspace, signal);
+    if (context) return context;
+  } catch (reason) {
+    why = reason instanceof Error ? oneLine(reason.message, 200) : why;
+  }
+  throw new DevtoolError(
+    `the editor cannot be read: ${why}`,
+    Code.FailedPrecondition,
+  );
 }
 
 /** Answers `POST /diff`, whose body is a `DiffRequest`, with a `DiffOutcome`. */

@@ -56,10 +56,12 @@ export async function showEdit(
   const { filePath, newContent } = details.value;
   for (let failures = 0; !signal.aborted && failures < MAX_FAILURES; ) {
     try {
+      // Taken first: the user may turn the editor off while it is looked for.
+      const off = ide.whenOff(place);
       const found = await ide.connect(place, signal);
       if (found.case === "connected" && found.link.showsDiffs) {
         const { link } = found;
-        const shown = AbortSignal.any([signal, ide.whenOff(place)]);
+        const shown = AbortSignal.any([signal, off]);
         const answer = await link.openDiff(filePath, newContent, shown);
         return await turn.answer(
           messageOf(asked, answer, nextId()),

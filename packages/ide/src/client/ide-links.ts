@@ -1,4 +1,5 @@
 import { isOtherProcess } from "@devtool/internal/other-process";
+import { oneLine } from "@devtool/internal/visible-text";
 import { faultOfDirectory } from "../discovery/own-directory.ts";
 import { discoveryDirectories, type Environment } from "../discovery/places.ts";
 import { type Candidate, readCandidates } from "../doctor/candidate.ts";
@@ -16,6 +17,8 @@ export type IdeConnection =
 
 /** How long a companion that let nobody in is left alone, in milliseconds. */
 const RETRY_AFTER_MS = 30_000;
+/** What is shown of the error of a companion, which may say anything. */
+const MAX_REASON = 200;
 
 /** A connection, and the file that led to it. */
 interface Open {
@@ -90,7 +93,7 @@ export class IdeLinks implements AsyncDisposable {
         return { file, link };
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        problem = `the companion of ${candidate.path} does not let the agent in: ${why}`;
+        problem = `the companion of ${candidate.path} does not let the agent in: ${oneLine(why, MAX_REASON)}`;
         if (signal.aborted) break;
         this.#failed.set(file, performance.now() + RETRY_AFTER_MS);
       }

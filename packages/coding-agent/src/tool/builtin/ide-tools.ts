@@ -201,7 +201,7 @@ async function connected(
   const found = await connect(signal);
   if (found.case === "connected") return found.link;
   throw new DevtoolError(
-    `no editor is connected any more: ${found.reason}`,
+    `no editor is connected any more: ${oneLine(found.reason)}`,
     Code.Unavailable,
   );
 }
