@@ -109,6 +109,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
       const unknown =
         "readEvents keeps what a newer release has in a record, and this one does not know";
       expect(failed).toEqual([
+        "memory putHead keeps the latest head of each task that there is",
         "memory a store that is opened again has all that was appended",
         "memory a store that is opened again goes on where each log and the audit log ended",
         "memory a store of push configs has all when it is opened again, also what it does not know",
