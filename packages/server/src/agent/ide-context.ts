@@ -1,4 +1,5 @@
 import { create, equals, toJsonString } from "@bufbuild/protobuf";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { blockJson } from "@devtool/internal/visible-text";
 import {
   type IdeContext,
@@ -50,14 +51,16 @@ interface Telling {
  * turn: everything at first, then what has changed. Returns it as a text; empty
  * when there is nothing new.
  *
- * Only the operator has an editor: nothing is read in the sessions of others.
+ * Only the operator has an editor: nothing is read in the sessions of others, nor
+ * for what an agent asks of another.
  */
 export async function* tellIdeContext(
   { ide, operator, told }: Telling,
   { task, prompt }: Pick<Turn, "task" | "prompt">,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, string> {
-  if (!prompt) return "";
+  // The words of an agent are not those of the person at the editor.
+  if (!prompt || CALL_CHAIN_URI in (prompt.metadata ?? {})) return "";
   // A turn that goes on after a restart finds what it has recorded.
   const recorded = task.history.findLast(
     ({ messageId }) => messageId === prompt.messageId,
