@@ -173,6 +173,7 @@ async function openCodingAgent(
     approvals: host.approvals,
     createExecutor: (task) => createTaskAgent(host, commands, task),
     checks: goalChecks(host),
+    asksElsewhere: options.ide !== undefined,
     models: async (signal) => {
       try {
         return (await model.listModels?.(signal)) ?? [];

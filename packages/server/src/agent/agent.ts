@@ -177,6 +177,12 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
   readonly approvals?: ApprovalBasis | undefined;
 
   /**
+   * Whether its executors have `asksElsewhere`: then a start of the server opens
+   * tasks that wait for an answer. Default false.
+   */
+  readonly asksElsewhere?: boolean | undefined;
+
+  /**
    * Runs the checks of goals, for tasks of this agent and of those without such
    * checks. Default: it runs none.
    */

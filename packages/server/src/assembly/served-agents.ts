@@ -160,6 +160,11 @@ export class ServedAgents implements AsyncDisposable {
     }
   }
 
+  /** Whether an agent may ask where users answer outside of the protocol. */
+  get asksElsewhere(): boolean {
+    return [...this.#opened.values()].some((agent) => agent.asksElsewhere);
+  }
+
   /**
    * Returns the name of the agent that runs the checks of goals for tasks of an
    * agent: itself, or else another one; undefined where none can. An empty name

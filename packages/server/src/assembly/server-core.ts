@@ -166,7 +166,7 @@ export async function openCore(
     }
     await registry.recover(onError);
     // An editor may take its time.
-    asking = registry.askElsewhere();
+    if (agents.asksElsewhere) asking = registry.askElsewhere();
     retaining = options.retention
       ? new Retention(options.retention, {
           ...{ store: opened, registry, clock: surroundings.clock, onError },
