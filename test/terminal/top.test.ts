@@ -64,7 +64,7 @@ describe("devtool top", () => {
         rows: 12,
       });
       await terminal.type("echo before; devtool top --url $URL", "Enter");
-      await terminal.shows(/^0 work · 1 wait for you/m);
+      await terminal.shows(/^0 work · 1 wait for you .* 0 turns\/min$/m);
       const taskId = await begin("wait 600000");
       await terminal.shows(/^1 work · 1 wait for you .* 1 turns\/min$/m);
       await terminal.shows(/ working +model scripted +devtool .*wait 600000$/m);

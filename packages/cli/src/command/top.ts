@@ -120,13 +120,14 @@ function linesOf(
   const snapshots = lists.map((list) => list.snapshot());
   const nowMs = Date.now();
   const sessions = snapshots.flatMap((each) => each.sessions);
-  if (snapshots.every(({ isLoaded }) => isLoaded)) rates?.note(sessions, nowMs);
+  const isLoaded = snapshots.every((each) => each.isLoaded);
+  if (isLoaded) rates?.note(sessions, nowMs);
   return topLines(
     {
       sessions,
       hasMore: snapshots.some(({ hasMore }) => hasMore),
       isLost: snapshots.some(({ lost }) => lost !== undefined),
-      rates: rates?.read(nowMs),
+      rates: isLoaded ? rates?.read(nowMs) : undefined,
     },
     {
       nowMs,
