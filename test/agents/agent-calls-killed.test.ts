@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import {
   confirmationPart,
   pendingToolCalls,
@@ -7,7 +8,12 @@ import {
 } from "@devtool/client";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { confirmationsOf, type Task, TaskState } from "@devtool/schema";
+import {
+  confirmationsOf,
+  type Task,
+  TaskState,
+  toolCallsOf,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { roundsOf } from "../depth.ts";
@@ -178,7 +184,12 @@ describe("a chain of agents over two servers that are killed", () => {
         task.state > TaskState.WORKING &&
         task.state !== TaskState.INPUT_REQUIRED
       ) {
-        throw new Error(`${TaskState[task.state]}: ${task.error}`);
+        const ended = task.history
+          .flatMap(toolCallsOf)
+          .map(({ result }) => result);
+        throw new Error(
+          `${TaskState[task.state]}: ${task.error} ${inspect(ended, { depth: 4 })}`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
