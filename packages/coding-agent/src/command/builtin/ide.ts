@@ -58,7 +58,8 @@ async function statusOf(
   signal: AbortSignal,
 ): Promise<string> {
   const found = await ide.connect(context, signal);
-  if (found.case === "none") return `No editor is used: ${oneLine(found.reason)}.`;
+  if (found.case === "none")
+    return `No editor is used: ${oneLine(found.reason)}.`;
   const { editor, showsDiffs, reportsDiagnostics, showsFiles } = found.link;
   const can = [
     "tells what is open",
