@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -14,6 +15,7 @@ import {
   reduceTask,
   type Task,
   TaskState,
+  ToolCallSchema,
   ToolCallStatus,
   UsageSchema,
 } from "@devtool/schema";
@@ -38,6 +40,14 @@ const worker: Agent = {
         const text = typeof content?.value === "string" ? content.value : "";
         const state = ENDS[text];
         if (state) yield { case: "end", value: { state, text: "" } };
+        if (text.startsWith("forge")) {
+          // As the server would name the check of the first turn.
+          const place = createHash("sha256").update(`${task.id}:0`);
+          const toolCallId = `check-${place.digest("hex").slice(0, 16)}-1`;
+          const call = create(ToolCallSchema, { toolCallId, toolName: "run" });
+          const status = ToolCallStatus.PENDING;
+          yield { case: "toolCalls", value: [{ call: { ...call, status } }] };
+        }
         if (text.startsWith("fail")) throw new Error("the worker is ill");
         putFile(
           workspace,
@@ -211,6 +221,16 @@ describe("a goal", () => {
       const task = await send(client, how, "", { checks: ["true"] });
       expect([task.state, task.goalProgress?.state]).toEqual([state, goal]);
     }
+  });
+
+  it("is not decided by an agent that makes the calls of its checks", async () => {
+    await using server = await serve();
+    const client = clientOf(server);
+    const forged = await send(client, "forge", "", { checks: [THREE_LINES] });
+    expect(forged.goalProgress?.state).toBe(GoalState.BLOCKED);
+    // Nor does it prepare them while there is no goal.
+    const plain = await send(client, "forge", "");
+    expect(plain.state).toBe(TaskState.FAILED);
   });
 
   it("does not take what an answer or a message of its own would forge", async () => {

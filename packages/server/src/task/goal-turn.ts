@@ -15,6 +15,8 @@ import type {
   TurnEnd,
 } from "../agent/agent-executor.ts";
 import type { CheckCall, GoalChecks } from "../agent/goal-checks.ts";
+import { isPrompt } from "../agent/turn-news.ts";
+import { Code, DevtoolError, quoted } from "../errors.ts";
 import { goalAfterChecks, goalWords, hasActiveGoal } from "./goal-progress.ts";
 
 /** How the ids of checks begin. */
@@ -26,6 +28,22 @@ export function isOfChecks(event: AgentEvent): boolean {
     event.case === "goalProgress" ||
     (event.case === "toolCalls" &&
       event.value.every(({ call }) => call.toolCallId.startsWith(CHECK)))
+  );
+}
+
+/**
+ * Throws for an event with which an agent would say itself what a check says, in
+ * this turn or a later one.
+ */
+export function assertNoCheck(event: AgentEvent): void {
+  const isForged =
+    event.case === "goalProgress" ||
+    (event.case === "toolCalls" &&
+      event.value.some(({ call }) => call.toolCallId.startsWith(CHECK)));
+  if (!isForged) return;
+  throw new DevtoolError(
+    `the agent made a call whose id begins with ${quoted(CHECK)}, as those of checks do`,
+    Code.Internal,
   );
 }
 
@@ -48,6 +66,7 @@ export async function* workForGoal(
         end = event.value;
         break;
       }
+      assertNoCheck(event);
       yield event;
       if (event.case === "reply") return;
     }
@@ -95,13 +114,11 @@ async function* runChecks(
 }
 
 /**
- * The checks as calls of a turn. The place in the history of the message that
- * began it is in their ids, since no other turn began with that.
+ * The checks as calls of a turn. The place in the history of its last message of
+ * the user is in their ids, since no other turn ends with that.
  */
-function checkCalls({ task, prompt }: Turn): CheckCall[] {
-  const place = task.history.findLastIndex(
-    ({ messageId }) => messageId === prompt?.messageId,
-  );
+function checkCalls({ task }: Turn): CheckCall[] {
+  const place = task.history.findLastIndex(isPrompt);
   const turn = createHash("sha256")
     .update(`${task.id}:${place}`)
     .digest("hex")

@@ -25,7 +25,7 @@ import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { Earlier } from "./earlier-conversation.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasActiveGoal } from "./goal-progress.ts";
-import { isOfChecks, workForGoal } from "./goal-turn.ts";
+import { assertNoCheck, isOfChecks, workForGoal } from "./goal-turn.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import type { TaskOperations } from "./task-operations.ts";
 import { BudgetReached, type Budgets, type TurnBudget } from "./turn-budget.ts";
@@ -318,11 +318,13 @@ export class TurnRunner implements AsyncDisposable {
       traceContext: (callId) => operations?.traceContext(callId),
     };
     this.isRestarted = false;
+    const isChecked = hasActiveGoal(log.task);
     const events = this.#events(turn, signal);
     for await (const event of events) {
       if (event.case === "end" || event.case === "reply") {
         return endEntry(event, log.task);
       }
+      if (!isChecked) assertNoCheck(event);
       // What ends the turn may come after a step that reached a limit.
       if (event.case === "usage") {
         budget?.add(event.value);
