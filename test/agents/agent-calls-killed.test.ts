@@ -16,12 +16,13 @@ import {
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
-import { roundsOf } from "../depth.ts";
+import { roundsOf, seedOf } from "../depth.ts";
 import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
 import { freePort } from "../free-port.ts";
+import { generator } from "../json-mutants.ts";
 
 const signal = AbortSignal.timeout(900_000);
 /**
@@ -31,7 +32,9 @@ const signal = AbortSignal.timeout(900_000);
  */
 const CHAINS = roundsOf("DEVTOOL_CHAINS", { quick: 1, ci: 2, deep: 40 });
 
-/** Who is killed, and when. */
+const random = generator(seedOf());
+
+/** Who is killed. */
 const KILLS = ["above", "below", "both"] as const;
 
 describe("a chain of agents over two servers that are killed", () => {
@@ -78,7 +81,7 @@ describe("a chain of agents over two servers that are killed", () => {
       const { id } = begun;
       await answerWith(id, crypto.randomUUID());
       // The one above is killed at any point of the call's beginning.
-      if (who !== "below") await kill("above", Math.random() * 1500);
+      if (who !== "below") await kill("above", random() * 1500);
       const asked = await until(id, (task) =>
         task.state === TaskState.INPUT_REQUIRED &&
         pendingToolCalls(task).length > 0
@@ -94,7 +97,7 @@ describe("a chain of agents over two servers that are killed", () => {
       ]);
       const answerId = crypto.randomUUID();
       await answerWith(id, answerId);
-      await kill(who, Math.random() * 300);
+      await kill(who, random() * 300);
       const done = await finish(id);
       expect(fileText(base, "work/below/made.txt")).toBe("made");
       const { tasks: below } = clientOf(servers.below.info);
