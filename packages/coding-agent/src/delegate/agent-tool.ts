@@ -1,5 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import { callWithRetry } from "@devtool/client";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
   GenericDetailsSchema,
@@ -18,8 +19,8 @@ import type {
 } from "../tool/tool.ts";
 import { toolArgs } from "../tool/tool-args.ts";
 import { failureResult } from "../tool/tool-result.ts";
-import type { CalledAgent } from "./called-agent.ts";
-import { ChildTask } from "./child-task.ts";
+import type { CalledAgent, Connection } from "./called-agent.ts";
+import { ChildTask, RETRIES } from "./child-task.ts";
 
 /** What the tools that call other agents share. */
 export interface CallingTask {
@@ -157,7 +158,7 @@ async function* runCall(
   }
   let child: ChildTask | undefined;
   try {
-    const connection = await agent.connect(place.task, signal);
+    const connection = await connect(agent, place, signal);
     const call = {
       agent,
       message,
@@ -179,6 +180,32 @@ async function* runCall(
   } finally {
     if (signal.aborted && endsChildren(signal.reason)) await child?.cancel();
   }
+}
+
+/**
+ * Connects to an agent. For a call that goes on after a restart, waits for one
+ * that cannot be reached: its own server may start later than this one.
+ */
+function connect(
+  agent: CalledAgent,
+  { task, isResumed }: CallPlace,
+  signal: AbortSignal,
+): Promise<Connection> {
+  if (!isResumed) return agent.connect(task, signal);
+  return callWithRetry(
+    async (limit) => {
+      try {
+        return await agent.connect(task, limit);
+      } catch (reason) {
+        // What this server refuses stays refused.
+        if (!(reason instanceof DevtoolError)) throw reason;
+        const { message, code } = reason;
+        throw new ConnectError(message, code, undefined, undefined, reason);
+      }
+    },
+    RETRIES,
+    signal,
+  );
 }
 
 /**

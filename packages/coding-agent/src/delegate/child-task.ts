@@ -54,7 +54,7 @@ const CANCEL_MS = 5000;
 /**
  * How often a lost agent is looked for before the call fails: some ten minutes.
  */
-const RETRIES = { maxAttempts: 60 };
+export const RETRIES = { maxAttempts: 60 };
 
 /**
  * The task of a called agent, as the call follows it: from its message until it
@@ -185,9 +185,12 @@ export class ChildTask {
     if (known !== "") return [known];
     if (this.#connection.isOwnServer) return [this.#id("task")];
     try {
-      const { tasks } = await this.#connection.client.tasks.listTasks(
-        { contextId: this.#id("context") },
-        { signal: this.#signal },
+      const contextId = this.#id("context");
+      const { tasks } = await callWithRetry(
+        (signal) =>
+          this.#connection.client.tasks.listTasks({ contextId }, { signal }),
+        RETRIES,
+        this.#signal,
       );
       return tasks.map(({ id }) => id);
     } catch (reason) {
