@@ -1,12 +1,19 @@
 import { readFileSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { subscribeTask } from "@devtool/client";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { type Companion, startCompanion } from "@devtool/ide";
 import { IdeLinks } from "@devtool/ide/operator";
 import { ScriptedEditor } from "@devtool/ide/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { isEnded, Role, type Task, toolCallsOf } from "@devtool/schema";
+import {
+  CommandExecutionStatus,
+  isEnded,
+  Role,
+  type Task,
+  toolCallsOf,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { expect, vi } from "vitest";
 import type { Address } from "../client-of.ts";
@@ -170,6 +177,35 @@ export async function say(
     },
   });
   return task;
+}
+
+/** Runs `/ide` in a conversation. Returns its reply, or why it did not start. */
+export async function playIde(
+  { url, token: own }: Address,
+  word: string,
+  session: {
+    readonly contextId?: string;
+    readonly agent?: string;
+    readonly token?: string;
+  } = {},
+): Promise<string> {
+  const { contextId = "", agent = "", token = own } = session;
+  const client = clientOf({ url, token }, "Connect");
+  const { result } = await client.commands.runSlashCommand({
+    command: { commandPath: ["ide", word] },
+    contextId,
+    ...(agent !== "" && { sessionSettings: { agent } }),
+  });
+  if (result?.status === CommandExecutionStatus.FAILED_TO_START) {
+    return result.message;
+  }
+  const taskId = result?.executionId ?? "";
+  let text = "";
+  const { signal } = new AbortController();
+  for await (const event of subscribeTask(client, { taskId }, signal)) {
+    if (event.payload.case === "text") text += event.payload.value.text;
+  }
+  return text;
 }
 
 /** Waits until all calls of a task have ended. Returns them, with who answered. */

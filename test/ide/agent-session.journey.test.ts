@@ -1,34 +1,9 @@
-import { subscribeTask } from "@devtool/client";
-import { CommandExecutionStatus, OPTION_PROCEED_ONCE } from "@devtool/schema";
+import { OPTION_PROCEED_ONCE } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
-import { type Address, clientOf } from "../client-of.ts";
-import { answer, callsOf, IdeGround, say } from "./agent-ground.ts";
+import { answer, callsOf, IdeGround, playIde, say } from "./agent-ground.ts";
 import { until } from "./agents.ts";
-
-/** Runs `/ide` in a conversation. Returns its reply, or why it did not start. */
-async function ide(
-  address: Address,
-  word: string,
-  contextId = "",
-): Promise<string> {
-  const client = clientOf(address);
-  const { result } = await client.commands.runSlashCommand({
-    command: { commandPath: ["ide", word] },
-    contextId,
-  });
-  if (result?.status === CommandExecutionStatus.FAILED_TO_START) {
-    return result.message;
-  }
-  const taskId = result?.executionId ?? "";
-  let text = "";
-  const { signal } = new AbortController();
-  for await (const event of subscribeTask(client, { taskId }, signal)) {
-    if (event.payload.case === "text") text += event.payload.value.text;
-  }
-  return text;
-}
 
 /** An editor that shows a trusted workspace, and a server there. */
 async function setUp() {
@@ -51,11 +26,11 @@ const OFF = "No editor is used: it is turned off in this session: /ide enable.";
 describe("/ide", () => {
   it("says which editor is connected and what it does, or why none is", async () => {
     const { place, server } = await setUp();
-    expect(await ide(server, "status")).toBe(
+    expect(await playIde(server, "status")).toBe(
       "Scripted Editor is connected. It tells what is open, shows proposed changes, reports errors and warnings, shows files.",
     );
     await place.end();
-    expect(await ide(server, "status")).toBe(
+    expect(await playIde(server, "status")).toBe(
       "No editor is used: no editor with a companion has announced itself.",
     );
     await server.close();
@@ -68,7 +43,7 @@ describe("/ide", () => {
     const { id = "", contextId = "" } = task ?? {};
     expect([place.contexts().length, hasTools(place)]).toEqual([1, true]);
 
-    expect(await ide(server, "disable", contextId)).toBe(OFF);
+    expect(await playIde(server, "disable", { contextId })).toBe(OFF);
     await say(server, "text Off.", id);
     expect(place.userTexts().join("\n")).toContain(
       "No editor is connected any more.",
@@ -77,13 +52,15 @@ describe("/ide", () => {
 
     await server.close();
     server = await place.serve();
-    expect(await ide(server, "status", contextId)).toBe(OFF);
+    expect(await playIde(server, "status", { contextId })).toBe(OFF);
     await say(server, "text Still off.", id);
     expect([place.contexts().length, hasTools(place)]).toEqual([1, false]);
     const other = await say(server, "text Another session.");
     expect(other?.ideContext?.editor).toBe("Scripted Editor");
 
-    expect(await ide(server, "enable", contextId)).toMatch(/is connected/);
+    expect(await playIde(server, "enable", { contextId })).toMatch(
+      /is connected/,
+    );
     const again = await say(server, "text On.", id);
     expect(again?.ideContext?.editor).toBe("Scripted Editor");
     expect(hasTools(place)).toBe(true);
@@ -96,7 +73,7 @@ describe("/ide", () => {
     const line = `call write_file ${JSON.stringify(call)}`;
     const task = await say(server, line);
     const view = await until(() => place.editor.diffs[0]);
-    await ide(server, "disable", task?.contextId);
+    await playIde(server, "disable", task ?? {});
     await until(() => !view.isOpen || undefined);
     await answer(server, task?.id ?? "", OPTION_PROCEED_ONCE);
     expect(await callsOf(server, task?.id ?? "")).toMatchObject([
@@ -114,7 +91,7 @@ describe("/ide", () => {
     const server = await place.serve({ authentication });
     const other = { url: server.url, token: await issuer.tokenFor("eve") };
     for (const word of ["status", "enable", "disable"]) {
-      expect(await ide(other, word)).toBe(
+      expect(await playIde(other, word)).toBe(
         "only the user who started the server has an editor here",
       );
     }

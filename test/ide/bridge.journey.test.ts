@@ -17,22 +17,27 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { clientOf } from "../client-of.ts";
-import { IdeGround } from "./agent-ground.ts";
+import { IdeGround, playIde } from "./agent-ground.ts";
 import { until } from "./agents.ts";
 
 describe("GET /context and POST /diff", () => {
   let place: IdeGround;
   let server: DevtoolServer;
   let bob: string;
+  /** What ends the time of each diff, in the order of the requests. */
+  let times: AbortController[];
 
-  beforeEach(() => start());
-
-  async function start(waitMs?: number): Promise<void> {
+  beforeEach(async () => {
+    times = [];
     place = await IdeGround.prepare({ "a.ts": "one\n" });
     await place.companion();
     await place.trust();
     const { workspace, dataDirectory } = place.ground;
-    const wait = waitMs === undefined ? {} : { waitMs };
+    const late = (): AbortSignal => {
+      const time = new AbortController();
+      times.push(time);
+      return time.signal;
+    };
     const issuer = await createIssuer();
     bob = await issuer.tokenFor("bob");
     const ide = new OperatorIde({
@@ -42,19 +47,17 @@ describe("GET /context and POST /diff", () => {
     });
     server = await createServer({
       agents: { devtool: codingAgent({ sandbox: "none" }) },
-      dialects: [ideBridge({ ide, workspace, ...wait }), ...defaultDialects()],
+      dialects: [ideBridge({ ide, workspace, late }), ...defaultDialects()],
       workspace,
       dataDirectory,
       authentication: { jwt: issuer.options },
     });
-  }
+  });
 
-  afterEach(() => end());
-
-  async function end(): Promise<void> {
+  afterEach(async () => {
     await server.close();
     await place[Symbol.asyncDispose]();
-  }
+  });
 
   it("say why the editor cannot be read, and not that nothing is open", async () => {
     putFile(place.ground.dataDirectory, "policy.toml", "rule = [");
@@ -114,14 +117,37 @@ describe("GET /context and POST /diff", () => {
   });
 
   it("close the diff when nobody decides in time", async () => {
-    await end();
-    await start(100);
     const request = { path: "a.ts", content: "two\n" };
-    expect(await ask("POST", "/diff", request)).toEqual([
-      200,
-      { decision: "DIFF_DECISION_CLOSED" },
+    const asked = ask("POST", "/diff", request);
+    const diff = await until(() => place.editor.diffs.at(0));
+    expect(diff.isOpen).toBe(true);
+    times[0]?.abort();
+    expect(await asked).toEqual([200, { decision: "DIFF_DECISION_CLOSED" }]);
+    await until(() => !diff.isOpen || undefined);
+  });
+
+  it("wait no longer while another diff of the file is open, and say so", async () => {
+    const first = ask("POST", "/diff", { path: "a.ts", content: "one\n" });
+    const diff = await until(() => place.editor.diffs.at(0));
+    const second = ask("POST", "/diff", { path: "a.ts", content: "two\n" });
+    (await until(() => times[1])).abort();
+    expect(await second).toEqual([
+      409,
+      {
+        error:
+          '"a.ts" is not shown in Scripted Editor: another diff of the file is open: answer that one first',
+      },
     ]);
-    await until(() => !place.editor.diffs.at(0)?.isOpen || undefined);
+    // Nor is it shown when its turn comes, to nobody.
+    const third = ask("POST", "/diff", { path: "a.ts", content: "three\n" });
+    diff.accept();
+    expect((await first)[0]).toBe(200);
+    (await until(() => place.editor.diffs.at(1))).reject();
+    expect(await third).toEqual([200, { decision: "DIFF_DECISION_REJECTED" }]);
+    expect(place.editor.diffs.map(({ content }) => content)).toEqual([
+      "one\n",
+      "three\n",
+    ]);
   });
 
   it("close the diff when the program hangs up", async () => {
@@ -223,6 +249,10 @@ it("devtool serve has them, and tells an agent of others what the editor shows",
   expect(task?.ideContext).toMatchObject({ files: [{ path }] });
   expect(JSON.stringify(task?.history.at(-1)?.parts)).toContain(
     "got resource attachment:///editor-context",
+  );
+  const { contextId = "" } = task ?? {};
+  expect(await playIde(address, "disable", { contextId })).toMatch(
+    /^No editor is used: it is turned off in this session/,
   );
   terminal.interrupt();
   expect(await code).toBe(0);

@@ -178,21 +178,27 @@ async function makeAgent(
   switch (source.case) {
     case "codingAgent":
       return codingAgent();
-    case "codex":
-      return (await import("./codex-agents.ts")).createCodexAgent({
-        ...place,
-        setting,
-      });
+    case "codex": {
+      const { createCodexAgent } = await import("./codex-agents.ts");
+      return withIde(await createCodexAgent({ ...place, setting }), place);
+    }
     case "module":
       return loadAgent(source.path, setting);
-    case "acp":
-      return (await import("./acp-agents.ts")).createAcpAgent(name, source, {
-        ...place,
-        setting,
-      });
+    case "acp": {
+      const { createAcpAgent } = await import("./acp-agents.ts");
+      const here = { ...place, setting };
+      return withIde(await createAcpAgent(name, source, here), place);
+    }
     default:
       return source satisfies never;
   }
+}
+
+/** Gives an agent that is told of the editor the commands for that. */
+async function withIde(agent: Agent, { ide }: AgentPlace): Promise<Agent> {
+  if (!ide) return agent;
+  const { withIdeCommands } = await import("./ide-commands.ts");
+  return withIdeCommands(agent, ide);
 }
 
 /**

@@ -9,8 +9,9 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import { whyUntrusted } from "@devtool/sandbox/operator";
 import type { ApprovalMode } from "@devtool/schema";
-import type { IdeContexts, PermissionPolicy } from "@devtool/server/agent";
+import type { PermissionPolicy } from "@devtool/server/agent";
 import type { Io } from "../io.ts";
+import type { OperatorIde } from "./user-ide.ts";
 
 /** Where programs are looked up. */
 export interface ProgramPlace {
@@ -35,7 +36,7 @@ export interface AgentPlace extends ProgramPlace {
    */
   readonly permission: () => Promise<PermissionPolicy>;
   /** What the editors of the server's user show. Default: there are none. */
-  readonly ide?: IdeContexts | undefined;
+  readonly ide?: OperatorIde | undefined;
 }
 
 /**

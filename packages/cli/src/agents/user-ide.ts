@@ -1,3 +1,4 @@
+import { create } from "@bufbuild/protobuf";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import type {
   Ide,
@@ -11,8 +12,15 @@ import {
   readRules,
   type ServerRules,
 } from "@devtool/policy";
-import { ApprovalMode, type IdeContext } from "@devtool/schema";
-import type { IdeContexts } from "@devtool/server/agent";
+import {
+  ApprovalMode,
+  approvalModeOf,
+  type IdeContext,
+  stricterMode,
+  type Task,
+  TaskSchema,
+} from "@devtool/schema";
+import type { CommandContext, IdeContexts } from "@devtool/server/agent";
 import { OPERATOR } from "@devtool/server/operator";
 import type { Io } from "../io.ts";
 
@@ -33,6 +41,9 @@ export function userIde(
       isUsed = true;
       return await (await links()).connect(workspacePath, signal);
     },
+    async *changes(signal) {
+      yield* (await links()).changes(signal);
+    },
     async [Symbol.asyncDispose]() {
       if (isUsed) await (await links())[Symbol.asyncDispose]();
     },
@@ -44,6 +55,8 @@ export interface OperatorIdeOptions {
   readonly ide: Ide;
   readonly dataDirectory: string;
   readonly policyFiles?: readonly string[];
+  /** The approval mode of the server. Default: `default`. */
+  readonly approvalMode?: ApprovalMode | undefined;
   /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
 }
@@ -71,8 +84,14 @@ export class OperatorIde implements IdeContexts {
         now: () => new Date(),
         onNotice,
       });
-      return new UserIde({ ide, operator: OPERATOR.principal, trust });
+      const operator = OPERATOR.principal;
+      return new UserIde({ ide, operator, trust, dataDirectory });
     });
+  }
+
+  /** Returns whose editors they are. */
+  user(): Promise<UserIde> {
+    return this.#load();
   }
 
   /** Returns the editor of a workspace, or why there is none. */
@@ -81,30 +100,20 @@ export class OperatorIde implements IdeContexts {
     signal: AbortSignal,
   ): Promise<IdeConnection> {
     const user = await this.#load();
-    return user.connect(placeOf(workspacePath), signal);
+    return user.connect(contextOf(withoutSession(workspacePath)), signal);
   }
 
-  /** Reads as `read` does; rejects with what is in the way. */
-  async context(
+  /** Reads as `read` does, without a session; rejects with what is in the way. */
+  context(
     workspacePath: string,
     signal: AbortSignal,
   ): Promise<IdeContext | undefined> {
-    const { rules } = await this.#rules();
-    const decideReading = createReadDecision(rules, {
-      workspace: workspacePath,
-      mode: ApprovalMode.DEFAULT,
-      caller: callerOfTask(OPERATOR),
-    });
-    const user = await this.#load();
-    return await user.context(placeOf(workspacePath), decideReading, signal);
+    return this.#context(withoutSession(workspacePath), signal);
   }
 
-  async read(
-    workspacePath: string,
-    signal: AbortSignal,
-  ): Promise<IdeContext | undefined> {
+  async read(task: Task, signal: AbortSignal): Promise<IdeContext | undefined> {
     try {
-      return await this.context(workspacePath, signal);
+      return await this.#context(task, signal);
     } catch (reason) {
       const why = reason instanceof Error ? reason.message : String(reason);
       this.#options.onNotice(`the editor is left out: ${why}`);
@@ -115,8 +124,37 @@ export class OperatorIde implements IdeContexts {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#options.ide[Symbol.asyncDispose]();
   }
+
+  /** Rejects with what is in the way. */
+  async #context(
+    task: Task,
+    signal: AbortSignal,
+  ): Promise<IdeContext | undefined> {
+    const { approvalMode = ApprovalMode.DEFAULT } = this.#options;
+    const { rules } = await this.#rules();
+    const context = contextOf(task);
+    const decideReading = createReadDecision(rules, {
+      workspace: context.workspacePath,
+      mode: stricterMode(approvalMode, approvalModeOf(task)),
+      caller: callerOfTask(task),
+    });
+    const user = await this.#load();
+    return await user.context(context, decideReading, signal);
+  }
 }
 
-function placeOf(workspacePath: string): Parameters<UserIde["connect"]>[0] {
-  return { principal: OPERATOR.principal, contextId: "", workspacePath };
+/** Returns the place of a task for what concerns its session's editor. */
+export function contextOf({
+  principal,
+  contextId,
+  settings,
+}: Task): CommandContext {
+  const { workspacePath = "" } = settings ?? {};
+  return { principal, contextId, workspacePath };
+}
+
+/** Returns a task of the server's user that is in no session. */
+function withoutSession(workspacePath: string): Task {
+  const { principal } = OPERATOR;
+  return create(TaskSchema, { principal, settings: { workspacePath } });
 }

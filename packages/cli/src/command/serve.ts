@@ -316,6 +316,7 @@ async function decideOptions(
     ApprovalMode.DEFAULT;
   const ide = new OperatorIde({
     ...configured,
+    approvalMode,
     dataDirectory: data,
     onNotice,
   });

@@ -28,8 +28,11 @@ export interface IdeBridgeOptions {
   readonly ide: Pick<OperatorIde, "connect" | "context">;
   /** The workspace of requests that name none: an absolute path. */
   readonly workspace: string;
-  /** How long a diff waits for its user, in milliseconds. Default: 600,000. */
-  readonly waitMs?: number;
+  /**
+   * Returns a signal that aborts when a diff has waited too long for its user.
+   * Default: after ten minutes.
+   */
+  readonly late?: () => AbortSignal;
 }
 
 /** Answers `GET /context` with an `IdeContext`. */
@@ -92,7 +95,7 @@ async function showDiff(
       Code.FailedPrecondition,
     );
   }
-  const late = AbortSignal.timeout(options.waitMs ?? WAIT_MS);
+  const late = options.late?.() ?? AbortSignal.timeout(WAIT_MS);
   try {
     const decided = await link.openDiff(
       real,
@@ -107,7 +110,7 @@ async function showDiff(
       : create(DiffOutcomeSchema, { decision: DiffDecision.REJECTED });
   } catch (reason) {
     context.signal.throwIfAborted();
-    if (late.aborted) {
+    if (late.aborted && reason === late.reason) {
       return create(DiffOutcomeSchema, { decision: DiffDecision.CLOSED });
     }
     const why = reason instanceof Error ? reason.message : String(reason);

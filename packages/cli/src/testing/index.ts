@@ -1,6 +1,7 @@
 // What @devtool/cli/testing exports, in this repository alone: what the tests
 // of the whole need of the inside.
 export { FakeTerminal } from "../../test/fake-terminal.ts";
+export { withIdeCommands } from "../agents/ide-commands.ts";
 export { OperatorIde } from "../agents/user-ide.ts";
 export { pushListen } from "../command/push.ts";
 export { readConfig } from "../config.ts";

@@ -45,7 +45,6 @@ import type { OpenMcp } from "../tool/mcp.ts";
 import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
-import { IdeSwitch } from "./ide-switch.ts";
 import { misspelledTools } from "./misspelled-tools.ts";
 import { UserIde } from "./user-ide.ts";
 
@@ -201,7 +200,7 @@ export class AgentHost implements AsyncDisposable {
       ide: options.ide,
       operator,
       trust: this.trust,
-      sessions: new IdeSwitch(dataDirectory),
+      dataDirectory,
     });
     this.sandbox = lazySandbox(
       () => this.#findSandbox(),

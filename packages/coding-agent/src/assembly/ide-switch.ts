@@ -12,8 +12,8 @@ import { replaceFile } from "@devtool/internal/replace-file";
 export class IdeSwitch {
   readonly #directory: string | undefined;
   readonly #off = new Set<string>();
-  /** What aborts when the editor of a session is turned off. */
-  readonly #shown = new Map<string, AbortController>();
+  /** What aborts when the editor of a session is turned on or off. */
+  readonly #turned = new Map<string, AbortController>();
 
   constructor(dataDirectory: string | undefined) {
     this.#directory =
@@ -26,28 +26,30 @@ export class IdeSwitch {
     return file === undefined ? this.#off.has(contextId) : existsSync(file);
   }
 
-  /** Returns a signal that aborts when the editor is turned off. */
-  whenOff(contextId: string): AbortSignal {
-    const shown = this.#shown.get(contextId) ?? new AbortController();
-    this.#shown.set(contextId, shown);
-    return shown.signal;
+  /** Returns a signal that aborts when the editor is turned on or off. */
+  whenTurned(contextId: string): AbortSignal {
+    const turned = this.#turned.get(contextId) ?? new AbortController();
+    this.#turned.set(contextId, turned);
+    return turned.signal;
   }
 
   /** Resolves once it is durable. */
   async turn(contextId: string, to: "on" | "off"): Promise<void> {
+    if (this.isOff(contextId) === (to === "off")) return;
     const file = this.#file(contextId);
     if (to === "on") {
       this.#off.delete(contextId);
       if (file !== undefined) await rm(file, { force: true });
-      return;
+    } else {
+      this.#off.add(contextId);
+      if (file !== undefined) {
+        await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
+        await replaceFile(file, "");
+      }
     }
-    this.#off.add(contextId);
-    if (file !== undefined) {
-      await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
-      await replaceFile(file, "");
-    }
-    this.#shown.get(contextId)?.abort(new Error("the editor was turned off"));
-    this.#shown.delete(contextId);
+    const turned = this.#turned.get(contextId);
+    this.#turned.delete(contextId);
+    turned?.abort(new Error(`the editor was turned ${to}`));
   }
 
   /** Clients choose the ids of contexts, so none is the name of a file. */

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   type Message,
@@ -29,12 +28,6 @@ interface AskedEdit {
   readonly turn: Pick<Turn, "answer">;
 }
 
-/**
- * The time between attempts to show an edit, in milliseconds: an editor may be
- * opened while the question waits.
- */
-const RETRY_MS = 2000;
-
 /** How often an editor may fail to show an edit. */
 const MAX_FAILURES = 30;
 
@@ -54,29 +47,23 @@ export async function showEdit(
   const details = asked.invocation?.confirmation;
   if (details?.case !== "fileEditDetails") return;
   const { filePath, newContent } = details.value;
-  for (let failures = 0; !signal.aborted && failures < MAX_FAILURES; ) {
+  let failures = 0;
+  // An editor may be opened while the question waits.
+  for await (const turned of ide.changes(place, signal)) {
     try {
-      // Taken first: the user may turn the editor off while it is looked for.
-      const off = ide.whenOff(place);
       const found = await ide.connect(place, signal);
-      if (found.case === "connected" && found.link.showsDiffs) {
-        const { link } = found;
-        const shown = AbortSignal.any([signal, off]);
-        const answer = await link.openDiff(filePath, newContent, shown);
-        return await turn.answer(
-          messageOf(asked, answer, nextId()),
-          link.editor,
-        );
-      }
+      if (found.case === "none" || !found.link.showsDiffs) continue;
+      const { link } = found;
+      const shown = AbortSignal.any([signal, turned]);
+      const answer = await link.openDiff(filePath, newContent, shown);
+      return await turn.answer(messageOf(asked, answer, nextId()), link.editor);
     } catch (reason) {
       if (signal.aborted) return;
-      failures++;
-      if (failures === MAX_FAILURES) {
-        const why = reason instanceof Error ? reason.message : String(reason);
-        onNotice(`${quoted(filePath)} is not shown in the editor: ${why}`);
-      }
+      if (turned.aborted || ++failures < MAX_FAILURES) continue;
+      const why = reason instanceof Error ? reason.message : String(reason);
+      onNotice(`${quoted(filePath)} is not shown in the editor: ${why}`);
+      return;
     }
-    await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -74,7 +74,7 @@ export function createTaskAgent(
     ide: command
       ? undefined
       : {
-          read: (_path, signal) =>
+          read: (_task, signal) =>
             host.ide.context(context, decideReading, signal),
         },
     operator: services.operator,

@@ -1,7 +1,9 @@
 import type { ReadDecision } from "@devtool/policy";
-import type { IdeContext } from "@devtool/schema";
-import type { CommandContext } from "@devtool/server/agent";
+import type { ExecuteSlashCommandRequest, IdeContext } from "@devtool/schema";
+import type { AgentCommands, CommandContext } from "@devtool/server/agent";
+import { ideCommands, replyTo } from "../command/builtin/ide.ts";
 import type { IdeSession } from "../command/services.ts";
+import { SlashCommands } from "../command/slash-commands.ts";
 import {
   type Ide,
   type IdeConnection,
@@ -9,7 +11,7 @@ import {
   pathInside,
 } from "../tool/ide.ts";
 import { trustProblem, type WorkspaceTrust } from "../trust/trust.ts";
-import type { IdeSwitch } from "./ide-switch.ts";
+import { IdeSwitch } from "./ide-switch.ts";
 
 /** Dependencies of `UserIde`. */
 export interface UserIdeDependencies {
@@ -18,8 +20,11 @@ export interface UserIdeDependencies {
   /** The principal whose editors they are. */
   readonly operator: string;
   readonly trust: WorkspaceTrust;
-  /** The sessions that use no editor. Default: all use it. */
-  readonly sessions?: IdeSwitch;
+  /**
+   * The directory that knows the sessions which use no editor. Undefined: they
+   * end with the server.
+   */
+  readonly dataDirectory: string | undefined;
 }
 
 /**
@@ -28,9 +33,16 @@ export interface UserIdeDependencies {
  */
 export class UserIde implements IdeSession {
   readonly #dependencies: UserIdeDependencies;
+  readonly #sessions: IdeSwitch;
 
   constructor(dependencies: UserIdeDependencies) {
     this.#dependencies = dependencies;
+    this.#sessions = new IdeSwitch(dependencies.dataDirectory);
+  }
+
+  /** The commands `/ide`, for agents that have no commands of ours. */
+  get commands(): AgentCommands {
+    return new SlashCommands(ideCommands(this));
   }
 
   /** Whether a principal has editors at all. */
@@ -49,13 +61,33 @@ export class UserIde implements IdeSession {
 
   /** Resolves once it is durable. */
   async turn(context: CommandContext, to: "on" | "off"): Promise<void> {
-    await this.#dependencies.sessions?.turn(context.contextId, to);
+    await this.#sessions.turn(context.contextId, to);
   }
 
-  /** Returns a signal that aborts when the editor of a session is turned off. */
-  whenOff({ contextId }: Pick<CommandContext, "contextId">): AbortSignal {
-    const { sessions } = this.#dependencies;
-    return sessions?.whenOff(contextId) ?? new AbortController().signal;
+  /** Plays one of the commands. Returns the reply. */
+  async reply(
+    { commandPath }: Pick<ExecuteSlashCommandRequest, "commandPath">,
+    context: CommandContext,
+    signal: AbortSignal,
+  ): Promise<string> {
+    return await replyTo(this, commandPath.at(1) ?? "", context, signal);
+  }
+
+  /**
+   * Yields at once, and then whenever `connect` may have another result for a
+   * session: each time a signal that aborts when its user turns the editor on
+   * or off. Ends when the signal aborts.
+   */
+  async *changes(
+    { contextId }: Pick<CommandContext, "contextId">,
+    signal: AbortSignal,
+  ): AsyncGenerator<AbortSignal> {
+    const { ide } = this.#dependencies;
+    while (ide && !signal.aborted) {
+      const turned = this.#sessions.whenTurned(contextId);
+      const either = AbortSignal.any([signal, turned]);
+      for await (const _change of ide.changes(either)) yield turned;
+    }
   }
 
   /** Returns the editor of a session's workspace, or why there is none. */
@@ -63,12 +95,12 @@ export class UserIde implements IdeSession {
     context: CommandContext,
     signal: AbortSignal,
   ): Promise<IdeConnection> {
-    const { ide, trust, sessions } = this.#dependencies;
+    const { ide, trust } = this.#dependencies;
     const { contextId, workspacePath } = context;
     const none = (reason: string) => ({ case: "none", reason }) as const;
     const refusal = this.refusal(context);
     if (!ide || refusal !== undefined) return none(refusal ?? "");
-    if (sessions?.isOff(contextId)) {
+    if (this.#sessions.isOff(contextId)) {
       return none("it is turned off in this session: /ide enable");
     }
     if (workspacePath === "") return none("the session has no workspace");

@@ -10,6 +10,11 @@ export interface Ide extends AsyncDisposable {
    * while none is there. Must not reject.
    */
   connect(workspacePath: string, signal: AbortSignal): Promise<IdeConnection>;
+  /**
+   * Yields at once, and then whenever `connect` may have another result. Ends
+   * when the signal aborts.
+   */
+  changes(signal: AbortSignal): AsyncIterable<void>;
 }
 
 /** An editor that shows a workspace, or why there is none. */
@@ -47,8 +52,11 @@ export interface IdeLink {
   ): Promise<void>;
   /**
    * Shows a proposed content of a file, and resolves to what the user does with
-   * it. Rejects when the editor does not show it or goes away. Closes the view
-   * when the signal aborts.
+   * it. A diff of the same file that is still open is waited for.
+   *
+   * Rejects when the editor does not show it or goes away. When the signal
+   * aborts, closes the view and rejects with the signal's reason; with an error
+   * that says so when another diff of the file is open until then.
    */
   openDiff(
     path: string,

@@ -74,15 +74,22 @@ export class CompanionLink implements AsyncDisposable {
   readonly #diffs = new KeyedQueue();
   readonly #waiting = new Map<string, (answer: IdeAnswer) => void>();
   readonly #told = Promise.withResolvers<void>();
+  readonly #onTrust: () => void;
   #state: WorkspaceState | undefined;
   #tools: ReadonlySet<string> = new Set();
 
-  /** Connects to a companion. Rejects when it does not let the agent in. */
+  /**
+   * Connects to a companion. Rejects when it does not let the agent in.
+   *
+   * @param onTrust called when the user has trusted the workspace, or does not
+   * trust it any more
+   */
   static async open(
     candidate: Candidate,
+    onTrust: () => void,
     signal: AbortSignal,
   ): Promise<CompanionLink> {
-    const link = new CompanionLink(candidate);
+    const link = new CompanionLink(candidate, onTrust);
     try {
       await link.#connect(signal);
       return link;
@@ -92,7 +99,8 @@ export class CompanionLink implements AsyncDisposable {
     }
   }
 
-  private constructor({ port, token, editor }: Candidate) {
+  private constructor({ port, token, editor }: Candidate, onTrust: () => void) {
+    this.#onTrust = onTrust;
     this.editor = editor || "the editor";
     this.#client = new Client({ name: "devtool", version: VERSION });
     this.#client.fallbackNotificationHandler = async ({ method, params }) =>
@@ -191,33 +199,29 @@ export class CompanionLink implements AsyncDisposable {
    * Shows a proposed content of a file, and resolves to what the user does with
    * it. A diff of the same file that is still open is waited for.
    *
-   * Rejects when the editor does not show it or goes away. Closes the view when
-   * the signal aborts.
+   * Rejects when the editor does not show it or goes away. When the signal
+   * aborts, closes the view and rejects with the signal's reason; with an error
+   * that says so when another diff of the file is open until then.
    */
-  openDiff(
+  async openDiff(
     path: string,
     content: string,
     signal: AbortSignal,
   ): Promise<IdeAnswer> {
-    return this.#diffs.run(path, async () => {
+    signal.throwIfAborted();
+    const begun = Promise.withResolvers<void>();
+    const answer = this.#diffs.run(path, async () => {
       signal.throwIfAborted();
-      const ended = Promise.withResolvers<IdeAnswer>();
-      this.#waiting.set(path, ended.resolve);
-      const left = new AbortController();
-      try {
-        await this.#call(
-          "openDiff",
-          { filePath: path, newContent: content },
-          signal,
-        );
-        const lost = this.#lost(left.signal);
-        return await abortable(Promise.race([ended.promise, lost]), signal);
-      } finally {
-        left.abort();
-        this.#waiting.delete(path);
-        if (signal.aborted) await this.#closeDiff(path);
-      }
+      begun.resolve();
+      return await this.#showDiff(path, content, signal);
     });
+    // Nobody waits for it where its turn comes too late.
+    answer.catch(() => undefined);
+    await abortable(begun.promise, signal).catch((cause) => {
+      const problem = "another diff of the file is open: answer that one first";
+      throw new Error(problem, { cause });
+    });
+    return await answer;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -238,6 +242,26 @@ export class CompanionLink implements AsyncDisposable {
     const pause = AbortSignal.timeout(CONTEXT_TIMEOUT_MS);
     await abortable(this.#told.promise, pause).catch(() => undefined);
     signal.throwIfAborted();
+  }
+
+  async #showDiff(
+    path: string,
+    content: string,
+    signal: AbortSignal,
+  ): Promise<IdeAnswer> {
+    const ended = Promise.withResolvers<IdeAnswer>();
+    this.#waiting.set(path, ended.resolve);
+    const left = new AbortController();
+    try {
+      const input = { filePath: path, newContent: content };
+      await abortable(this.#call("openDiff", input, signal), signal);
+      const lost = this.#lost(left.signal);
+      return await abortable(Promise.race([ended.promise, lost]), signal);
+    } finally {
+      left.abort();
+      this.#waiting.delete(path);
+      if (signal.aborted) await this.#closeDiff(path);
+    }
   }
 
   /** Rejects once the companion does not answer any more. */
@@ -283,8 +307,10 @@ export class CompanionLink implements AsyncDisposable {
     try {
       if (method === "ide/contextUpdate") {
         const update = fromJson(ContextUpdateSchema, json, options);
+        const before = this.#state && this.isTrusted;
         this.#state = update.workspaceState;
         this.#told.resolve();
+        if (before === !this.isTrusted) this.#onTrust();
       } else if (method === "ide/diffAccepted") {
         const accepted = fromJson(DiffAcceptedSchema, json, options);
         const { filePath, content } = accepted;

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { isOtherProcess } from "@devtool/internal/other-process";
 import { oneLine } from "@devtool/internal/visible-text";
 import { faultOfDirectory } from "../discovery/own-directory.ts";
@@ -9,6 +10,7 @@ import {
   refusalOf,
 } from "../doctor/choose-candidate.ts";
 import type { CompanionLink } from "./companion-link.ts";
+import { directoryChanges } from "./directory-changes.ts";
 
 /** An editor that shows a workspace, or why there is none. */
 export type IdeConnection =
@@ -20,21 +22,26 @@ const RETRY_AFTER_MS = 30_000;
 /** What is shown of the error of a companion, which may say anything. */
 const MAX_REASON = 200;
 
-/** A connection, and the file that led to it. */
-interface Open {
-  readonly file: string;
-  readonly link: CompanionLink;
+/** A connection, or why there is none and until when none is tried. */
+interface Attempt {
+  /** What the file said. */
+  readonly address: string;
+  readonly link: CompanionLink | undefined;
+  readonly why: string;
+  readonly until: number;
 }
 
 /**
  * Connects the agent to the companions of editors, by the files that Gemini CLI
- * reads, too: one connection for each workspace.
+ * reads, too: one connection for each editor, whatever folders it has open. It
+ * ends when the editor's file is gone.
  */
 export class IdeLinks implements AsyncDisposable {
   readonly #env: Environment;
-  readonly #open = new Map<string, Promise<Open | string>>();
-  /** The files that led nowhere, and until when they are left alone. */
-  readonly #failed = new Map<string, number>();
+  /** The last attempt to connect by each file. */
+  readonly #attempts = new Map<string, Promise<Attempt>>();
+  /** Aborts when an editor is trusted with its workspace, or no longer. */
+  #trusted = new AbortController();
 
   constructor(env: Environment) {
     this.#env = env;
@@ -48,71 +55,106 @@ export class IdeLinks implements AsyncDisposable {
     workspace: string,
     signal: AbortSignal,
   ): Promise<IdeConnection> {
-    const earlier = this.#open.get(workspace);
-    const current = (earlier ?? Promise.resolve("")).then((open) =>
-      this.#renew(open, workspace, signal),
-    );
-    this.#open.set(workspace, current);
-    const found = await current;
-    return typeof found === "string"
-      ? { case: "none", reason: found }
-      : { case: "connected", link: found.link };
+    const { found, order, reason } = await this.#files(workspace);
+    this.#closeAllBut(new Set(found.map(({ path }) => path)));
+    let problem = reason;
+    for (const candidate of order) {
+      const attempt = await this.#attempt(candidate, signal);
+      if (attempt.link) return { case: "connected", link: attempt.link };
+      problem = attempt.why;
+      if (signal.aborted) break;
+    }
+    return { case: "none", reason: problem };
+  }
+
+  /**
+   * Yields at once, and then whenever another editor may be there, or one that
+   * is connected is trusted with its workspace: each 30 seconds anyway. Ends
+   * when the signal aborts.
+   */
+  async *changes(signal: AbortSignal): AsyncGenerator<void> {
+    while (!signal.aborted) {
+      const either = AbortSignal.any([signal, this.#trusted.signal]);
+      yield* directoryChanges(this.#directory, either);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const all = await Promise.all(this.#open.values());
-    this.#open.clear();
-    await Promise.all(
-      all.map((open) =>
-        typeof open === "string" ? undefined : open.link[Symbol.asyncDispose](),
-      ),
-    );
+    const all = [...this.#attempts.values()];
+    this.#attempts.clear();
+    await Promise.all(all.map(close));
   }
 
-  /** Never rejects: what fails is a reason. */
-  async #renew(
-    open: Open | string,
-    workspace: string,
-    signal: AbortSignal,
-  ): Promise<Open | string> {
-    const { order, reason } = await this.#files(workspace);
-    if (typeof open !== "string") {
-      const isThere = order.some((each) => fileKey(each) === open.file);
-      if (isThere && (await open.link.isAlive())) return open;
-      await open.link[Symbol.asyncDispose]();
+  /** Ends the connections to editors that have ended. */
+  #closeAllBut(files: ReadonlySet<string>): void {
+    for (const [file, attempt] of this.#attempts) {
+      // One that was written since the directory was read is there.
+      if (files.has(file) || existsSync(file)) continue;
+      this.#attempts.delete(file);
+      void close(attempt);
     }
-    let problem = reason;
-    for (const candidate of order) {
-      const file = fileKey(candidate);
-      if ((this.#failed.get(file) ?? 0) > performance.now()) continue;
-      try {
-        // Who has no editor does not wait for the SDK.
-        const { CompanionLink } = await import("./companion-link.ts");
-        const link = await CompanionLink.open(candidate, signal);
-        this.#failed.clear();
-        return { file, link };
-      } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        problem = `the companion of ${candidate.path} does not let the agent in: ${oneLine(why, MAX_REASON)}`;
-        if (signal.aborted) break;
-        this.#failed.set(file, performance.now() + RETRY_AFTER_MS);
+  }
+
+  /** Never rejects. One attempt by each file is made at a time. */
+  #attempt(candidate: Candidate, signal: AbortSignal): Promise<Attempt> {
+    const { path } = candidate;
+    const earlier = this.#attempts.get(path) ?? Promise.resolve(undefined);
+    const attempt = earlier.then((last) =>
+      this.#renew(last, candidate, signal),
+    );
+    this.#attempts.set(path, attempt);
+    return attempt;
+  }
+
+  async #renew(
+    last: Attempt | undefined,
+    candidate: Candidate,
+    signal: AbortSignal,
+  ): Promise<Attempt> {
+    const address = `${candidate.port} ${candidate.token}`;
+    if (last?.address === address) {
+      if (last.until > performance.now() || (await last.link?.isAlive())) {
+        return last;
       }
     }
-    return problem;
+    await last?.link?.[Symbol.asyncDispose]();
+    try {
+      // Who has no editor does not wait for the SDK.
+      const { CompanionLink } = await import("./companion-link.ts");
+      const onTrust = (): void => {
+        const before = this.#trusted;
+        this.#trusted = new AbortController();
+        before.abort();
+      };
+      const link = await CompanionLink.open(candidate, onTrust, signal);
+      return { address, link, why: "", until: 0 };
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error);
+      const why = `the companion of ${candidate.path} does not let the agent in: ${oneLine(said, MAX_REASON)}`;
+      const until = signal.aborted ? 0 : performance.now() + RETRY_AFTER_MS;
+      return { address, link: undefined, why, until };
+    }
   }
 
-  /** Returns the files that may be used, the best one first. */
+  /** The directory of the files. */
+  get #directory(): string {
+    return discoveryDirectories(this.#env).devtool;
+  }
+
+  /** Returns all files, and those that may be used, the best one first. */
   async #files(workspace: string): Promise<{
+    readonly found: readonly Candidate[];
     readonly order: readonly Candidate[];
     readonly reason: string;
   }> {
     const agent = "devtool";
-    const { [agent]: directory } = discoveryDirectories(this.#env);
     const none = "no editor with a companion has announced itself";
-    const foreign = await faultOfDirectory(directory);
-    if (foreign !== undefined) return { order: [], reason: foreign };
+    const foreign = await faultOfDirectory(this.#directory);
+    if (foreign !== undefined) {
+      return { found: [], order: [], reason: foreign };
+    }
     const user = process.getuid?.();
-    const found = await readCandidates(agent, directory, user);
+    const found = await readCandidates(agent, this.#directory, user);
     const own = {
       agent,
       cwd: workspace,
@@ -127,12 +169,14 @@ export class IdeLinks implements AsyncDisposable {
     const usable = found.filter((_each, index) => !refusals[index]);
     const [first] = found;
     return {
+      found,
       order: inOrderOfChoice(usable, own),
       reason: first ? `${first.path}: ${refusals[0]}` : none,
     };
   }
 }
 
-function fileKey({ path, port, token }: Candidate): string {
-  return `${path} ${port} ${token}`;
+/** Ends the connection of an attempt, if it has one. */
+async function close(attempt: Promise<Attempt>): Promise<void> {
+  await (await attempt).link?.[Symbol.asyncDispose]();
 }

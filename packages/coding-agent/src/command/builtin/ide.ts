@@ -9,47 +9,37 @@ import { replyWith } from "../steps.ts";
  * editors they are.
  */
 export function ideCommands(ide: IdeSession): SlashCommand[] {
-  const command = (
-    word: string,
-    description: string,
-    reply: (context: CommandContext, signal: AbortSignal) => Promise<string>,
-  ): SlashCommand => ({
+  const command = (word: string, description: string): SlashCommand => ({
     path: ["ide", word],
     description,
+    group: "Shows your editor, and whether this session uses it",
     arguments: [],
     check: async (_args, context) => ide.refusal(context),
     play: (_args, context) =>
-      replyWith(
-        async (_request, signal) =>
-          ide.refusal(context) ?? (await reply(context, signal)),
-      ),
+      replyWith((_request, signal) => replyTo(ide, word, context, signal)),
   });
   return [
-    {
-      ...command(
-        "status",
-        "Shows which editor the agent is connected to, or why to none",
-        (context, signal) => statusOf(ide, context, signal),
-      ),
-      group: "Shows your editor, and whether this session uses it",
-    },
     command(
-      "enable",
-      "Has this session use your editor again",
-      async (context, signal) => {
-        await ide.turn(context, "on");
-        return await statusOf(ide, context, signal);
-      },
+      "status",
+      "Shows which editor the agent is connected to, or why to none",
     ),
-    command(
-      "disable",
-      "Has this session do without your editor",
-      async (context, signal) => {
-        await ide.turn(context, "off");
-        return await statusOf(ide, context, signal);
-      },
-    ),
+    command("enable", "Has this session use your editor again"),
+    command("disable", "Has this session do without your editor"),
   ];
+}
+
+/** Plays the command `/ide` with a word. Returns the reply. */
+export async function replyTo(
+  ide: IdeSession,
+  word: string,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<string> {
+  const refusal = ide.refusal(context);
+  if (refusal !== undefined) return refusal;
+  if (word === "enable") await ide.turn(context, "on");
+  if (word === "disable") await ide.turn(context, "off");
+  return await statusOf(ide, context, signal);
 }
 
 async function statusOf(
