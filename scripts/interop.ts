@@ -19,6 +19,8 @@ const PYTHON_SDKS = {
   "1.0": ["a2a-sdk[http-server,signing,grpc]==1.3.0", "uvicorn==0.54.0"],
   adk: ["google-adk[a2a]==2.13.0", "a2a-sdk==1.3.0"],
 };
+/** Python compiles what it loads, and most of what is installed it never does. */
+const PIP_FLAGS = ["--quiet", "--disable-pip-version-check", "--no-compile"];
 const GO_MODULES = ["go", "go-v2"];
 const GO_PROGRAMS = GO_MODULES.flatMap((module) =>
   ["client", "server"].map((name) => ({ module, name })),
@@ -38,14 +40,7 @@ function run(
 function installPython(): boolean {
   return Object.entries(PYTHON_SDKS).every(([name, packages]) => {
     const venv = `.venv-${name}`;
-    const pip = [
-      "-m",
-      "pip",
-      "install",
-      "--quiet",
-      "--disable-pip-version-check",
-      ...packages,
-    ];
+    const pip = ["-m", "pip", "install", ...PIP_FLAGS, ...packages];
     return (
       run("python3", ["-m", "venv", venv]) &&
       run(`${directory}${venv}/bin/python`, pip)
@@ -65,8 +60,7 @@ function installAcp(): boolean {
     "-m",
     "pip",
     "install",
-    "--quiet",
-    "--disable-pip-version-check",
+    ...PIP_FLAGS,
     "agent-client-protocol==0.12.1",
   ];
   return run("python3", ["-m", "venv", venv]) && run(`${venv}/bin/python`, pip);
