@@ -1,28 +1,17 @@
 /**
  * Packs what is published, as built, into a directory:
- * `node scripts/tarballs.ts [directory [package …]]`. Default: all packages,
- * into `tarballs`.
+ * `node scripts/tarballs.ts [directory]`. Default: into `tarballs`.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ROOT, readManifests } from "./release/manifests.ts";
 
-const [directoryName, ...names] = process.argv.slice(2);
-const destination = resolve(directoryName ?? join(ROOT, "tarballs"));
+const destination = resolve(process.argv[2] ?? join(ROOT, "tarballs"));
 mkdirSync(destination, { recursive: true });
 const published = readManifests().filter(({ isPublished }) => isPublished);
-const unknown = names.find(
-  (name) => !published.some(({ directory }) => directory === name),
-);
-if (unknown !== undefined) {
-  throw new Error(`"${unknown}" is not a published package`);
-}
-const packed = published.filter(
-  ({ directory }) => names.length === 0 || names.includes(directory),
-);
 // One process of pnpm packs them all: starting it takes longer than packing.
-const filters = packed.flatMap(({ name }) => ["--filter", name]);
+const filters = published.flatMap(({ name }) => ["--filter", name]);
 const { error, status, stdout, stderr } = spawnSync(
   "pnpm",
   [...filters, "pack", "--pack-destination", destination],
@@ -34,7 +23,7 @@ if (error) {
   });
 }
 if (status !== 0) throw new Error(`pnpm pack failed:\n${stdout}${stderr}`);
-for (const { directory, version } of packed) {
+for (const { directory, version } of published) {
   const name = `devtool-${directory}-${version}.tgz`;
   process.stdout.write(`${join(destination, name)}\n`);
 }

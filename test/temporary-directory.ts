@@ -6,6 +6,8 @@ import { basename, join } from "node:path";
 const PREFIX = "dt-";
 /** What a server leaves that is killed while it tries out its sandbox. */
 const LEFT_BY_KILLS = /^devtool-probe-/;
+/** The packages that the first test of a run packs which needs them. */
+export const TARBALLS = "tarballs";
 let directory: string | undefined;
 
 /** Gives a run of the tests a temporary directory of its own. */
@@ -22,7 +24,7 @@ export function setup(): void {
 export function teardown(): void {
   if (directory === undefined) return;
   const left = readdirSync(directory).filter(
-    (name) => !LEFT_BY_KILLS.test(name),
+    (name) => name !== TARBALLS && !LEFT_BY_KILLS.test(name),
   );
   rmSync(directory, { recursive: true });
   if (left.length === 0) return;

@@ -1,10 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { commonVersion } from "../../scripts/release/manifests.ts";
+import { TARBALLS } from "../temporary-directory.ts";
 import type { FoundNode } from "./nodes.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -24,32 +27,26 @@ export class PackedProject {
   }
 
   /**
-   * Packs packages as they are built, and installs them with npm, and what else
-   * is named. Default: all of ours.
+   * Installs packages as they are built with npm, and what else is named.
+   * Default: all of ours.
    */
   static async install(
     others: readonly string[],
     ours: readonly string[] = [],
   ): Promise<PackedProject> {
     const project = new PackedProject(temporaryDirectory());
-    const tarballs = join(project.#base, "tarballs");
     await mkdir(join(project.#base, "home"));
     await mkdir(project.directory);
-    await run(
-      process.execPath,
-      [join(root, "scripts/tarballs.ts"), tarballs, ...ours],
-      { cwd: root },
-    );
     await writeFile(
       join(project.directory, "package.json"),
       '{ "private": true, "type": "module" }',
     );
-    const files = (await readdir(tarballs)).map((name) => join(tarballs, name));
+    const files = await tarballsOf(ours);
     // What npm downloaded before is not downloaded again; all else of a home
     // directory is missing.
     const cache = process.env.npm_config_cache ?? join(homedir(), ".npm");
-    const args = ["install", "--silent", "--cache", cache, ...files, ...others];
-    await run("npm", args, {
+    const flags = ["--silent", "--no-audit", "--no-fund", "--cache", cache];
+    await run("npm", ["install", ...flags, ...files, ...others], {
       cwd: project.directory,
       env: project.environment(),
     });
@@ -99,6 +96,28 @@ export class PackedProject {
       ? { code: ended.code ?? 0, stdout: ended.stdout, stderr: ended.stderr }
       : Promise.reject(ended);
   }
+}
+
+/**
+ * The tarballs of packages, all of them by default. The first test of a run
+ * that asks packs them all: starting pnpm takes longer than packing.
+ */
+export async function tarballsOf(ours: readonly string[]): Promise<string[]> {
+  const packed = join(tmpdir(), TARBALLS);
+  if (!existsSync(packed)) {
+    const unfinished = join(temporaryDirectory(), TARBALLS);
+    const script = join(root, "scripts/tarballs.ts");
+    await run(process.execPath, [script, unfinished], { cwd: root });
+    await rename(unfinished, packed).catch((reason: unknown) => {
+      // Another test was quicker.
+      if (!existsSync(packed)) throw reason;
+    });
+  }
+  const names =
+    ours.length === 0
+      ? await readdir(packed)
+      : ours.map((name) => `devtool-${name}-${commonVersion()}.tgz`);
+  return names.map((name) => join(packed, name));
 }
 
 /** How a program ended, and what it wrote. */
