@@ -16,7 +16,7 @@ import { RfcClient, type Shown } from "./rfc-client.ts";
 
 const rounds = roundsOf("DEVTOOL_ACP_KILL_ROUNDS", {
   quick: 1,
-  ci: 10,
+  ci: 5,
   deep: 100,
 });
 const LIMIT_MS = 60_000;

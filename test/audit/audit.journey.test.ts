@@ -283,7 +283,7 @@ describe("the audit log of a server that is killed (S13)", () => {
 });
 
 /** One byte of this many is changed. */
-const ONE_IN = roundsOf("DEVTOOL_AUDIT_FLIPS", { quick: 30, ci: 2, deep: 1 });
+const ONE_IN = roundsOf("DEVTOOL_AUDIT_FLIPS", { quick: 30, ci: 5, deep: 1 });
 
 describe("an audit log on disk (S13)", () => {
   let root: string;

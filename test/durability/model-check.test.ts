@@ -7,7 +7,7 @@ import { idsIn, ServerUnderTest } from "./model-check/server-under-test.ts";
 
 const RUNS = roundsOf("DEVTOOL_MODEL_RUNS", {
   quick: 100,
-  ci: 500,
+  ci: 200,
   deep: 10_000,
 });
 

@@ -13,7 +13,7 @@ import { describeWithPostgres } from "./with-postgres.ts";
 
 const CALLS = roundsOf("DEVTOOL_DECISIONS", {
   quick: 60,
-  ci: 250,
+  ci: 100,
   deep: 10_000,
 });
 const AT_ONCE = 20;

@@ -13,7 +13,7 @@ import { generator } from "./mutate.ts";
 
 const BODIES = roundsOf("DEVTOOL_FUZZ_BODIES", {
   quick: 60,
-  ci: 3000,
+  ci: 1500,
   deep: 100_000,
 });
 const SEED = seedOf();

@@ -24,7 +24,7 @@ import {
 // sends: its lists, contents, messages, questions, notifications, handshake and
 // HTTP. A round plays this many mutants of a class.
 const MUTANTS = 25;
-const ROUNDS = roundsOf("DEVTOOL_MCP_ROUNDS", { quick: 1, ci: 3, deep: 400 });
+const ROUNDS = roundsOf("DEVTOOL_MCP_ROUNDS", { quick: 1, ci: 1, deep: 400 });
 const SEED = seedOf();
 /** Less than any wait for an answer that does not come, in milliseconds. */
 const SOON_MS = 20_000;

@@ -971,7 +971,7 @@ const MUTATIONS: readonly ((json: string) => string)[] = [
 it("loses no piece of a stream and completes, whatever happens to one event", async () => {
   const rounds = roundsOf("DEVTOOL_STREAM_ROUNDS", {
     quick: 100,
-    ci: 400,
+    ci: 200,
     deep: 10_000,
   });
   let [whole, failed] = [0, 0];
@@ -1025,7 +1025,7 @@ const WORDS = ["alpha", "beta", "gamma", "kilo", "epsilon"];
 it("B2: loses no more of an answer than the value that is odd, and tells what it lost", async () => {
   const rounds = roundsOf("DEVTOOL_VALUE_ROUNDS", {
     quick: 100,
-    ci: 400,
+    ci: 200,
     deep: 10_000,
   });
   let [whole, told] = [0, 0];

@@ -13,7 +13,7 @@ import { PROGRAMS, WRAPPERS } from "./exec-policy/vocabulary.ts";
 
 const COUNT = roundsOf("DEVTOOL_SHELL_COMMANDS", {
   quick: 200,
-  ci: 500,
+  ci: 250,
   deep: 500_000,
 });
 const SEED = seedOf();

@@ -20,7 +20,7 @@ import { WildLine } from "./exec-policy/wild-line.ts";
 
 const COUNT = roundsOf("DEVTOOL_RULED_COMMANDS", {
   quick: 150,
-  ci: 400,
+  ci: 200,
   deep: 100_000,
 });
 const SEED = seedOf();

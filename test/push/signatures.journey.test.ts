@@ -28,7 +28,7 @@ const AUDIENCE = "https://receiver.test/hook";
 const ISSUER = "http://127.0.0.1:41242";
 const MUTATIONS = roundsOf("DEVTOOL_SIGNATURE_MUTATIONS", {
   quick: 300,
-  ci: 3000,
+  ci: 1000,
   deep: 10_000,
 });
 const DAY_MS = 24 * 60 * 60_000;

@@ -45,7 +45,7 @@ const found = await findSandbox("auto", { path }, signal);
 /** How often the cost of a command is measured. */
 const ROUNDS = roundsOf("DEVTOOL_SANDBOX_ROUNDS", {
   quick: 3,
-  ci: 25,
+  ci: 10,
   deep: 25,
 });
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;

@@ -14,7 +14,7 @@ import {
 
 const CYCLES = roundsOf("DEVTOOL_STORE_CRASHES", {
   quick: 2,
-  ci: 20,
+  ci: 10,
   deep: 300,
 });
 const seed = seedOf();

@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<string, (at: number) => Payload>> = {
 
 const COUNT = roundsOf("DEVTOOL_FLOOD_EVENTS", {
   quick: 1_000,
-  ci: 10_000,
+  ci: 5_000,
   deep: 10_000,
 });
 

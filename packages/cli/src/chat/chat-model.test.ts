@@ -10,7 +10,7 @@ import {
 
 const RUNS = roundsOf("DEVTOOL_CHAT_RUNS", {
   quick: 40,
-  ci: 300,
+  ci: 150,
   deep: 10_000,
 });
 

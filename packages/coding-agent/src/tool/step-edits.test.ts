@@ -44,7 +44,7 @@ import { Workspace } from "./workspace.ts";
 
 const ROUNDS = roundsOf("DEVTOOL_STEP_EDITS", {
   quick: 150,
-  ci: 500,
+  ci: 200,
   deep: 10_000,
 });
 const FILE = "a.txt";
