@@ -7,7 +7,7 @@ import type {
   ToolEvent,
 } from "@devtool/coding-agent/tool";
 import { abortable } from "@devtool/internal/abortable";
-import { ToolCallProgressSchema } from "@devtool/schema";
+import { ToolCallDetailSchema, ToolCallProgressSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CallDeadline } from "./call-deadline.ts";
 
@@ -19,6 +19,14 @@ export interface CallHooks {
   progress(done: number, total: number, text: string): void;
   /** Restarts the timeout of the call: its server works on, and says so. */
   keepAlive(): void;
+  /**
+   * Records the task that its server made of the call. Resolves when the log
+   * has it: a restart then finds the task again.
+   */
+  recordTask(task: {
+    readonly mcpServer: string;
+    readonly taskId: string;
+  }): Promise<void>;
   /**
    * Asks the user. Rejects when the call ends or `withdrawn` aborts before the
    * user answers: the user is not asked any longer.
@@ -55,6 +63,7 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   #progress: ToolEvent | undefined;
   #shownAtMs = Number.NEGATIVE_INFINITY;
   #isDone = false;
+  readonly #recorded = Promise.withResolvers<void>();
   #wake = Promise.withResolvers<void>();
 
   /**
@@ -81,6 +90,14 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
 
   keepAlive(): void {
     this.#deadline.restart();
+  }
+
+  async recordTask(
+    delegation: Parameters<CallHooks["recordTask"]>[0],
+  ): Promise<void> {
+    const { delegation: value } = create(ToolCallDetailSchema, { delegation });
+    if (value) this.#push({ case: "delegation", value });
+    await abortable(this.#recorded.promise, this.#signal);
   }
 
   async ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
@@ -139,7 +156,11 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
       const progress = this.#progress;
       const waitMs = this.#shownAtMs + PROGRESS_MS - this.#now();
       if (this.#ready.length > 0) {
-        yield* this.#ready.splice(0);
+        for (const event of this.#ready.splice(0)) {
+          yield event;
+          // Whoever asks for the next event has this one in the log.
+          if (event.case === "delegation") this.#recorded.resolve();
+        }
       } else if (progress && waitMs <= 0) {
         this.#progress = undefined;
         this.#shownAtMs = this.#now();

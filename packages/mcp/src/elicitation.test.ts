@@ -27,6 +27,7 @@ describe("elicitation", async () => {
     const hooks = {
       progress: () => undefined,
       keepAlive: () => undefined,
+      recordTask: () => Promise.resolve(),
       sample: () => Promise.reject(new Error("asks no model")),
       ask: async (question: Question): Promise<Answer> => {
         questions.push(question);
@@ -172,6 +173,7 @@ describe("elicitation", async () => {
       const hooks = {
         progress: () => undefined,
         keepAlive: () => undefined,
+        recordTask: () => Promise.resolve(),
         sample: () => Promise.reject(new Error("asks no model")),
         ask: async ({ details }: Question): Promise<Answer> => {
           if (details.case === "genericDetails") {

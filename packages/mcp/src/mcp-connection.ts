@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { abortable } from "@devtool/internal/abortable";
 import { plainJson } from "@devtool/internal/json";
 import { traceFields } from "@devtool/internal/trace-parent";
@@ -27,7 +27,6 @@ import { loadSdk } from "./sdk.ts";
 import type { ServerOrigin } from "./server-place.ts";
 import type { AnswerRequest } from "./server-requests.ts";
 import { ServerSecrets } from "./server-secrets.ts";
-import { followTask, type TaskRequests, taskOfResult } from "./task-call.ts";
 import { readToolDefinition, type ToolDefinition } from "./tool-definition.ts";
 
 /** How connections are opened, and what servers may request over them. */
@@ -44,8 +43,6 @@ export interface ConnectionOptions extends TransportOptions {
 const REQUEST_MS = 30_000;
 /** The timeout of a ping to a server that seems to be gone, in milliseconds. */
 const PING_MS = 5000;
-/** The timeout for cancelling a task, in milliseconds. */
-const CANCEL_MS = 5000;
 /** The timeout for ending the session at the server, in milliseconds. */
 const LEAVE_MS = 1000;
 /**
@@ -188,8 +185,8 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool. There is no timeout: when the signal aborts, the call is
-   * cancelled at the server.
+   * Calls a tool. The result may be a task (`taskOfResult`). There is no
+   * timeout: when the signal aborts, the call is cancelled at the server.
    */
   async callTool(
     { name, args, trace, hooks }: ToolRequest,
@@ -202,23 +199,44 @@ export class McpConnection implements AsyncDisposable {
     };
     this.#running.push(hooks);
     try {
-      return await this.#current.run(hooks, async () => {
-        const result = await this.#ask(
+      return await this.#current.run(hooks, () =>
+        this.#ask(
           (client, options) =>
             client.callTool(
               { name, arguments: args, ...traceMeta(trace) },
               { ...options, ...callOptions },
             ),
           signal,
-        );
-        const task = taskOfResult(result);
-        return task
-          ? followTask(task, await this.#taskRequests(), hooks, signal)
-          : result;
-      });
+        ),
+      );
     } finally {
       this.#running.splice(this.#running.indexOf(hooks), 1);
     }
+  }
+
+  /** Sends a request about a task of the server (SEP-2663). */
+  async askTask(
+    method: "tasks/get" | "tasks/update" | "tasks/cancel",
+    params: { readonly taskId: string; readonly inputResponses?: JsonObject },
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const { specTypeSchemas } = await loadSdk();
+    return this.#ask(
+      (client, options) =>
+        client.request({ method, params }, specTypeSchemas.Result, options),
+      signal,
+    );
+  }
+
+  /** Answers what the server asks in the task of a call. */
+  async answerFor(
+    hooks: CallHooks,
+    request: JsonValue,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    return this.#current.run(hooks, async () =>
+      plainJson(await this.#opened.answer(request, signal)),
+    );
   }
 
   /**
@@ -376,38 +394,6 @@ export class McpConnection implements AsyncDisposable {
 
   get #isModern(): boolean {
     return this.#opened.client.getProtocolEra() === "modern";
-  }
-
-  /** The requests about a task, for as long as the connection lasts. */
-  async #taskRequests(): Promise<TaskRequests> {
-    const { specTypeSchemas } = await loadSdk();
-    const send = (
-      method: string,
-      params: { readonly taskId: string; readonly inputResponses?: JsonObject },
-      signal: AbortSignal,
-    ): Promise<unknown> =>
-      this.#ask(
-        (client, options) =>
-          client.request({ method, params }, specTypeSchemas.Result, options),
-        signal,
-      );
-    return {
-      get: (taskId, signal) => send("tasks/get", { taskId }, signal),
-      update: async (taskId, inputResponses, signal) => {
-        await send("tasks/update", { taskId, inputResponses }, signal);
-      },
-      cancel: async (taskId) => {
-        const signal = AbortSignal.timeout(CANCEL_MS);
-        await send("tasks/cancel", { taskId }, signal).catch(() => undefined);
-      },
-      answer: async (request, signal) =>
-        plainJson(await this.#opened.answer(request, signal)),
-      readResult: (value) => {
-        const read =
-          specTypeSchemas.CallToolResult["~standard"].validate(value);
-        return read instanceof Promise || read.issues ? undefined : read.value;
-      },
-    };
   }
 
   async #ping(): Promise<void> {

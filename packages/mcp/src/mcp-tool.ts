@@ -6,9 +6,16 @@ import {
 } from "@devtool/coding-agent/tool";
 import { objectOrEmpty } from "@devtool/internal/json";
 import { oneLine } from "@devtool/internal/visible-text";
-import { McpDetailsSchema } from "@devtool/schema";
+import {
+  findToolCallDetail,
+  McpDetailsSchema,
+  type Task,
+} from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
-import type { jsonSchemaValidator } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  jsonSchemaValidator,
+} from "@modelcontextprotocol/client";
 import { CallDeadline } from "./call-deadline.ts";
 import { CallEvents, type CallHooks } from "./call-events.ts";
 import { cut, readCallResult } from "./call-result.ts";
@@ -17,6 +24,13 @@ import type { McpConnection, ToolRequest } from "./mcp-connection.ts";
 import type { McpSupervisor } from "./mcp-supervisor.ts";
 import { withoutNullsBelow } from "./message-problem.ts";
 import { serverHash } from "./server-hash.ts";
+import {
+  followTask,
+  type ServerTask,
+  taskOfResult,
+  taskWithId,
+} from "./task-call.ts";
+import { taskRequests } from "./task-requests.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
 
 /** The options of `createMcpTool`. */
@@ -84,7 +98,8 @@ export function createMcpTool(options: McpToolOptions): Tool {
             toolName: name,
           }),
         },
-        execute: (signal, trace) => runCall({ args, trace }, options, signal),
+        execute: (signal, trace, place) =>
+          runCall({ args, trace, place }, options, signal),
       };
     },
   };
@@ -119,7 +134,16 @@ function checkArguments(
 }
 
 /** A call that runs. */
-type Call = Pick<ToolRequest, "args" | "trace">;
+interface Call extends Pick<ToolRequest, "args" | "trace"> {
+  /** The call in the log; undefined for one that no restart goes on with. */
+  readonly place: CallPlace | undefined;
+}
+
+interface CallPlace {
+  readonly toolCallId: string;
+  readonly isResumed: boolean;
+  readonly task: Task;
+}
 
 /**
  * Runs a call: yields its progress, the questions of the server, and its
@@ -170,15 +194,29 @@ async function callTool(
     maxOutputLength,
     callTimeoutMs,
   } = options;
+  const { name: mcpServer } = supervisor.server;
   let connection: McpConnection | undefined;
+  const follow = async (task: ServerTask): Promise<CallToolResult> => {
+    const { taskId } = task;
+    await hooks.recordTask({ mcpServer, taskId });
+    const requests = await taskRequests(supervisor, hooks);
+    return followTask(task, requests, hooks, signal);
+  };
   try {
+    const known = call.place?.isResumed ? knownTask(call.place) : undefined;
+    if (known) return readCallResult(await follow(known), maxOutputLength);
     const result = await supervisor.ask(async (current) => {
       connection = current;
       await assertUnchanged(definition, qualifiedName, current, signal);
-      const request = { ...call, name: definition.name, hooks };
+      const { args, trace } = call;
+      const request = { args, trace, name: definition.name, hooks };
       return current.callTool(request, signal);
     }, signal);
-    return readCallResult(result, maxOutputLength);
+    const task = taskOfResult(result);
+    if (!task) return readCallResult(result, maxOutputLength);
+    // The task outlives the connection.
+    connection = undefined;
+    return readCallResult(await follow(task), maxOutputLength);
   } catch (reason) {
     if (timeout.aborted) {
       connection?.checkAlive();
@@ -194,6 +232,12 @@ async function callTool(
       : describeError(reason);
     return failureResult("mcp_tool_error", cut(message, maxOutputLength));
   }
+}
+
+/** Returns the task that a server made of a call before a restart. */
+function knownTask({ task, toolCallId }: CallPlace): ServerTask {
+  const { delegation } = findToolCallDetail(task, toolCallId) ?? {};
+  return taskWithId(delegation?.taskId ?? "");
 }
 
 /** Throws for a tool that its server changed after the user saw it (rug pull). */

@@ -18,6 +18,7 @@ describe("a request of a hostile MCP server to ask the model", () => {
     const hooks = {
       progress: () => undefined,
       keepAlive: () => undefined,
+      recordTask: () => Promise.resolve(),
       ask: async (question: Question) => {
         shown.push(question);
         return { optionId, text: "" };

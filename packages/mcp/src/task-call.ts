@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-events.ts";
 
@@ -11,6 +12,16 @@ export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 const DEFAULT_POLL_MS = 1000;
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 30_000;
+/**
+ * The wait before a request that failed is sent again, in milliseconds. It
+ * doubles each time, up to `MAX_POLL_MS`.
+ */
+const FIRST_RETRY_MS = 250;
+
+/** Errors of JSON-RPC that the same request gets again. */
+const FINAL_ERRORS: ReadonlySet<unknown> = new Set([
+  -32_600, -32_601, -32_602, -32_021, -32_022,
+]);
 
 /** The maximum number of questions of a call. */
 const MAX_QUESTIONS = 100;
@@ -55,6 +66,19 @@ export function taskOfResult({
   return task === undefined ? undefined : readTask(task);
 }
 
+/** Returns a task of which only the id is known, as after a restart. */
+export function taskWithId(taskId: string): ServerTask {
+  return {
+    taskId,
+    status: "working",
+    statusMessage: "",
+    inputRequests: {},
+    result: undefined,
+    error: {},
+    pollMs: MIN_POLL_MS,
+  };
+}
+
 function readTask(value: unknown): ServerTask {
   const task = isObject(value) ? value : {};
   const taskId = stringOrEmpty(task.taskId);
@@ -78,10 +102,12 @@ function readTask(value: unknown): ServerTask {
 
 /**
  * Follows a task to its end, and puts what it asks to the user. Each question
- * is asked once, and withdrawn when the server does not ask it any more.
+ * is asked once, and withdrawn when the server does not ask it any more. A
+ * request that gets lost is sent again until the signal aborts.
  *
  * Returns the result of the call. Rejects when the task fails, and when the
- * signal aborts or a question cannot be answered: then the task is cancelled.
+ * signal aborts or a question cannot be answered: then the task is cancelled,
+ * unless the call goes on after a restart.
  */
 export async function followTask(
   first: ServerTask,
@@ -97,7 +123,12 @@ export async function followTask(
     questions.set(key, withdrawn);
     requests
       .answer(request, AbortSignal.any([over, withdrawn.signal]))
-      .then((answer) => requests.update(first.taskId, { [key]: answer }, over))
+      .then((answer) =>
+        persist(
+          () => requests.update(first.taskId, { [key]: answer }, over),
+          over,
+        ),
+      )
       .catch((reason: unknown) => {
         if (!withdrawn.signal.aborted) failed.abort(reason);
       });
@@ -124,15 +155,51 @@ export async function followTask(
         if (!(key in task.inputRequests)) question.abort();
       }
       await delay(task.pollMs, undefined, { signal: over });
-      task = readTask(await requests.get(first.taskId, over));
+      const { taskId } = first;
+      task = readTask(await persist(() => requests.get(taskId, over), over));
     }
   } catch (reason) {
-    if (over.aborted) await requests.cancel(first.taskId);
+    if (over.aborted && endsTask(over.reason)) {
+      await requests.cancel(first.taskId);
+    }
     failed.signal.throwIfAborted();
     throw reason;
   } finally {
     for (const question of questions.values()) question.abort();
   }
+}
+
+/** Sends a request until it has an answer, or fails in a way that stays. */
+async function persist<T>(
+  request: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  for (
+    let waitMs = FIRST_RETRY_MS;
+    ;
+    waitMs = Math.min(waitMs * 2, MAX_POLL_MS)
+  ) {
+    try {
+      return await request();
+    } catch (reason) {
+      signal.throwIfAborted();
+      if (isFinal(reason)) throw reason;
+    }
+    await delay(waitMs, undefined, { signal });
+  }
+}
+
+function isFinal(reason: unknown): boolean {
+  if (!(reason instanceof Error) || !("code" in reason)) return false;
+  return FINAL_ERRORS.has(reason.code) || reason.code === Code.Unauthenticated;
+}
+
+/**
+ * Whether the end of a call ends its task: not when the server of the agent
+ * stops or has lost its store, since the call then goes on later.
+ */
+function endsTask(reason: unknown): boolean {
+  return !(reason instanceof DevtoolError && reason.code === Code.Unavailable);
 }
 
 /**

@@ -127,7 +127,8 @@ function delegationsOf(
   return messages.flatMap(({ parts }) =>
     parts.flatMap(({ toolCallDetail }) => {
       const { delegation, parentToolCallId } = toolCallDetail ?? {};
-      return delegation && parentToolCallId === "" ? delegation : [];
+      const isAgent = delegation?.mcpServer === "";
+      return isAgent && parentToolCallId === "" ? delegation : [];
     }),
   );
 }

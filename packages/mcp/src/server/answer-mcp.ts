@@ -36,7 +36,7 @@ export class McpAnswers {
           // A connection of these revisions that is lost withdraws nothing.
           closingStopsWork: () => false,
         }),
-      nextId,
+      { nextId, now: () => performance.now() },
       shutdown,
     );
   }
@@ -55,7 +55,9 @@ export class McpAnswers {
       // What the host subscribes to lasts longer than its request.
       const tasks = handlerTasks(handler, context, shutdown);
       const exchange = { request: web, body, principal, tasks };
-      return sendWebResponse(call, await this.#sessions.answer(exchange));
+      return this.#sessions.answer(exchange, (response) =>
+        sendWebResponse(call, response),
+      );
     }
     const tooMany = subscribedUris(body)[MAX_WATCHED];
     if (tooMany !== undefined) {

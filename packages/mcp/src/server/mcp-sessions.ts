@@ -6,8 +6,15 @@ import {
 } from "@modelcontextprotocol/server";
 import type { PortTasks } from "./port.ts";
 
-/** The maximum number of sessions of a caller; a further one ends the oldest. */
-const MAX_SESSIONS = 64;
+/**
+ * The maximum number of sessions of a caller, and of all callers. A further one
+ * ends the one that was used least recently.
+ */
+const MAX_OWN_SESSIONS = 64;
+const MAX_SESSIONS = 1024;
+
+/** A session ends when its host asks nothing for this time, in milliseconds. */
+const MAX_IDLE_MS = 3_600_000;
 
 /** One request of a session. */
 export interface SessionRequest {
@@ -23,30 +30,38 @@ export interface SessionRequest {
  * The sessions of hosts that speak a revision before 2026-07-28 over HTTP: a
  * server asks such a host within a session. Only who asks whom is kept in them:
  * a host whose session is lost begins another one, and finds its tasks.
+ *
+ * A session with a response that is still being sent, such as a stream of
+ * notifications, is not idle.
  */
 export class McpSessions {
   readonly #create: (tasksOf: (context: ServerContext) => PortTasks) => Server;
   readonly #nextId: () => string;
+  readonly #now: () => number;
+  /** In the order of their last use. */
   readonly #sessions = new Map<string, Session>();
   readonly #tasks = new WeakMap<AuthInfo, PortTasks>();
 
   constructor(
     create: (tasksOf: (context: ServerContext) => PortTasks) => Server,
-    nextId: () => string,
+    { nextId, now }: SessionSources,
     shutdown: AbortSignal,
   ) {
     this.#create = create;
     this.#nextId = nextId;
+    this.#now = now;
     shutdown.addEventListener("abort", () => this.#closeAll(), { once: true });
   }
 
-  /** Answers a request of a session, or one that begins a session. */
-  async answer({
-    request,
-    body,
-    principal,
-    tasks,
-  }: SessionRequest): Promise<Response> {
+  /**
+   * Answers a request of a session, or one that begins a session. Resolves when
+   * the response is sent.
+   */
+  async answer(
+    { request, body, principal, tasks }: SessionRequest,
+    send: (response: Response) => Promise<void>,
+  ): Promise<void> {
+    this.#endIdle();
     const id = request.headers.get("mcp-session-id");
     const known = id === null ? undefined : this.#sessions.get(id);
     if (id !== null && known?.principal !== principal) {
@@ -54,18 +69,24 @@ export class McpSessions {
         code: -32_001,
         message: "Session not found: begin another one with initialize",
       };
-      return Response.json(
-        { jsonrpc: "2.0", id: null, error },
-        { status: 404 },
+      return send(
+        Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 }),
       );
     }
-    const { transport } = known ?? (await this.#begin(principal));
+    const session = known ?? (await this.#begin(principal));
     const authInfo = { token: "", clientId: principal, scopes: [] };
     this.#tasks.set(authInfo, tasks);
-    return transport.handleRequest(request, {
-      authInfo,
-      ...(body !== undefined && { parsedBody: body }),
-    });
+    session.responses++;
+    try {
+      const response = await session.transport.handleRequest(request, {
+        authInfo,
+        ...(body !== undefined && { parsedBody: body }),
+      });
+      await send(response);
+    } finally {
+      session.responses--;
+      this.#use(id ?? session.transport.sessionId, session);
+    }
   }
 
   async #begin(principal: string): Promise<Session> {
@@ -77,28 +98,45 @@ export class McpSessions {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: this.#nextId,
       onsessioninitialized: (id) => {
-        this.#endOldest(principal);
+        const own = [...this.#sessions.values()].filter(
+          (other) => other.principal === principal,
+        );
+        if (own.length >= MAX_OWN_SESSIONS) this.#end(own[0]);
+        if (this.#sessions.size >= MAX_SESSIONS) {
+          this.#end(this.#sessions.values().next().value);
+        }
         this.#sessions.set(id, session);
       },
       onsessionclosed: (id) => {
         this.#sessions.delete(id);
       },
     });
-    const session = { transport, principal };
+    const usedAtMs = this.#now();
+    const session: Session = { transport, principal, usedAtMs, responses: 0 };
     await server.connect(transport);
     return session;
   }
 
-  /** Ends the oldest session of a caller that has as many as it may have. */
-  #endOldest(principal: string): void {
-    const own = [...this.#sessions].filter(
-      ([, session]) => session.principal === principal,
-    );
-    const [oldest] = own;
-    if (!oldest || own.length < MAX_SESSIONS) return;
-    const [id, { transport }] = oldest;
+  /** Notes that a session was used last, unless it has ended. */
+  #use(id: string | undefined, session: Session): void {
+    if (id === undefined || this.#sessions.get(id) !== session) return;
+    session.usedAtMs = this.#now();
     this.#sessions.delete(id);
-    void transport.close();
+    this.#sessions.set(id, session);
+  }
+
+  #endIdle(): void {
+    const since = this.#now() - MAX_IDLE_MS;
+    for (const session of this.#sessions.values()) {
+      const isIdle = session.responses === 0 && session.usedAtMs < since;
+      if (isIdle) this.#end(session);
+    }
+  }
+
+  #end(session: Session | undefined): void {
+    const { sessionId } = session?.transport ?? {};
+    if (sessionId !== undefined) this.#sessions.delete(sessionId);
+    void session?.transport.close();
   }
 
   #closeAll(): void {
@@ -107,7 +145,18 @@ export class McpSessions {
   }
 }
 
+/** Where the ids and the time of sessions come from. */
+interface SessionSources {
+  readonly nextId: () => string;
+  /** The clock, in milliseconds. */
+  readonly now: () => number;
+}
+
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly principal: string;
+  /** When the last response was sent, by the clock of the sessions. */
+  usedAtMs: number;
+  /** The number of responses that are being sent. */
+  responses: number;
 }

@@ -1,8 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { oneLine, quotedLines } from "@devtool/internal/visible-text";
 import {
   awaitedToolCalls,
   confirmationsOf,
   declineOf,
+  findToolCall,
   findToolCallDetail,
   isInterrupted,
   OPTION_CANCEL,
@@ -53,7 +55,7 @@ export function openQuestions(task: Task): OpenQuestion[] {
     const { options = [], details } = shown.confirmationRequest ?? {};
     return {
       key: `${call.toolCallId}:${answered}:${Buffer.from(digest).toString("base64url")}`,
-      text: renderWholeAsked(shown),
+      text: [renderWholeAsked(shown), ...parentLines(task, call)].join("\n"),
       // A form has no place for a file that is edited by hand.
       options: options
         .filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
@@ -68,6 +70,23 @@ export function openQuestions(task: Task): OpenQuestion[] {
       shownDigest: digest,
     };
   });
+}
+
+/** Names the running call that a question is asked for, and who asks it. */
+function parentLines(task: Task, { toolCallId }: ToolCall): string[] {
+  const { parentToolCallId = "", delegation } =
+    findToolCallDetail(task, toolCallId) ?? {};
+  const parent = findToolCall(task, parentToolCallId);
+  if (!parent) return [];
+  const { agent = "", path = [], tool = "" } = delegation ?? {};
+  // Agents below the called one are named by that one.
+  const claimed = [...path, tool].filter((name) => name !== "");
+  const way = [agent, ...claimed.map((name) => JSON.stringify(oneLine(name)))];
+  const { toolName, description = "" } = parent;
+  return [
+    ...(agent === "" ? [] : [`It comes from: ${way.join(" → ")}`]),
+    `It is asked for the running call ${oneLine(toolName)}: ${oneLine(description)}`,
+  ];
 }
 
 /**
@@ -113,13 +132,20 @@ export function questionRequest({
   };
 }
 
-/** Returns the request for the message that a task waits for. */
-export function messageRequest(words: string): InputRequest {
+/** The maximum number of lines of an agent's words in a form. */
+const MAX_LINES = 100;
+
+/**
+ * Returns the request for the message that a task waits for. What the agent
+ * says stands behind `│`, so that none of it looks like ours.
+ */
+export function messageRequest(said: string): InputRequest {
+  const words = said === "" ? [] : ["It says:", quotedLines(said, MAX_LINES)];
   return {
     method: "elicitation/create",
     params: {
       mode: "form",
-      message: words,
+      message: ["The agent waits for a message.", ...words].join("\n"),
       requestedSchema: {
         type: "object",
         properties: {

@@ -125,7 +125,7 @@ export function detailedTask(task: Task): DetailedTask {
       const inputRequests = Object.fromEntries(
         questions.length > 0
           ? questions.map((each) => [each.key, questionRequest(each)])
-          : [[messageKey(task), messageRequest(textOf(task) || WAITS)]],
+          : [[messageKey(task), messageRequest(textOf(task))]],
       );
       return { ...handle, inputRequests };
     }
@@ -138,8 +138,6 @@ export function detailedTask(task: Task): DetailedTask {
       return handle.status satisfies never;
   }
 }
-
-const WAITS = "The agent waits for a message.";
 
 function statusOf(state: TaskState): TaskStatus {
   switch (state) {

@@ -1,0 +1,203 @@
+import { writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { textMessage } from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import {
+  findToolCallDetail,
+  type Task,
+  TaskState,
+  toolCallsOf,
+} from "@devtool/schema";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import {
+  type ServerProcess,
+  startServing,
+} from "../durability/crash/server-process.ts";
+
+describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
+  let data: string;
+  let workspace: string;
+  let remote: TaskServer;
+  let server: ServerProcess;
+  const start = (): Promise<ServerProcess> =>
+    startServing(["--data", data, "--workspace", workspace, "--no-console"]);
+  beforeEach(async () => {
+    data = temporaryDirectory();
+    workspace = temporaryDirectory();
+    remote = await TaskServer.start();
+    writeFileSync(
+      join(data, "config.toml"),
+      `[[mcp_servers]]\nname = "tasks"\nhttp = { url = "${remote.url}" }\ncall_timeout = "20s"\n`,
+    );
+    writeFileSync(
+      join(data, "policy.toml"),
+      '[[rule]]\nmcp_server = "tasks"\ndecision = "allow"\n',
+    );
+    server = await start();
+  });
+  afterEach(async () => {
+    await server.kill();
+    await remote[Symbol.asyncDispose]();
+  });
+
+  const begin = async (): Promise<string> => {
+    const { task } = await clientOf(server.info).tasks.sendMessage({
+      message: textMessage("m1", "call mcp__tasks__report {}\ntext Done."),
+      returnImmediately: true,
+    });
+    if (!task) throw new Error("no task");
+    return task.id;
+  };
+  const get = async (taskId: string): Promise<Task> => {
+    const { task } = await clientOf(server.info).tasks.getTask({ taskId });
+    if (!task) throw new Error("no task");
+    return task;
+  };
+  const callOf = ({ history }: Task) =>
+    history.flatMap(toolCallsOf).find(({ toolName }) => toolName !== "");
+  const completed = (taskId: string) =>
+    expect
+      .poll(async () => TaskState[(await get(taskId)).state], {
+        timeout: 30_000,
+      })
+      .toBe("COMPLETED");
+
+  it("goes on after kill -9: the call ran once, and its result is there", async () => {
+    const taskId = await begin();
+    await expect
+      .poll(async () => {
+        const task = await get(taskId);
+        const call = callOf(task);
+        return call && findToolCallDetail(task, call.toolCallId)?.delegation;
+      })
+      .toMatchObject({ mcpServer: "tasks", taskId: "t1", agent: "" });
+    await server.kill();
+    remote.result = "the report";
+    server = await start();
+    await completed(taskId);
+    const result = callOf(await get(taskId))?.result;
+    expect(JSON.stringify(result)).toContain("the report");
+    expect(remote.calls("tools/call")).toBe(1);
+    expect(remote.calls("tasks/cancel")).toBe(0);
+  });
+
+  it("goes on after an orderly stop, which cancels nothing", async () => {
+    const taskId = await begin();
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    await server.stop();
+    expect(remote.calls("tasks/cancel")).toBe(0);
+    remote.result = "the report";
+    server = await start();
+    await completed(taskId);
+    expect(remote.calls("tools/call")).toBe(1);
+  });
+
+  it("is not lost with a look at its task that fails", async () => {
+    const taskId = await begin();
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    remote.failures = 3;
+    await expect.poll(() => remote.failures, { timeout: 10_000 }).toBe(0);
+    remote.result = "the report";
+    await completed(taskId);
+    const result = callOf(await get(taskId))?.result;
+    expect(JSON.stringify(result)).toContain("the report");
+  });
+});
+
+/** An MCP server of 2026-07-28 with one tool, whose calls become tasks. */
+class TaskServer implements AsyncDisposable {
+  /** The result of the task; empty while it works. */
+  result = "";
+  /** The number of looks at the task that fail from now on. */
+  failures = 0;
+  readonly #log: string[] = [];
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer(async (request, response) => {
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const message: JsonObject = JSON.parse(await text(request));
+      const method = String(message.method);
+      this.#log.push(method);
+      if (method === "tasks/get" && this.failures > 0) {
+        this.failures--;
+        // One is cut, the next is an error of HTTP.
+        if (this.failures % 2 === 0) return void response.destroy();
+        return void response.writeHead(503).end();
+      }
+      if (message.id === undefined) return void response.writeHead(202).end();
+      const result = {
+        resultType: "complete",
+        ttlMs: 0,
+        cacheScope: "private",
+        ...this.#answer(method),
+      };
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+    });
+  }
+
+  static async start(): Promise<TaskServer> {
+    const made = new TaskServer();
+    await new Promise<void>((resolve) =>
+      made.#server.listen(0, "127.0.0.1", resolve),
+    );
+    return made;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    return `http://127.0.0.1:${Object(address).port}/mcp`;
+  }
+
+  calls(method: string): number {
+    return this.#log.filter((each) => each === method).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #answer(method: string): object {
+    switch (method) {
+      case "server/discover":
+        return {
+          supportedVersions: ["2026-07-28"],
+          capabilities: {
+            tools: {},
+            extensions: { "io.modelcontextprotocol/tasks": {} },
+          },
+          serverInfo: { name: "tasks", version: "1" },
+        };
+      case "tools/list":
+        return {
+          tools: [{ name: "report", inputSchema: { type: "object" } }],
+        };
+      case "tools/call":
+        return { resultType: "task", ...this.#task("working") };
+      case "tasks/get":
+        return this.result === ""
+          ? this.#task("working")
+          : {
+              ...this.#task("completed"),
+              result: { content: [{ type: "text", text: this.result }] },
+            };
+      default:
+        return {};
+    }
+  }
+
+  #task(status: string): object {
+    const at = "2026-11-30T09:00:00Z";
+    return {
+      ...{ taskId: "t1", status, createdAt: at, lastUpdatedAt: at },
+      ...{ ttlMs: null, pollIntervalMs: 100 },
+    };
+  }
+}
