@@ -80,6 +80,19 @@ describe("a login at an MCP server", () => {
     });
   });
 
+  it("is renewed once by three processes at a time, which all go on", async () => {
+    await logIn();
+    const { access_token } = kept().tokens;
+    await (await server.provider.AccessToken.find(access_token))?.destroy();
+    const before = server.asked.length;
+    const called = await Promise.all([callTool(), callTool(), callTool()]);
+    for (const { all } of called) expect(all).toContain("41 tickets");
+    const renewals = server.asked
+      .slice(before)
+      .filter((path) => path.startsWith("/token"));
+    expect(renewals).toHaveLength(1);
+  });
+
   it("is asked for again when it cannot be renewed", async () => {
     await logIn();
     const { access_token, refresh_token } = kept().tokens;

@@ -17,8 +17,8 @@ export interface ModernRequest {
   readonly path?: string;
 }
 
-/** Sends a request, and returns the JSON of its answer. */
-export async function modernRequest(
+/** Sends a request, and returns its answer as it begins. */
+export async function openModern(
   { url, token }: Pick<DevtoolServer, "url" | "token">,
   {
     method,
@@ -27,9 +27,11 @@ export async function modernRequest(
     headers = {},
     path = "/mcp",
   }: ModernRequest,
-): Promise<{ readonly status: number; readonly answer: ModernAnswer }> {
-  const response = await fetch(`${url}${path}`, {
+  signal?: AbortSignal,
+): Promise<Response> {
+  return fetch(`${url}${path}`, {
     method: "POST",
+    ...(signal && { signal }),
     headers: Object.entries({
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -55,6 +57,14 @@ export async function modernRequest(
       },
     }),
   });
+}
+
+/** Sends a request, and returns the JSON of its answer. */
+export async function modernRequest(
+  server: Pick<DevtoolServer, "url" | "token">,
+  request: ModernRequest,
+): Promise<{ readonly status: number; readonly answer: ModernAnswer }> {
+  const response = await openModern(server, request);
   const body = await response.text();
   const text = body.startsWith("{")
     ? body

@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -12,6 +14,7 @@ import {
 } from "../durability/crash/server-process.ts";
 import { freePort } from "../free-port.ts";
 import { connectHost } from "./host.ts";
+import { TASK_HOST } from "./modern-request.ts";
 
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/dist/main.js", import.meta.url),
@@ -79,6 +82,93 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
     });
     expect(result.structuredContent).toMatchObject({ text: "Written." });
     expect(fileText(work, "a.txt")).toBe("hello");
+  });
+
+  it("tells a host of 2026-07-28 what it subscribed to, until it cancels", async () => {
+    const child = spawn(
+      process.execPath,
+      [MAIN, "mcp", "--data", join(base, "data")],
+      { cwd: work, stdio: ["pipe", "pipe", "ignore"] },
+    );
+    const heard: { readonly [field: string]: unknown }[] = [];
+    createInterface({ input: child.stdout }).on("line", (line) =>
+      heard.push(JSON.parse(line)),
+    );
+    const send = (id: number | undefined, method: string, params: object) =>
+      child.stdin.write(
+        `${JSON.stringify({
+          jsonrpc: "2.0",
+          ...(id !== undefined && { id }),
+          method,
+          params: {
+            ...params,
+            ...(id !== undefined && {
+              _meta: {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {
+                  name: "raw",
+                  version: "1",
+                },
+                "io.modelcontextprotocol/clientCapabilities": TASK_HOST,
+              },
+            }),
+          },
+        })}\n`,
+      );
+    const answer = async (id: number) => {
+      await expect
+        .poll(() => heard.find((message) => message.id === id), {
+          timeout: 20_000,
+        })
+        .toBeDefined();
+      return Object(heard.find((message) => message.id === id)).result;
+    };
+    const told = (method: string) =>
+      heard
+        .filter((message) => message.method === method)
+        .map(({ params }) => Object(params));
+    try {
+      send(1, "tools/call", {
+        name: "agent_devtool",
+        arguments: { prompt: "write a.txt hello\ntext Written." },
+      });
+      const { taskId } = await answer(1);
+      const uri = `devtool://tasks/${taskId}`;
+      send(2, "subscriptions/listen", {
+        notifications: { taskIds: [taskId], resourceSubscriptions: [uri] },
+      });
+      await expect
+        .poll(() => told("notifications/tasks").at(-1)?.status)
+        .toBe("input_required");
+      expect(told("notifications/subscriptions/acknowledged")).toMatchObject([
+        { notifications: { taskIds: [taskId], resourceSubscriptions: [uri] } },
+      ]);
+      const [key = ""] = Object.keys(
+        told("notifications/tasks").at(-1)?.inputRequests,
+      );
+      const approve = { action: "accept", content: { answer: "proceed_once" } };
+      send(3, "tasks/update", { taskId, inputResponses: { [key]: approve } });
+      await expect
+        .poll(() => told("notifications/tasks").at(-1)?.status)
+        .toBe("completed");
+      expect(told("notifications/resources/updated")).toContainEqual(
+        expect.objectContaining({ uri }),
+      );
+      send(undefined, "notifications/cancelled", { requestId: 2 });
+      const count = told("notifications/tasks").length;
+      send(4, "tools/call", {
+        name: "agent_devtool",
+        arguments: { prompt: "text Again.", taskId },
+      });
+      await answer(4);
+      send(5, "tools/call", { name: "task_wait", arguments: { taskId } });
+      expect((await answer(5)).structuredContent).toMatchObject({
+        text: "Again.",
+      });
+      expect(told("notifications/tasks")).toHaveLength(count);
+    } finally {
+      child.kill();
+    }
   });
 
   it("goes on with an open question after the server was killed", async () => {

@@ -8,6 +8,7 @@ import { type DevtoolServer, defaultDialects } from "@devtool/server";
 import {
   CreateTaskResultV2Schema,
   GetTaskResultV2Schema,
+  TaskStatusNotificationV2Schema,
 } from "@modelcontextprotocol/ext-tasks/core/v2";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
@@ -15,6 +16,7 @@ import {
   type ModernAnswer,
   type ModernRequest,
   modernRequest,
+  openModern,
 } from "./modern-request.ts";
 
 describe("the Tasks extension (SEP-2663)", () => {
@@ -66,7 +68,7 @@ describe("the Tasks extension (SEP-2663)", () => {
   const approve = { action: "accept", content: { answer: "proceed_once" } };
 
   it("refuses to watch more than 100 tasks, and names the first too many", async () => {
-    const listen = (count: number): ModernRequest => ({
+    const watch = (count: number): ModernRequest => ({
       method: "subscriptions/listen",
       params: {
         notifications: {
@@ -77,7 +79,7 @@ describe("the Tasks extension (SEP-2663)", () => {
         },
       },
     });
-    const { error } = await ask(listen(101));
+    const { error } = await ask(watch(101));
     expect(error).toMatchObject({
       code: -32602,
       message: expect.stringContaining('"devtool://tasks/100"'),
@@ -157,6 +159,72 @@ describe("the Tasks extension (SEP-2663)", () => {
     });
   });
 
+  const listen = (taskIds: readonly string[]): ModernRequest => ({
+    method: "subscriptions/listen",
+    params: { notifications: { taskIds: [...taskIds] } },
+  });
+
+  it("tells a subscriber each status of a task, whole, and of no other task", async () => {
+    const taskId = await begin("write a.txt hello\ntext Written.");
+    await until(taskId, "input_required");
+    const stop = new AbortController();
+    const response = await openModern(
+      server,
+      listen([taskId, "nobody"]),
+      stop.signal,
+    );
+    const told = messagesOf(response);
+    expect((await told.next()).value).toMatchObject({
+      method: "notifications/subscriptions/acknowledged",
+      params: {
+        notifications: { taskIds: [taskId] },
+        _meta: { "io.modelcontextprotocol/subscriptionId": 1 },
+      },
+    });
+    const next = async () => {
+      const { value } = await told.next();
+      expect(TaskStatusNotificationV2Schema.safeParse(value).error).toBe(
+        undefined,
+      );
+      return Object(value).params;
+    };
+    const asked = await next();
+    expect(asked).toMatchObject({
+      taskId,
+      status: "input_required",
+      _meta: { "io.modelcontextprotocol/subscriptionId": 1 },
+    });
+    const [key = ""] = Object.keys(asked.inputRequests);
+    await update(taskId, { [key]: approve });
+    let last = await next();
+    while (last.status !== "completed") last = await next();
+    expect(last.result.structuredContent).toMatchObject({ text: "Written." });
+    stop.abort();
+  });
+
+  it("tells hosts without it nothing of tasks, nor what is no list of ids", async () => {
+    const request = listen(["a"]);
+    const without = await ask({
+      ...request,
+      capabilities: { elicitation: { form: {} } },
+    });
+    expect(without.error).toMatchObject({ code: -32_021 });
+    const odd = await ask({
+      method: "subscriptions/listen",
+      params: { notifications: { taskIds: [1] } },
+    });
+    expect(odd.error).toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining("taskIds [1]"),
+    });
+    const many = await ask(
+      listen(Array.from({ length: 101 }, (_, at) => String(at))),
+    );
+    expect(many.error).toMatchObject({
+      message: expect.stringContaining('"100"'),
+    });
+  });
+
   it("is refused to hosts that do not declare it", async () => {
     const capabilities = { elicitation: { form: {} } };
     const call = await ask({
@@ -221,3 +289,19 @@ describe("the Tasks extension (SEP-2663)", () => {
     expect(list).toMatchObject({ ttlMs: 60_000, cacheScope: "private" });
   });
 });
+
+/** Yields the messages of an event stream. */
+async function* messagesOf({ body }: Response): AsyncGenerator<unknown> {
+  const text = (body ?? new ReadableStream()).pipeThrough(
+    new TextDecoderStream(),
+  );
+  let rest = "";
+  for await (const chunk of text) {
+    const frames = `${rest}${chunk}`.split("\n\n");
+    rest = frames.pop() ?? "";
+    for (const frame of frames) {
+      const data = /^data: (.*)$/m.exec(frame)?.[1];
+      if (data !== undefined) yield JSON.parse(data);
+    }
+  }
+}

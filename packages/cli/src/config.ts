@@ -89,7 +89,8 @@ function replaceVariables(
     );
   }
   if (Array.isArray(json)) {
-    return json.includes("-c")
+    // A shell replaces the variables of its script itself.
+    return json.some((item) => /^-[a-z]*c$/.test(String(item)))
       ? json
       : json.map((item) => replaceVariables(item, place, environment));
   }

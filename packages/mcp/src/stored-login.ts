@@ -28,6 +28,11 @@ export interface LoginStore {
   read(url: string): Promise<McpLogin | undefined>;
   write(url: string, login: McpLogin): Promise<void>;
   remove(url: string): Promise<void>;
+  /**
+   * Waits until no other process changes the login of a URL, and keeps others
+   * from it until the result is disposed of. Only for a URL with a login.
+   */
+  lock(url: string): Promise<AsyncDisposable>;
 }
 
 /**
@@ -87,7 +92,7 @@ function hasCredential(headers: Readonly<Record<string, string>>): boolean {
 
 /**
  * Returns how to authorize at servers with the logins of `store`. Tokens that
- * expire are renewed, once for all connections. Where that is not possible, a
+ * expire are renewed, once for all connections and processes. Where that is not possible, a
  * request fails with the command that logs in.
  *
  * Undefined for a server at which nobody can log in.
@@ -139,8 +144,12 @@ async function renew({
   readonly url: string;
   readonly refused: string | undefined;
 }): Promise<void> {
+  const nobody = "nobody has logged in";
+  if (!(await store.read(url))) throw new Error(nobody);
+  // Two renewals with one token end the login, where tokens count once.
+  await using _lock = await store.lock(url);
   const login = await store.read(url);
-  if (!login) throw new Error("nobody has logged in");
+  if (!login) throw new Error(nobody);
   if (login.tokens.access_token !== refused) return;
   const { refresh_token: refreshToken } = login.tokens;
   if (refreshToken === undefined) throw new Error("the login has expired");
@@ -179,9 +188,15 @@ export async function logOut(
   url: string,
   store: LoginStore,
 ): Promise<string | undefined> {
-  const login = await store.read(url);
+  const known = await store.read(url);
+  if (!known) {
+    await store.remove(url);
+    return undefined;
+  }
+  await using _lock = await store.lock(url);
+  // Another process may have renewed it.
+  const login = (await store.read(url)) ?? known;
   await store.remove(url);
-  if (!login) return undefined;
   try {
     return await revoke(login);
   } catch (reason) {

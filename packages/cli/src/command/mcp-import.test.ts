@@ -13,6 +13,39 @@ describe("devtool mcp import", () => {
     home = temporaryDirectory();
   });
 
+  it("gives a shell the variables that its script names, and no others", async () => {
+    putFile(
+      home,
+      ".claude.json",
+      json({
+        mcpServers: {
+          tickets: {
+            command: "/bin/sh",
+            args: [
+              "-lc",
+              `cd \${HOME}; for item in a b; do echo $item; done; at=1; exec server "$BASE_URL" '$QUOTED' \\$ESCAPED $at \${LEVEL:-info} \${env:REGION}`,
+            ],
+            env: { LOG: "debug" },
+          },
+          other: { command: "server", args: ["-c", `\${NAME}`] },
+        },
+      }),
+    );
+    const { out, err } = await run();
+    expect(err).toBe(
+      "1 server for config.toml; 1 left out, as the comments say; set REGION, BASE_URL, LEVEL\n",
+    );
+    const [server] = await serversOf(out);
+    expect(server?.transport.value).toMatchObject({
+      env: {
+        REGION: "value of REGION",
+        BASE_URL: "value of BASE_URL",
+        LEVEL: "value of LEVEL",
+        LOG: "debug",
+      },
+    });
+  });
+
   it("reads the user's files of all four programs, and what it prints can be used", async () => {
     putFile(
       home,

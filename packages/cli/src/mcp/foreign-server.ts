@@ -120,7 +120,15 @@ function readStdio(
   { args, cwd, env, env_vars: passed }: JsonObject,
   value: ValueReader,
 ): JsonObject {
-  const words = listOrEmpty(args).map((word) => value.plain("args", word));
+  const given = listOrEmpty(args);
+  const scriptAt = SHELL.test(command)
+    ? given.findIndex((word) => SCRIPT_OPTION.test(String(word))) + 1
+    : 0;
+  const script =
+    scriptAt > 0 ? value.script("args", given[scriptAt] ?? "") : undefined;
+  const words = given.map((word, at) =>
+    script && at === scriptAt ? script.text : value.plain("args", word),
+  );
   if (hasSecretWord(words)) {
     throw new Error(
       "its args hold what looks like a secret: give it to the server in env",
@@ -132,6 +140,7 @@ function readStdio(
     args: words.length > 0 ? words : undefined,
     working_directory: cwd === undefined ? undefined : value.plain("cwd", cwd),
     env: unlessEmpty({
+      ...script?.env,
       ...Object.fromEntries(
         names.map((name) => [name, value.variable(name, "env_vars")]),
       ),
@@ -139,6 +148,23 @@ function readStdio(
     }),
   });
 }
+
+/** A program whose argument behind `-c` is a script. */
+const SHELL = /(^|\/)(ba|da|k|z)?sh$/;
+const SCRIPT_OPTION = /^-[a-z]*c$/;
+
+/** What no script expands: quoted text, and single characters. */
+const NOT_EXPANDED = /("(?:\\.|[^"\\])*")|'[^']*'|\\./gs;
+
+/** The variables that a script names, outside of what it does not expand. */
+const SCRIPT_VARIABLES = /(?<!\\)\$(?:\{(\w+)[^{}]*\}|([A-Za-z_]\w*))/g;
+
+/** Variables that every server has, or that a shell sets itself. */
+const OF_SHELLS: ReadonlySet<string> = new Set(
+  "HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER PWD OLDPWD IFS UID PPID RANDOM LINENO HOSTNAME".split(
+    " ",
+  ),
+);
 
 function readHeaders(entry: JsonObject, value: ValueReader): JsonObject {
   const token = stringOrEmpty(entry.bearer_token_env_var);
@@ -214,6 +240,37 @@ class ValueReader {
     throw new Error(
       `its ${field} has the variable ${JSON.stringify(variable)}, which devtool replaces only in env, headers and url`,
     );
+  }
+
+  /**
+   * Returns the script of a shell, and the variables that it needs: the shell
+   * replaces them, so the server must have them in its environment.
+   */
+  script(
+    field: string,
+    value: JsonValue,
+  ): { readonly text: string; readonly env: Record<string, string> } {
+    const text = textOf(field, value)
+      .replaceAll(/\$\{workspace(Folder|Root)\}/g, ".")
+      .replaceAll(/\$\{userHome\}/g, this.#variables.home)
+      .replaceAll(/\$\{(env|input):[^{}]*\}/g, (variable) =>
+        this.#replace(field, variable),
+      );
+    const expanded = text.replaceAll(
+      NOT_EXPANDED,
+      (_, inQuotes: string | undefined) => inQuotes ?? "",
+    );
+    const names = [...expanded.matchAll(SCRIPT_VARIABLES)].map(
+      ([, braced, bare]) => braced ?? bare ?? "",
+    );
+    const needed = names.filter(
+      (name) =>
+        /^[A-Za-z_]/.test(name) &&
+        !OF_SHELLS.has(name) &&
+        !new RegExp(`\\b(${name}=|(for|read)\\s+${name}\\b)`).test(expanded),
+    );
+    const env = needed.map((name) => [name, this.variable(name, field)]);
+    return { text, env: Object.fromEntries(env) };
   }
 
   /** Returns an environment or headers. */

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { type LoginStore, parseLogin } from "@devtool/mcp/operator";
+import { errorCode } from "../errors.ts";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
 /**
@@ -21,5 +23,30 @@ export function loginStore(dataDirectory: string): LoginStore {
     write: (url, login) =>
       writePrivateFile(pathOf(url), `${JSON.stringify(login)}\n`),
     remove: (url) => rm(pathOf(url), { force: true }),
+    lock: (url) => lockFile(`${pathOf(url)}.lock`),
   };
+}
+
+/** The time between two attempts to lock, in milliseconds. */
+const RETRY_MS = 50;
+/**
+ * The age of a lock that a process left behind, in milliseconds: a request to an
+ * authorization server takes 30 seconds at most.
+ */
+const MAX_AGE_MS = 60_000;
+
+/** Creates a file that must not exist, and removes it when disposed of. */
+async function lockFile(path: string): Promise<AsyncDisposable> {
+  for (;;) {
+    try {
+      await (await open(path, "wx", 0o600)).close();
+      return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
+    } catch (reason) {
+      if (errorCode(reason) !== "EEXIST") throw reason;
+    }
+    const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? {};
+    const isLeft = mtimeMs !== undefined && mtimeMs < Date.now() - MAX_AGE_MS;
+    if (isLeft) await rm(path, { force: true });
+    await delay(RETRY_MS);
+  }
 }

@@ -1,4 +1,4 @@
-import { isObject } from "@devtool/internal/json";
+import type { JsonObject } from "@bufbuild/protobuf";
 import {
   callKeys,
   type DialectServices,
@@ -9,16 +9,20 @@ import {
 import {
   createMcpHandler,
   isLegacyRequest,
-  ProtocolErrorCode,
+  ProtocolError,
   type ServerContext,
-  type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { CALL_MS } from "./calls.ts";
 import { handlerTasks } from "./handler-tasks.ts";
+import { withNotifications } from "./listen-response.ts";
 import { createMcpServer, type McpServerOptions } from "./mcp-server.ts";
 import { McpSessions } from "./mcp-sessions.ts";
 import type { PortAgent, PortTasks } from "./port.ts";
-import { MAX_WATCHED, tellChanges } from "./resources.ts";
+import {
+  isListen,
+  prepareListen,
+  serveSubscription,
+} from "./task-subscriptions.ts";
 import { sendWebResponse, webRequest } from "./web-exchange.ts";
 
 /** Answers the requests of one URL. */
@@ -59,10 +63,6 @@ export class McpAnswers {
         sendWebResponse(call, response),
       );
     }
-    const tooMany = subscribedUris(body)[MAX_WATCHED];
-    if (tooMany !== undefined) {
-      return sendWebResponse(call, refuseSubscription(body, tooMany));
-    }
     const tasks = handlerTasks(handler, context, context.signal);
     const modern = createMcpHandler(
       () =>
@@ -72,11 +72,31 @@ export class McpAnswers {
         }),
       {
         legacy: "reject",
-        bus: taskChanges(tasks, body, context.signal, call.report),
         onerror: noteRefusal,
       },
     );
-    await sendWebResponse(call, await modern.fetch(web, { parsedBody: body }));
+    if (!isListen(body)) {
+      const answer = await modern.fetch(web, { parsedBody: body });
+      return sendWebResponse(call, answer);
+    }
+    const { signal } = context;
+    let parsedBody: JsonObject;
+    try {
+      parsedBody = await prepareListen(body, tasks, signal);
+    } catch (reason) {
+      if (!(reason instanceof ProtocolError)) throw reason;
+      return sendWebResponse(call, refusal(body, reason));
+    }
+    const opened = await modern.fetch(web, { parsedBody });
+    await sendWebResponse(
+      call,
+      withNotifications(opened, (subscription, notify, ended) => {
+        const until = AbortSignal.any([signal, ended]);
+        void serveSubscription(subscription, tasks, notify, until).catch(
+          call.report,
+        );
+      }),
+    );
   }
 
   #options(
@@ -120,44 +140,8 @@ function parse(body: string): unknown {
   }
 }
 
-/**
- * Returns the changes of the tasks that a `subscriptions/listen` names as
- * resources. Those that the caller does not have never change.
- */
-function taskChanges(
-  tasks: PortTasks,
-  body: unknown,
-  signal: AbortSignal,
-  report: (reason: unknown) => void,
-): ServerEventBus {
-  return {
-    publish: () => undefined,
-    subscribe: (listener) => {
-      const stop = new AbortController();
-      const until = AbortSignal.any([signal, stop.signal]);
-      for (const uri of subscribedUris(body)) {
-        const tell = (): void => listener({ kind: "resource_updated", uri });
-        void tellChanges(tasks, uri, tell, until).catch(report);
-      }
-      return () => stop.abort();
-    },
-  };
-}
-
-function refuseSubscription(body: unknown, uri: string): Response {
-  const message = `notifications.resourceSubscriptions: ${JSON.stringify(uri)} is one more than ${MAX_WATCHED}: subscribe to the others in another request`;
-  return Response.json({
-    jsonrpc: "2.0",
-    id: isObject(body) ? (body.id ?? null) : null,
-    error: { code: ProtocolErrorCode.InvalidParams, message },
-  });
-}
-
-function subscribedUris(body: unknown): string[] {
-  const params = isObject(body) ? body.params : undefined;
-  const filter = isObject(params) ? params.notifications : undefined;
-  const uris = isObject(filter) ? filter.resourceSubscriptions : undefined;
-  return Array.isArray(uris)
-    ? [...new Set(uris.filter((uri) => typeof uri === "string"))]
-    : [];
+function refusal({ id = null }: JsonObject, reason: ProtocolError): Response {
+  const { code, message, data } = reason;
+  const error = { code, message, ...(data !== undefined && { data }) };
+  return Response.json({ jsonrpc: "2.0", id, error });
 }

@@ -2,7 +2,6 @@ import { isObject } from "@devtool/internal/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import {
   CLIENT_CAPABILITIES_META_KEY,
-  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -20,11 +19,15 @@ import {
   readTaskResource,
   TASK_TEMPLATE,
   taskIdOf,
-  tellChanges,
 } from "./resources.ts";
 import { sendAnswers } from "./task-answers.ts";
 import { detailedTask } from "./task-result.ts";
 import { TaskServer } from "./task-server.ts";
+import {
+  missingTasks,
+  TASKS_EXTENSION,
+  tellChanges,
+} from "./task-subscriptions.ts";
 
 /** Dependencies of an MCP server in front of a port. */
 export interface McpServerOptions extends CallHost {
@@ -37,9 +40,6 @@ export interface McpServerOptions extends CallHost {
   /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
 }
-
-/** The Tasks extension (SEP-2663), of which the SDK knows only the methods. */
-const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 const INSTRUCTIONS =
   "Each tool agent_… gives work to a coding agent, which works on its own and may ask the user. A result whose state is working names a task that goes on: call task_wait until it has ended. Give the same taskId to go on in a task.";
@@ -205,11 +205,7 @@ function addTasks(server: Server, options: McpServerOptions): void {
       { params: TaskParams },
       async ({ taskId }, context) => {
         if (!takesTasks(context)) {
-          throw new MissingRequiredClientCapabilityError({
-            requiredCapabilities: {
-              extensions: { [TASKS_EXTENSION]: {} },
-            },
-          });
+          throw missingTasks();
         }
         return protocolErrors(
           () => answer(taskId, options.tasksOf(context), context),

@@ -1,7 +1,5 @@
-import { isAtRest, type TaskSummary } from "@devtool/schema";
-import { Code, DevtoolError } from "@devtool/server/agent";
+import { isAtRest, type Task, type TaskSummary } from "@devtool/schema";
 import {
-  ProtocolError,
   type ReadResourceResult,
   type Resource,
   ResourceNotFoundError,
@@ -77,40 +75,18 @@ export async function readTaskResource(
   return { contents: [{ uri, mimeType: "application/json", text }] };
 }
 
-/**
- * Tells each change of a task's resource until the task ends or the signal
- * aborts. A task that the caller does not have never changes.
- *
- * Rejects with what is not the client's fault.
- */
-export async function tellChanges(
-  tasks: PortTasks,
-  uri: string,
-  tell: () => Promise<void> | void,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    for await (const _ of changesOf(tasks, taskIdOf(uri), signal)) await tell();
-  } catch (reason) {
-    if (signal.aborted || reason instanceof ProtocolError) return;
-    if (DevtoolError.from(reason).code === Code.Internal) throw reason;
-  }
-}
-
-/**
- * Yields when the resource of a task changes: its state, or what it asks.
- * Ends when the task does.
- */
-async function* changesOf(
+/** Yields a task as it is, and again when its state changes, until it ends. */
+export async function* taskStates(
   tasks: PortTasks,
   taskId: string,
   signal: AbortSignal,
-): AsyncIterable<void> {
+): AsyncIterable<Task> {
   const task = await tasks.get(taskId, signal);
+  yield task;
   let { state } = task;
   for await (const event of tasks.follow(taskId, task.sequence, signal)) {
     const isChange = event.state !== state || isAtRest(event.state);
     state = event.state;
-    if (isChange) yield;
+    if (isChange) yield await tasks.get(taskId, signal);
   }
 }

@@ -5,6 +5,7 @@ import {
   serveStdio,
 } from "@modelcontextprotocol/server/stdio";
 import { CALL_MS } from "./calls.ts";
+import { ListeningTransport } from "./listening-transport.ts";
 import { createMcpServer } from "./mcp-server.ts";
 import type { PortAgent, PortTasks } from "./port.ts";
 
@@ -46,7 +47,11 @@ export async function serveHost(
         onError: (reason) => log(String(reason)),
       }),
     {
-      transport: new StdioServerTransport(stdin, stdout),
+      transport: new ListeningTransport(
+        new StdioServerTransport(stdin, stdout),
+        tasks,
+        (reason) => log(String(reason)),
+      ),
       onerror: (error) => log(error.message),
     },
   );
