@@ -81,6 +81,8 @@ export class GeminiAgent implements AsyncDisposable {
 /** An agent that talks as Claude Code does. */
 export class ClaudeAgent implements Disposable {
   readonly heard: Heard[] = [];
+  /** Resolves once the connection has ended. */
+  readonly closed: Promise<undefined>;
   readonly #socket: WebSocket;
   readonly #answers = new Map<number, (message: unknown) => void>();
   #id = 0;
@@ -90,6 +92,9 @@ export class ClaudeAgent implements Disposable {
       protocols: ["mcp"],
       headers: { "x-claude-code-ide-authorization": token },
     });
+    const closed = Promise.withResolvers<undefined>();
+    this.closed = closed.promise;
+    this.#socket.addEventListener("close", () => closed.resolve(undefined));
     this.#socket.addEventListener("message", ({ data }) =>
       this.#receive(JSON.parse(String(data))),
     );

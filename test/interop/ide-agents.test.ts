@@ -7,46 +7,12 @@ import { pathWith, REAL_AGENTS } from "../acp/real-agents.ts";
 import { until } from "../ide/agents.ts";
 import { HAS_TMUX, Tmux } from "../terminal/tmux.ts";
 import { connected, enableIde, say } from "./ide-terminal.ts";
-import { EDITORS, type UsedEditor } from "./used-editor.ts";
+import { EDITORS, USES } from "./used-editor.ts";
 
 /** The agents that are started in a terminal, beside or in the editor. */
 const AGENTS = REAL_AGENTS.filter(({ name }) =>
   ["gemini", "qwen"].includes(name),
 );
-
-/** What a user does with a proposal, and what the file then has. */
-interface Use {
-  readonly file: string;
-  act(editor: UsedEditor, terminal: Tmux): Promise<void>;
-  /** Undefined: it is not written. */
-  readonly written?: string;
-}
-
-const USES: readonly Use[] = [
-  {
-    file: "accepted.txt",
-    act: (editor) => editor.accept(),
-    written: "proposed for accepted.txt\nsecond\n",
-  },
-  {
-    file: "edited.txt",
-    async act(editor) {
-      await editor.change("by the user: ü");
-      await editor.accept();
-    },
-    written: "by the user: ü\nsecond\n",
-  },
-  { file: "rejected.txt", act: (editor) => editor.reject() },
-  { file: "closed.txt", act: (editor) => editor.closeView() },
-  {
-    file: "answered.txt",
-    async act(_editor, terminal) {
-      await terminal.shows(/Apply this change\?/);
-      await terminal.type("", "Enter");
-    },
-    written: "proposed for answered.txt\nsecond\n",
-  },
-];
 
 /** Editors and agents start, and a machine may be busy. */
 const TIMEOUT_MS = 600_000;
@@ -141,7 +107,10 @@ for (const agent of AGENTS) {
 
         for (const { file, act, written } of USES) {
           await show(one, file);
-          await act(editor, one);
+          await act(editor, async () => {
+            await one.shows(/Apply this change\?/);
+            await one.type("", "Enter");
+          });
           await editor.showsNone();
           if (written !== undefined) {
             await has(file, written);

@@ -45,6 +45,39 @@ export const EDITORS: readonly EditorKind[] = [
   { name: "code-server", missing: VS_CODE_MISSING, start: startVsCode },
 ];
 
+/** What a user does with a proposal, and what the file then has. */
+interface Use {
+  readonly file: string;
+  /** `answerHere` accepts it where the agent asks, too. */
+  act(editor: UsedEditor, answerHere: () => Promise<void>): Promise<void>;
+  /** Undefined: it is not written. */
+  readonly written?: string;
+}
+
+/** What users do with proposals of `proposed for FILE`, and a second line. */
+export const USES: readonly Use[] = [
+  {
+    file: "accepted.txt",
+    act: (editor) => editor.accept(),
+    written: "proposed for accepted.txt\nsecond\n",
+  },
+  {
+    file: "edited.txt",
+    async act(editor) {
+      await editor.change("by the user: ü");
+      await editor.accept();
+    },
+    written: "by the user: ü\nsecond\n",
+  },
+  { file: "rejected.txt", act: (editor) => editor.reject() },
+  { file: "closed.txt", act: (editor) => editor.closeView() },
+  {
+    file: "answered.txt",
+    act: (_editor, answerHere) => answerHere(),
+    written: "proposed for answered.txt\nsecond\n",
+  },
+];
+
 async function startNeovim(
   home: string,
   workspace: string,
