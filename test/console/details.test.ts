@@ -47,6 +47,30 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(opened.faults()).toEqual([]);
     });
 
+    it("shows a goal with its checks, pauses it, and goes on with it", async () => {
+      const client = clientOf(server);
+      const { task: { id: taskId = "" } = {} } = await client.tasks.sendMessage(
+        {
+          message: textMessage("with-goal", "wait 60000"),
+          messageSettings: { goal: { checks: ["test -e reached"] } },
+          returnImmediately: true,
+        },
+      );
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/session/${taskId}`);
+      await page.getByText("Goal · the agent works for it · 0 turns").waitFor();
+      await page.getByText("test -e reached").waitFor();
+      await page.getByRole("button", { name: "Pause" }).click();
+      await page.getByText("Goal · paused · 0 turns").waitFor();
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByText("Goal · the agent works for it").waitFor();
+      await client.tasks.cancelTask({ taskId });
+      await page.getByText("Goal · not achieved").waitFor();
+      expect(await page.getByRole("button", { name: "Pause" }).count()).toBe(0);
+      expect(opened.faults()).toEqual([]);
+    });
+
     it("C1: the timeline says of each event what it is about, how long and how large, and finds some", async () => {
       const id = await task("write timed.txt 1\ntext done");
       await using opened = await openConsole(browser, server);

@@ -7,12 +7,17 @@ import {
 } from "@devtool/client";
 import {
   ApprovalMode,
+  GoalState,
   InboxRequestSchema,
   type Message,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   TaskState,
+  ToolCallSchema,
+  ToolCallStatus,
 } from "@devtool/schema";
+import type { Agent } from "@devtool/server";
+import type { GoalChecks } from "@devtool/server/agent";
 import { expect, it } from "vitest";
 import {
   asking,
@@ -23,7 +28,12 @@ import {
   speaking,
   textOf,
 } from "./agents.ts";
-import { type Execute, type Replica, startReplica } from "./replicas.ts";
+import {
+  type Execute,
+  type Replica,
+  startReplica,
+  startReplicaOf,
+} from "./replicas.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 
 describeWithPostgres(
@@ -187,6 +197,50 @@ describeWithPostgres(
       expect(await left(schema)).toEqual([]);
     });
 
+    it("pauses a goal and goes on with it, and is answered also when it has that state", async () => {
+      const schema = nextSchema();
+      const words = new Gates(1);
+      const own: Agent = {
+        about: { name: "own", description: "Ours." },
+        open: () => ({
+          createExecutor: () => ({ execute: speaking(words) }),
+          checks,
+        }),
+      };
+      await using one = await startReplicaOf(database.url, schema, own);
+      await using other = await startReplicaOf(database.url, schema, own);
+      const { task: { id: taskId = "" } = {} } =
+        await one.client.tasks.sendMessage({
+          message: textMessage("m1", "go"),
+          messageSettings: { goal: { checks: ["true"] } },
+          returnImmediately: true,
+        });
+      const set = async (state: GoalState) => {
+        const { task } = await other.client.tasks.setGoalState({
+          taskId,
+          state,
+        });
+        return task;
+      };
+      const paused = await set(GoalState.PAUSED);
+      expect(paused?.goalProgress?.state).toBe(GoalState.PAUSED);
+      const again = await set(GoalState.PAUSED);
+      expect(again?.sequence).toBe(paused?.sequence);
+      words.open();
+      await followed(one, taskId);
+      words.open();
+      await set(GoalState.ACTIVE);
+      await followed(
+        other,
+        taskId,
+        ({ state }) => state === TaskState.COMPLETED,
+      );
+      await expect(set(GoalState.PAUSED)).rejects.toThrow(
+        /\[failed_precondition\].*a goal that is achieved/,
+      );
+      expect(await left(schema)).toEqual([]);
+    });
+
     it("is taken by the next server when the one that had the task dies before", async () => {
       const schema = nextSchema();
       const words = new Gates(1);
@@ -280,3 +334,17 @@ async function decision(
   if (!call) throw new Error("nothing is asked");
   return { ...textMessage(id, ""), parts: [confirmationPart(call, option)] };
 }
+
+/** Checks that pass. */
+const checks: GoalChecks = {
+  async *run(_turn, calls) {
+    const { PENDING, EXECUTING, SUCCEEDED } = ToolCallStatus;
+    for (const { id } of calls) {
+      for (const status of [PENDING, EXECUTING, SUCCEEDED]) {
+        const call = { toolCallId: id, toolName: "check", status };
+        const update = { call: create(ToolCallSchema, call) };
+        yield { case: "toolCalls", value: [update] };
+      }
+    }
+  },
+};

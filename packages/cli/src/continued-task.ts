@@ -56,13 +56,37 @@ async function findContinuedId(
     { workspacePath, agent, pageSize: MAX_SEARCHED },
     { signal },
   );
-  for (const { id } of tasks) {
-    const { task } = await client.tasks.getTask({ taskId: id }, { signal });
-    if (task && !task.command) return id;
-  }
+  const found = await latestConversation(client, tasks, signal);
+  if (found !== undefined) return found;
   const where = [
     workspacePath && ` in "${workspacePath}"`,
     agent && ` with agent "${agent}"`,
   ].join("");
   throw new Error(`there is no conversation to continue${where}`);
+}
+
+/**
+ * Returns the id of the task that a slash command has begun in a conversation,
+ * as `/goal` does; undefined if there is none.
+ */
+export async function begunTaskId(
+  client: DevtoolClient,
+  contextId: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { tasks } = await client.tasks.listTasks({ contextId }, { signal });
+  return latestConversation(client, tasks, signal);
+}
+
+/** Returns the id of the first task that is not a slash command. */
+async function latestConversation(
+  client: DevtoolClient,
+  tasks: readonly { readonly id: string }[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const { id } of tasks) {
+    const { task } = await client.tasks.getTask({ taskId: id }, { signal });
+    if (task && !task.command) return id;
+  }
+  return undefined;
 }

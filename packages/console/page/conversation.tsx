@@ -6,6 +6,7 @@ import { useStickToBottom } from "use-stick-to-bottom";
 import { Approval } from "./approval.tsx";
 import { Artifacts } from "./artifacts.tsx";
 import type { ConsoleClient } from "./console-client.ts";
+import { Goal } from "./goal.tsx";
 import { Item } from "./item.tsx";
 import { usePaced } from "./paced.ts";
 import { Plan } from "./plan.tsx";
@@ -65,6 +66,7 @@ export function Conversation({
           <MessageList items={items} renderItem={renderItem} />
           <Artifacts artifacts={made} />
           {plan.length > 0 && <Plan steps={plan} />}
+          <Goal client={client} task={task} />
           {task.stateText && <p className="state-text">{task.stateText}</p>}
           {task.error && <p className="problem">{task.error}</p>}
           {notice && <p className="notice">{notice.text}</p>}

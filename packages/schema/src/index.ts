@@ -235,6 +235,7 @@ export {
   ReplaySchema,
   type SendMessageRequest,
   SendMessageRequestSchema,
+  SetGoalStateRequestSchema,
   StreamMessageRequestSchema,
   type SubscribeTaskRequest,
   SubscribeTaskRequestSchema,

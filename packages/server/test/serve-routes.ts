@@ -112,6 +112,7 @@ export function silentHandler(
       listTasks: () => none,
       withdrawMessage: () => none,
       renameTask: () => none,
+      setGoalState: () => none,
       deleteTask: () => none,
       async *streamMessage() {},
       async *watchTasks() {},

@@ -20,6 +20,7 @@ import {
   type SlashCommand,
 } from "@devtool/schema";
 import type { ListedModel } from "@devtool/schema/operator";
+import { begunTaskId } from "../continued-task.ts";
 import { readSlashLine } from "../slash-line.ts";
 import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";
@@ -227,7 +228,20 @@ export class ChatTasks {
       const { view } = this.command;
       await waitFor(view, ({ task }) => isTerminal(task.state), signal);
       this.#contextId ||= view.snapshot().task.contextId;
+      if (
+        command.commandPath[0] === "goal" &&
+        this.conversation.view.snapshot().task.id === ""
+      ) {
+        await this.#openBegun(signal);
+      }
     });
+  }
+
+  /** Continues the task that `/goal` has begun, if it has. */
+  async #openBegun(signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    const begun = await begunTaskId(client, this.#contextId, signal);
+    if (begun !== undefined) this.conversation = this.#show(begun);
   }
 
   /**

@@ -19,7 +19,7 @@ import { imageProblem, localWorkspace, readMentions } from "../chat/mention.ts";
 import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { completeCommand } from "../completion.ts";
 import { createNotifier, openConnection } from "../connection/connection.ts";
-import { continuedTaskId } from "../continued-task.ts";
+import { begunTaskId, continuedTaskId } from "../continued-task.ts";
 import {
   answerAll,
   type ConversationOptions,
@@ -338,6 +338,24 @@ class ChatSession {
     this.running = task;
     this.#contextId ||= task.contextId;
     if (task.id !== "") this.#io.stdout.write("\n");
+    if (line.startsWith("/goal") && this.#task.id === "") {
+      await this.#followBegun(conversation, interrupts);
+    }
+  }
+
+  /** Goes on with the task that `/goal` has begun, if it has. */
+  async #followBegun(
+    conversation: ConversationOptions,
+    interrupts: Interrupts,
+  ): Promise<void> {
+    const task = await interrupts.during(async (signal) => {
+      const begun = await begunTaskId(this.#client, this.#contextId, signal);
+      if (begun === undefined) return emptyTask();
+      this.running = emptyTask();
+      const rested = await followToRest(begun, conversation, signal);
+      return answerAll(rested, conversation, signal);
+    });
+    if (task.id !== "") this.#keep(task);
   }
 
   /**

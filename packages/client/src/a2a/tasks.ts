@@ -121,6 +121,7 @@ export function createA2aTaskService(
       }
     },
     renameTask: () => refuse("renameTask"),
+    setGoalState: () => refuse("setGoalState"),
     deleteTask: () => refuse("deleteTask"),
     watchTasks: () => refuse("watchTasks"),
   };

@@ -84,6 +84,9 @@ export function createGeminiCliTaskService(
     renameTask() {
       throw unimplemented("renameTask", "has no titles");
     },
+    setGoalState() {
+      throw unimplemented("setGoalState", "has no goals");
+    },
     deleteTask() {
       throw unimplemented("deleteTask", "deletes no tasks");
     },

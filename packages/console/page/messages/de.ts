@@ -36,6 +36,17 @@ export const de: Words = {
   unreachable: "Der Server ist nicht erreichbar.",
   notSent:
     "Diese Nachricht wurde nicht gesendet. Der Server hat sie nicht angenommen.",
+  goal: "Ziel",
+  goalStates: {
+    ACTIVE: "der Agent arbeitet daran",
+    PAUSED: "angehalten",
+    BLOCKED: "braucht dich",
+    ACHIEVED: "erreicht",
+    UNMET: "nicht erreicht",
+  },
+  turns: { one: "# Runde", other: "# Runden" },
+  pauseGoal: "Anhalten",
+  resumeGoal: "Weitermachen",
   queued: "In der Warteschlange",
   withdraw: "Zurücknehmen",
   thought: "Gedanke",

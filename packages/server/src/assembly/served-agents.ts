@@ -27,6 +27,7 @@ import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { forbiddenServer } from "../handler/session-settings.ts";
 import type { ServerOptions } from "../server-options.ts";
 import { VERSION } from "../version.ts";
+import { goalExecutor, withGoalCommand } from "./goal-command.ts";
 
 /** The maximum time in milliseconds in which an agent checks settings. */
 const CAPABILITIES_TIMEOUT_MS = 45_000;
@@ -47,6 +48,7 @@ export class ServedAgents implements AsyncDisposable {
   readonly #names: string;
   readonly #opened = new Map<string, OpenAgent>();
   #clientMcpServers: AgentServices["clientMcpServers"] = "none";
+  #services: AgentServices | undefined;
 
   /**
    * Throws `Code.InvalidArgument` when there is no agent, a name is invalid, or
@@ -90,6 +92,7 @@ export class ServedAgents implements AsyncDisposable {
    * throws the error.
    */
   async open(services: AgentServices): Promise<void> {
+    this.#services = services;
     this.#clientMcpServers = services.clientMcpServers;
     try {
       for (const [name, agent] of this.#agents) {
@@ -107,6 +110,9 @@ export class ServedAgents implements AsyncDisposable {
    * servers, the executor fails each turn.
    */
   createExecutor(task: Task): AgentExecutor {
+    if (this.#services && task.command?.commandPath[0] === "goal") {
+      return goalExecutor(this.#services);
+    }
     const found = this.#find(task);
     return found instanceof DevtoolError
       ? failingExecutor(found)
@@ -209,7 +215,12 @@ export class ServedAgents implements AsyncDisposable {
    * default agent.
    */
   commandsOf(name: string): AgentCommands {
-    return this.#opened.get(name || this.defaultName)?.commands ?? NO_COMMANDS;
+    const commands =
+      this.#opened.get(name || this.defaultName)?.commands ?? NO_COMMANDS;
+    // Without checks there are no goals.
+    return this.checkerOf(name) === undefined
+      ? commands
+      : withGoalCommand(commands);
   }
 
   /**

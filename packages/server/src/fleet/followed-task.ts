@@ -2,10 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { defined } from "@devtool/internal/json";
 import {
   CancelTaskRequestSchema,
+  type GoalState,
   type InboxRequest,
   InboxRequestSchema,
   RenameTaskRequestSchema,
   SendMessageRequestSchema,
+  SetGoalStateRequestSchema,
   type Summary,
   type Task,
   type TaskEvent,
@@ -149,6 +151,15 @@ export class FollowedTask implements TaskHandle {
     await this.#ask({
       case: "rename",
       value: create(RenameTaskRequestSchema, { title, clientLabel }),
+    });
+  }
+
+  async setGoalState(
+    state: GoalState.ACTIVE | GoalState.PAUSED,
+  ): Promise<void> {
+    await this.#ask({
+      case: "goalState",
+      value: create(SetGoalStateRequestSchema, { state }),
     });
   }
 

@@ -1,6 +1,7 @@
 import { assertJsonEncodable, MessageSchema, TaskState } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { InboxEntry, InboxReply, TaskInbox } from "../store/task-inbox.ts";
+import { assertGoalState } from "../task/goal-progress.ts";
 import type { OpenTask } from "../task/open-task.ts";
 import { refusalOf } from "./ask-owner.ts";
 import type { OpenTasks } from "./open-tasks.ts";
@@ -153,6 +154,13 @@ async function applyRequest(
       if (openTask.task.title === title) return false;
       await openTask.setTitle(title, clientLabel, id);
       return true;
+    }
+    case "goalState": {
+      const { state } = request.value;
+      assertGoalState(state);
+      const isSet = openTask.task.goalProgress?.state === state;
+      if (!isSet) await openTask.setGoalState(state, id);
+      return !isSet;
     }
     case "cancel":
       // The sender saw a task that had not ended. If it is canceled now, this

@@ -160,6 +160,7 @@ function guardedTasks(
     cancelTask: one(task.cancelTask, tasks.cancelTask, RUN),
     withdrawMessage: one(task.withdrawMessage, tasks.withdrawMessage, RUN),
     renameTask: one(task.renameTask, tasks.renameTask, RUN),
+    setGoalState: one(task.setGoalState, tasks.setGoalState, RUN),
     deleteTask: one(task.deleteTask, tasks.deleteTask, RUN),
     subscribeTask: many(task.subscribeTask, tasks.subscribeTask, READ),
     watchTasks: many(task.watchTasks, tasks.watchTasks, assertMayList),

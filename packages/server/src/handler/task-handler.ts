@@ -17,6 +17,7 @@ import {
 import { Code, DevtoolError, invalid } from "../errors.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { assertGoalState } from "../task/goal-progress.ts";
 import type { HeldTask, TaskHandle } from "../task/task-handle.ts";
 import { withAddressedAgent } from "./addressed-agent.ts";
 import { isOperator, principalOf, sendingCaller } from "./caller.ts";
@@ -86,6 +87,12 @@ export function createTaskHandler(
       const line = readTitle("title", title);
       assertLabel("client_label", clientLabel);
       await held.handle.setTitle(line, clientLabel);
+      return { task: await taskForClients(held.handle) };
+    },
+    async setGoalState({ taskId, state }, context) {
+      assertGoalState(state);
+      using held = await find(taskId, context);
+      await held.handle.setGoalState(state);
       return { task: await taskForClients(held.handle) };
     },
     async deleteTask({ taskId, clientLabel }, context) {

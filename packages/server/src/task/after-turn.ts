@@ -16,7 +16,7 @@ import {
 import { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
-import { goalMessage, stoppedGoal } from "./goal-progress.ts";
+import { goalMessage, goalWords, stoppedGoal } from "./goal-progress.ts";
 import { goalEntry, takenEntry } from "./message-queue.ts";
 import { BudgetReached } from "./turn-budget.ts";
 import { CANCELED, stateEntry } from "./turn-entries.ts";
@@ -44,7 +44,10 @@ export interface AfterTurn {
 export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
   const { entry, goal } =
     outcome.case === "ended"
-      ? { entry: outcome.entry, goal: endedGoal(task, outcome.entry) }
+      ? {
+          entry: keptOpen(task, outcome.entry),
+          goal: endedGoal(task, outcome.entry),
+        }
       : abortedEntries(task, outcome.reason);
   const { state = TaskState.UNSPECIFIED } = entry;
   const isCut = outcome.case === "aborted";
@@ -81,6 +84,21 @@ function nextMessage(
   if (queued) return takenEntry(task, queued);
   const message = stopped.length > 0 ? undefined : goalMessage(task);
   return message && goalEntry(message);
+}
+
+/** Has a task wait for its user where it would complete with a paused goal. */
+function keptOpen({ goal, goalProgress }: Task, entry: LogEntry): LogEntry {
+  const { state, payload } = entry;
+  if (
+    state !== TaskState.COMPLETED ||
+    payload.case !== "stateChange" ||
+    goalProgress?.state !== GoalState.PAUSED
+  ) {
+    return entry;
+  }
+  const words = [payload.value.text, goalWords(goalProgress, goal)];
+  const text = words.filter((line) => line !== "").join("\n");
+  return stateEntry(TaskState.INPUT_REQUIRED, { ...payload.value, text });
 }
 
 /** Creates the entry that stops a goal whose agent ended without checks. */

@@ -16,7 +16,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import type { CheckCall } from "../agent/goal-checks.ts";
-import { quoted } from "../errors.ts";
+import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
 
 /** The number of turns of a goal that names none. */
@@ -72,7 +72,10 @@ export function goalAfterChecks(
       const reason = `check ${quoted(command)} has said the same for ${sameTurns} turns`;
       return progressOf(GoalState.BLOCKED, { ...progress, reason });
     }
-    return progressOf(GoalState.ACTIVE, progress);
+    // The user may have paused it while the agent worked.
+    const isPaused = before?.state === GoalState.PAUSED;
+    const state = isPaused ? GoalState.PAUSED : GoalState.ACTIVE;
+    return progressOf(state, progress);
   }
   const turns = (before?.turns ?? 0) + 1;
   return progressOf(GoalState.ACHIEVED, { turns, checks });
@@ -92,10 +95,45 @@ export function goalWords(
     case GoalState.BLOCKED:
       return `The goal needs you: ${reason}. Send a message to go on.`;
     case GoalState.PAUSED:
-      return "The goal is paused.";
+      return "The goal is paused. Resume it to go on.";
     default:
       return `The goal is not achieved after ${turns} of ${goal?.maxTurns || DEFAULT_TURNS} turns: check ${quoted(failed?.command ?? "")} failed. The agent goes on.`;
   }
+}
+
+/** Throws `Code.InvalidArgument` for a state that a user cannot choose. */
+export function assertGoalState(
+  state: GoalState,
+): asserts state is GoalState.ACTIVE | GoalState.PAUSED {
+  if (state === GoalState.ACTIVE || state === GoalState.PAUSED) return;
+  const remedy = "send GOAL_STATE_ACTIVE or GOAL_STATE_PAUSED";
+  const name = GoalState[state];
+  const value = name === undefined ? String(state) : `GOAL_STATE_${name}`;
+  throw invalid("state", value, "cannot be chosen", remedy);
+}
+
+/**
+ * Returns how far a task is with its goal once its user has paused or resumed
+ * it; undefined if that changes nothing.
+ *
+ * Throws `Code.FailedPrecondition` for a task without a goal, or with one that
+ * has ended.
+ */
+export function goalInState(
+  { id, goalProgress: before }: Task,
+  state: GoalState.ACTIVE | GoalState.PAUSED,
+): GoalProgress | undefined {
+  if (before?.state === state) return undefined;
+  const { ACTIVE, BLOCKED, PAUSED } = GoalState;
+  if (!before || ![ACTIVE, BLOCKED, PAUSED].includes(before.state)) {
+    const problem = `task ${quoted(id)} has ${before ? `a goal that is ${GoalState[before.state].toLowerCase()}` : "no goal"}`;
+    throw new DevtoolError(problem, Code.FailedPrecondition, {
+      remedy: "send a message with a goal",
+      details: { field: "task_id", value: id },
+    });
+  }
+  const { turns, checks } = before;
+  return progressOf(state, { turns, checks });
 }
 
 /** Creates the entry that stops the goal of a task; none if it has stopped. */

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   awaitedToolCalls,
   findToolCall,
+  type GoalProgress,
   GoalState,
   NoticeSchema,
   type Task,
@@ -80,7 +81,7 @@ export async function* workForGoal(
 
 /** Whether the turn went as far as its checks before a restart. */
 function hasBegunChecks(turn: Turn): boolean {
-  const [first] = checkCalls(turn);
+  const [first] = checkCalls(turn.task);
   return first !== undefined && findToolCall(turn.task, first.id) !== undefined;
 }
 
@@ -100,24 +101,46 @@ async function* runChecks(
   end: TurnEnd,
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, TurnEnd> {
-  const calls = checkCalls(turn);
+  const calls = checkCalls(turn.task);
   yield* checks.run(turn, calls, signal);
   const value = goalAfterChecks(turn.task, calls);
-  const text = goalWords(value, turn.task.goal);
   yield { case: "goalProgress", value };
   if (value.state === GoalState.ACTIVE) {
+    const text = goalWords(value, turn.task.goal);
     yield { case: "notice", value: create(NoticeSchema, { text }) };
-    return { ...end, text: "" };
   }
-  const isAchieved = value.state === GoalState.ACHIEVED;
-  return { state: isAchieved ? end.state : TaskState.INPUT_REQUIRED, text };
+  return endAfterChecks(turn.task, value, end.state);
+}
+
+/**
+ * Returns how the turn of a task ends whose checks have run; undefined for one
+ * whose checks have not. A stop of the server may come between the two.
+ */
+export function checkedEnd(task: Task): TurnEnd | undefined {
+  const { goalProgress } = task;
+  const last = goalProgress?.checks.at(-1)?.toolCallId;
+  const isChecked = checkCalls(task).some(({ id }) => id === last);
+  if (!goalProgress || !isChecked) return undefined;
+  return endAfterChecks(task, goalProgress, TaskState.COMPLETED);
+}
+
+/** @param state how the agent ended its turn */
+function endAfterChecks(
+  { goal }: Task,
+  progress: GoalProgress,
+  state: TurnEnd["state"],
+): TurnEnd {
+  if (progress.state === GoalState.ACTIVE) return { state, text: "" };
+  const isAchieved = progress.state === GoalState.ACHIEVED;
+  const text = goalWords(progress, goal);
+  return { state: isAchieved ? state : TaskState.INPUT_REQUIRED, text };
 }
 
 /**
  * The checks as calls of a turn. The place in the history of its last message of
  * the user is in their ids, since no other turn ends with that.
  */
-function checkCalls({ task }: Turn): CheckCall[] {
+function checkCalls(task: Task): CheckCall[] {
   const place = task.history.findLastIndex(isPrompt);
   const turn = createHash("sha256")
     .update(`${task.id}:${place}`)

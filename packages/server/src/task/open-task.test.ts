@@ -1,8 +1,16 @@
+import { hash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   emptyTask,
+  GoalProgressSchema,
+  GoalSchema,
+  GoalState,
+  MessageSchema,
+  Role,
+  type Task,
   TaskCreatedSchema,
+  TaskState,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -85,12 +93,67 @@ describe("a task whose lease is lost before it opens", () => {
   });
 });
 
+describe("a task whose server stopped between its checks and the end of the turn", () => {
+  it.each([
+    [GoalState.ACHIEVED, TaskState.COMPLETED, "The goal is achieved"],
+    [GoalState.UNMET, TaskState.INPUT_REQUIRED, "The goal is not achieved"],
+    [GoalState.PAUSED, TaskState.INPUT_REQUIRED, "The goal is paused"],
+  ])(
+    "ends the turn as it would have, with a goal in state %s",
+    async (goalState, state, text) => {
+      const seen: string[] = [];
+      const task = checkedTask(goalState);
+      const openTask = openedTask(
+        new SlowStore(),
+        agent(seen),
+        undefined,
+        task,
+      );
+      await openTask.recover();
+      expect(openTask.task.state).toBe(state);
+      expect(openTask.task.stateText).toContain(text);
+      expect(seen).toEqual([]);
+    },
+  );
+
+  it("goes on with a goal that is not achieved, and counts no turn as cut", async () => {
+    const seen: string[] = [];
+    const task = checkedTask(GoalState.ACTIVE);
+    const openTask = openedTask(new SlowStore(), agent(seen), undefined, task);
+    const recovered = openTask.recover();
+    const { history, goalProgress } = openTask.task;
+    expect(history.at(-1)?.forGoal).toBe(true);
+    expect(goalProgress?.cutTurns).toBe(0);
+    await recovered;
+  });
+});
+
+/** A task as its log has it when its checks have run, but its turn has not ended. */
+function checkedTask(state: GoalState): Task {
+  const user = create(MessageSchema, { messageId: "m", role: Role.USER });
+  const id = hash("sha256", "t1:0").slice(0, 16);
+  const check = { command: "true", toolCallId: `check-${id}-1` };
+  return {
+    ...emptyTask(),
+    id: "t1",
+    contextId: "c1",
+    state: TaskState.WORKING,
+    history: [user],
+    goal: create(GoalSchema, { checks: ["true"] }),
+    goalProgress: create(GoalProgressSchema, {
+      state,
+      turns: 1,
+      checks: [check],
+    }),
+  };
+}
+
 function openedTask(
   store: SlowStore,
   executor: AgentExecutor,
   lease?: TaskLease,
+  task: Task = { ...emptyTask(), id: "t1", contextId: "c1" },
 ): OpenTask {
-  const task = { ...emptyTask(), id: "t1", contextId: "c1" };
   const log = new EventLog({
     store,
     task,

@@ -4,6 +4,7 @@ import {
   awaitedToolCalls,
   confirmationsOf,
   GoalState,
+  isAtRest,
   type Message,
   NoticeSchema,
   type Summary,
@@ -22,10 +23,12 @@ import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   goalAfterCut,
+  goalInState,
   goalMessage,
   goalWords,
   hasActiveGoal,
 } from "./goal-progress.ts";
+import { checkedEnd } from "./goal-turn.ts";
 import {
   changedMode,
   goalEntry,
@@ -46,7 +49,13 @@ import {
   type Incoming,
   type TaskHandle,
 } from "./task-handle.ts";
-import { CANCELED, STOPPING, stateEntry, stopping } from "./turn-entries.ts";
+import {
+  CANCELED,
+  endEntry,
+  STOPPING,
+  stateEntry,
+  stopping,
+} from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import {
   type Outcome,
@@ -290,6 +299,25 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     );
   }
 
+  async setGoalState(
+    state: GoalState.ACTIVE | GoalState.PAUSED,
+    entry?: bigint,
+  ): Promise<void> {
+    const value = goalInState(this.task, state);
+    if (!value) return;
+    const progress = { payload: { case: "goalProgress", value } } as const;
+    const answer = this.#answerTo(entry);
+    const rests = isAtRest(this.task.state) && !this.#runner.isRunning;
+    const message =
+      rests && awaitedToolCalls(this.task).length === 0
+        ? goalMessage({ ...this.task, goalProgress: value })
+        : undefined;
+    // A turn that runs, or waits for an answer, goes on with the goal by itself.
+    if (!message) return this.#recorder.append([progress], answer);
+    if (this.isStopping) throw this.log.failure ?? stopping();
+    return this.#continueWith(goalEntry(message), [progress], answer);
+  }
+
   async cancel(): Promise<void> {
     assertNotEnded(this.task);
     if (!this.#runner.isRunning) {
@@ -353,6 +381,12 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
    * @param refusal why the store refused the task when it was open before
    */
   async recover(refusal?: DevtoolError): Promise<void> {
+    const checked =
+      this.task.state === TaskState.WORKING ? checkedEnd(this.task) : undefined;
+    if (checked) {
+      const entry = endEntry({ case: "end", value: checked }, this.task);
+      return this.#end({ case: "ended", entry });
+    }
     const isOutage = this.#options.lease?.afterOutage === true;
     const cause = isOutage ? "outage" : (refusal ?? "stop");
     const continues = this.#options.executor.continuesFromLog === true;
@@ -474,8 +508,9 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   async #continueWith(
     next: LogEntry,
     before: readonly LogEntry[],
+    answer?: InboxAnswer,
   ): Promise<void> {
-    const recorded = this.#recorder.append([...before, next]);
+    const recorded = this.#recorder.append([...before, next], answer);
     this.#runner.start();
     await recorded;
   }

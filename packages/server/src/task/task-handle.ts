@@ -1,5 +1,6 @@
 import {
   type ApprovalMode,
+  type GoalState,
   isTerminal,
   type Message,
   type MessageDelivery,
@@ -94,6 +95,13 @@ export interface TaskHandle {
    * @param clientLabel what the client calls itself; empty for nothing
    */
   setTitle(title: string, clientLabel: string): Promise<void>;
+
+  /**
+   * Pauses the goal of the task, or has the task go on with it. Resolves when
+   * that is durable. Does nothing if its state is this one. Throws
+   * `Code.FailedPrecondition` when there is none that goes on.
+   */
+  setGoalState(state: GoalState.ACTIVE | GoalState.PAUSED): Promise<void>;
 
   /**
    * Cancels the task: aborts the agent, and marks open calls as CANCELLED.

@@ -179,7 +179,8 @@ export enum GoalState {
   ACTIVE = 1,
 
   /**
-   * The user has stopped it for now. It goes on when they say so.
+   * The user has stopped it for now. It goes on when they say so
+   * (`TaskService.SetGoalState`); messages until then are turns without checks.
    *
    * @generated from enum value: GOAL_STATE_PAUSED = 2;
    */

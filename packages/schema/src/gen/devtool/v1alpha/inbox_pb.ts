@@ -6,7 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { ErrorContext } from "./error_pb.ts";
 import { file_devtool_v1alpha_error } from "./error_pb.ts";
-import type { CancelTaskRequest, RenameTaskRequest, SendMessageRequest, WithdrawMessageRequest } from "./task_service_pb.ts";
+import type { CancelTaskRequest, RenameTaskRequest, SendMessageRequest, SetGoalStateRequest, WithdrawMessageRequest } from "./task_service_pb.ts";
 import { file_devtool_v1alpha_task_service } from "./task_service_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/inbox.proto.
  */
 export const file_devtool_v1alpha_inbox: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvaW5ib3gucHJvdG8SD2RldnRvb2wudjFhbHBoYSLBAgoMSW5ib3hSZXF1ZXN0EjYKB21lc3NhZ2UYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0SAASNAoGY2FuY2VsGAIgASgLMiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0SAASOwoId2l0aGRyYXcYAyABKAsyJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdEgAEhwKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCEgAEhAKBm5vdGljZRgFIAEoCUgAEjQKBnJlbmFtZRgGIAEoCzIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdEgAEhUKC3B1c2hfY29uZmlnGAcgASgJSABCCQoHcmVxdWVzdCJdCgxJbmJveFJlZnVzYWwSDAoEY29kZRgBIAEoBRIPCgdwcm9ibGVtGAIgASgJEi4KB2NvbnRleHQYAyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuRXJyb3JDb250ZXh0YgZwcm90bzM", [file_devtool_v1alpha_error, file_devtool_v1alpha_task_service]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvaW5ib3gucHJvdG8SD2RldnRvb2wudjFhbHBoYSL9AgoMSW5ib3hSZXF1ZXN0EjYKB21lc3NhZ2UYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0SAASNAoGY2FuY2VsGAIgASgLMiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0SAASOwoId2l0aGRyYXcYAyABKAsyJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdEgAEhwKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCEgAEhAKBm5vdGljZRgFIAEoCUgAEjQKBnJlbmFtZRgGIAEoCzIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdEgAEhUKC3B1c2hfY29uZmlnGAcgASgJSAASOgoKZ29hbF9zdGF0ZRgIIAEoCzIkLmRldnRvb2wudjFhbHBoYS5TZXRHb2FsU3RhdGVSZXF1ZXN0SABCCQoHcmVxdWVzdCJdCgxJbmJveFJlZnVzYWwSDAoEY29kZRgBIAEoBRIPCgdwcm9ibGVtGAIgASgJEi4KB2NvbnRleHQYAyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuRXJyb3JDb250ZXh0YgZwcm90bzM", [file_devtool_v1alpha_error, file_devtool_v1alpha_task_service]);
 
 /**
  * A change that a client requests of a task, in the store that servers share. The
@@ -85,6 +85,14 @@ export type InboxRequest = Message<"devtool.v1alpha.InboxRequest"> & {
      */
     value: string;
     case: "pushConfig";
+  } | {
+    /**
+     * Another state of the goal: its `state`.
+     *
+     * @generated from field: devtool.v1alpha.SetGoalStateRequest goal_state = 8;
+     */
+    value: SetGoalStateRequest;
+    case: "goalState";
   } | { case: undefined; value?: undefined };
 };
 

@@ -6,6 +6,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { AgentSettings } from "../a2a/v1alpha/settings_pb.ts";
 import { file_devtool_a2a_v1alpha_settings } from "../a2a/v1alpha/settings_pb.ts";
+import type { GoalState } from "./goal_pb.ts";
+import { file_devtool_v1alpha_goal } from "./goal_pb.ts";
 import type { MessageSettings } from "./message_settings_pb.ts";
 import { file_devtool_v1alpha_message_settings } from "./message_settings_pb.ts";
 import type { PushConfig } from "./push_service_pb.ts";
@@ -24,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_service.proto.
  */
 export const file_devtool_v1alpha_task_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2si3wEKEExpc3RUYXNrc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFYWdlbnQYBSABKAkSFgoOd29ya3NwYWNlX3BhdGgYBiABKAkSFgoOdGl0bGVfY29udGFpbnMYByABKAkSEQoJaWRfcHJlZml4GAggASgJEhMKC2FsbF9jYWxsZXJzGAkgASgIIlkKEUxpc3RUYXNrc1Jlc3BvbnNlEisKBXRhc2tzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK9AQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBINCgV0aXRsZRgEIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgFIAEoCRINCgVhZ2VudBgGIAEoCRIVCg1tZXNzYWdlX2NvdW50GAcgASgFEhEKCXByaW5jaXBhbBgIIAEoCSIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIkkKEVJlbmFtZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSFAoMY2xpZW50X2xhYmVsGAMgASgJIjkKElJlbmFtZVRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siOgoRRGVsZXRlVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIUCgxjbGllbnRfbGFiZWwYAiABKAkiFAoSRGVsZXRlVGFza1Jlc3BvbnNlIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCKpAQoRV2F0Y2hUYXNrc1JlcXVlc3QSFQoNc25hcHNob3Rfc2l6ZRgBIAEoBRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSDQoFYWdlbnQYAyABKAkSFgoOd29ya3NwYWNlX3BhdGgYBCABKAkSFgoOdGl0bGVfY29udGFpbnMYBSABKAkSEwoLYWxsX2NhbGxlcnMYBiABKAgifgoSV2F0Y2hUYXNrc1Jlc3BvbnNlEioKBHRhc2sYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuVGFza1N1bW1hcnkSGQoRc25hcHNob3RfY29tcGxldGUYAiABKAgSEAoIZXhjbHVkZWQYAyABKAgSDwoHcmVtb3ZlZBgEIAEoCDKbBwoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USZAoPV2l0aGRyYXdNZXNzYWdlEicuZGV2dG9vbC52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USVQoKUmVuYW1lVGFzaxIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVzcG9uc2USVQoKRGVsZXRlVGFzaxIiLmRldnRvb2wudjFhbHBoYS5EZWxldGVUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5EZWxldGVUYXNrUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwARJXCgpXYXRjaFRhc2tzEiIuZGV2dG9vbC52MWFscGhhLldhdGNoVGFza3NSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLldhdGNoVGFza3NSZXNwb25zZTABYgZwcm90bzM", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2si3wEKEExpc3RUYXNrc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSDQoFYWdlbnQYBSABKAkSFgoOd29ya3NwYWNlX3BhdGgYBiABKAkSFgoOdGl0bGVfY29udGFpbnMYByABKAkSEQoJaWRfcHJlZml4GAggASgJEhMKC2FsbF9jYWxsZXJzGAkgASgIIlkKEUxpc3RUYXNrc1Jlc3BvbnNlEisKBXRhc2tzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK9AQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBINCgV0aXRsZRgEIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgFIAEoCRINCgVhZ2VudBgGIAEoCRIVCg1tZXNzYWdlX2NvdW50GAcgASgFEhEKCXByaW5jaXBhbBgIIAEoCSIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIkkKEVJlbmFtZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSDQoFdGl0bGUYAiABKAkSFAoMY2xpZW50X2xhYmVsGAMgASgJIjkKElJlbmFtZVRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siUQoTU2V0R29hbFN0YXRlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLkdvYWxTdGF0ZSI7ChRTZXRHb2FsU3RhdGVSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siOgoRRGVsZXRlVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIUCgxjbGllbnRfbGFiZWwYAiABKAkiFAoSRGVsZXRlVGFza1Jlc3BvbnNlIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCKpAQoRV2F0Y2hUYXNrc1JlcXVlc3QSFQoNc25hcHNob3Rfc2l6ZRgBIAEoBRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSDQoFYWdlbnQYAyABKAkSFgoOd29ya3NwYWNlX3BhdGgYBCABKAkSFgoOdGl0bGVfY29udGFpbnMYBSABKAkSEwoLYWxsX2NhbGxlcnMYBiABKAgifgoSV2F0Y2hUYXNrc1Jlc3BvbnNlEioKBHRhc2sYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuVGFza1N1bW1hcnkSGQoRc25hcHNob3RfY29tcGxldGUYAiABKAgSEAoIZXhjbHVkZWQYAyABKAgSDwoHcmVtb3ZlZBgEIAEoCDL4BwoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USZAoPV2l0aGRyYXdNZXNzYWdlEicuZGV2dG9vbC52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USVQoKUmVuYW1lVGFzaxIiLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5SZW5hbWVUYXNrUmVzcG9uc2USWwoMU2V0R29hbFN0YXRlEiQuZGV2dG9vbC52MWFscGhhLlNldEdvYWxTdGF0ZVJlcXVlc3QaJS5kZXZ0b29sLnYxYWxwaGEuU2V0R29hbFN0YXRlUmVzcG9uc2USVQoKRGVsZXRlVGFzaxIiLmRldnRvb2wudjFhbHBoYS5EZWxldGVUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5EZWxldGVUYXNrUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwARJXCgpXYXRjaFRhc2tzEiIuZGV2dG9vbC52MWFscGhhLldhdGNoVGFza3NSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLldhdGNoVGFza3NSZXNwb25zZTABYgZwcm90bzM", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_goal, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
 
 /**
  * Request of SendMessage.
@@ -611,6 +613,55 @@ export const RenameTaskResponseSchema: GenMessage<RenameTaskResponse> = /*@__PUR
   messageDesc(file_devtool_v1alpha_task_service, 15);
 
 /**
+ * Request of SetGoalState.
+ *
+ * @generated from message devtool.v1alpha.SetGoalStateRequest
+ */
+export type SetGoalStateRequest = Message<"devtool.v1alpha.SetGoalStateRequest"> & {
+  /**
+   * The id of the task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * PAUSED, or ACTIVE to go on with a goal that is paused or needs its user.
+   *
+   * @generated from field: devtool.v1alpha.GoalState state = 2;
+   */
+  state: GoalState;
+};
+
+/**
+ * Describes the message devtool.v1alpha.SetGoalStateRequest.
+ * Use `create(SetGoalStateRequestSchema)` to create a new message.
+ */
+export const SetGoalStateRequestSchema: GenMessage<SetGoalStateRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 16);
+
+/**
+ * Response of SetGoalState.
+ *
+ * @generated from message devtool.v1alpha.SetGoalStateResponse
+ */
+export type SetGoalStateResponse = Message<"devtool.v1alpha.SetGoalStateResponse"> & {
+  /**
+   * The task with the state of its goal.
+   *
+   * @generated from field: devtool.v1alpha.Task task = 1;
+   */
+  task?: Task | undefined;
+};
+
+/**
+ * Describes the message devtool.v1alpha.SetGoalStateResponse.
+ * Use `create(SetGoalStateResponseSchema)` to create a new message.
+ */
+export const SetGoalStateResponseSchema: GenMessage<SetGoalStateResponse> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 17);
+
+/**
  * Request of DeleteTask.
  *
  * @generated from message devtool.v1alpha.DeleteTaskRequest
@@ -637,7 +688,7 @@ export type DeleteTaskRequest = Message<"devtool.v1alpha.DeleteTaskRequest"> & {
  * Use `create(DeleteTaskRequestSchema)` to create a new message.
  */
 export const DeleteTaskRequestSchema: GenMessage<DeleteTaskRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 16);
+  messageDesc(file_devtool_v1alpha_task_service, 18);
 
 /**
  * Response of DeleteTask. It has no fields.
@@ -652,7 +703,7 @@ export type DeleteTaskResponse = Message<"devtool.v1alpha.DeleteTaskResponse"> &
  * Use `create(DeleteTaskResponseSchema)` to create a new message.
  */
 export const DeleteTaskResponseSchema: GenMessage<DeleteTaskResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 17);
+  messageDesc(file_devtool_v1alpha_task_service, 19);
 
 /**
  * Request of SubscribeTask.
@@ -681,7 +732,7 @@ export type SubscribeTaskRequest = Message<"devtool.v1alpha.SubscribeTaskRequest
  * Use `create(SubscribeTaskRequestSchema)` to create a new message.
  */
 export const SubscribeTaskRequestSchema: GenMessage<SubscribeTaskRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 18);
+  messageDesc(file_devtool_v1alpha_task_service, 20);
 
 /**
  * One event of a task.
@@ -702,7 +753,7 @@ export type SubscribeTaskResponse = Message<"devtool.v1alpha.SubscribeTaskRespon
  * Use `create(SubscribeTaskResponseSchema)` to create a new message.
  */
 export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 19);
+  messageDesc(file_devtool_v1alpha_task_service, 21);
 
 /**
  * Request of WatchTasks.
@@ -761,7 +812,7 @@ export type WatchTasksRequest = Message<"devtool.v1alpha.WatchTasksRequest"> & {
  * Use `create(WatchTasksRequestSchema)` to create a new message.
  */
 export const WatchTasksRequestSchema: GenMessage<WatchTasksRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 20);
+  messageDesc(file_devtool_v1alpha_task_service, 22);
 
 /**
  * A task of the caller, or the end of the snapshot.
@@ -812,7 +863,7 @@ export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> &
  * Use `create(WatchTasksResponseSchema)` to create a new message.
  */
 export const WatchTasksResponseSchema: GenMessage<WatchTasksResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 21);
+  messageDesc(file_devtool_v1alpha_task_service, 23);
 
 /**
  * Runs tasks: accepts messages, streams what happens, cancels.
@@ -926,6 +977,22 @@ export const TaskService: GenService<{
     methodKind: "unary";
     input: typeof RenameTaskRequestSchema;
     output: typeof RenameTaskResponseSchema;
+  },
+  /**
+   * Pauses the goal of a task, or has the task go on with it, also while the agent
+   * works: a turn that runs when the goal is paused ends first. The same state
+   * again changes nothing.
+   *
+   * Fails with NOT_FOUND if the task does not exist, with INVALID_ARGUMENT for
+   * other states, and with FAILED_PRECONDITION if the task has no goal, or one
+   * that has ended.
+   *
+   * @generated from rpc devtool.v1alpha.TaskService.SetGoalState
+   */
+  setGoalState: {
+    methodKind: "unary";
+    input: typeof SetGoalStateRequestSchema;
+    output: typeof SetGoalStateResponseSchema;
   },
   /**
    * Deletes a task that has ended: its events, and all else that the server has
