@@ -7,9 +7,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { chatProblem, startChat } from "./chat-start.ts";
 import { median, numberNamed, printRow } from "./load/row.ts";
+import { type Cost, Starts } from "./starts.ts";
 import { watchStolenTime } from "./stolen-time.ts";
 import {
   DEVTOOL,
@@ -17,28 +17,28 @@ import {
   LIBRARIES,
   NODE_HTTP,
   ROOT,
-  type SubjectCommand,
   startSubject,
 } from "./subject.ts";
 
 /** The number of starts of each server; the median counts. */
 const STARTS = numberNamed("starts", 11);
 
-/** A server is at rest this long after it listens, in milliseconds. */
-const AT_REST_MS = 1500;
-
-interface Cost {
-  readonly startMs: number;
-  readonly startCpuMs: number;
-  readonly restingMb: number;
-}
-
 const stolen = watchStolenTime();
 const caches = mkdtempSync(join(tmpdir(), "devtool-bench-caches-"));
 try {
-  const node = await costOf(NODE_HTTP);
+  const starts = {
+    node: new Starts(NODE_HTTP),
+    libraries: new Starts(LIBRARIES),
+    server: new Starts(ECHO),
+    command: new Starts({ ...DEVTOOL, env: { XDG_CACHE_HOME: caches } }),
+  };
+  // In turns, so that other load of the machine affects all.
+  for (let index = 0; index <= STARTS; index++) {
+    for (const each of Object.values(starts)) await each.measureNext();
+  }
+  const node = starts.node.cost();
+  const command = starts.command.cost();
   printCost("a server of Node alone", node);
-  const command = await costOf({ ...DEVTOOL, env: { XDG_CACHE_HOME: caches } });
   printCost("the command", command);
   printRow({
     name: "command.start-ms",
@@ -53,9 +53,9 @@ try {
   await using beside = await startBeside();
   await printChat(beside);
   await printTasks(beside);
-  const libraries = await costOf(LIBRARIES);
-  printCost("a server of Node with our libraries loaded", libraries);
-  const server = await costOf(ECHO);
+  const libraries = starts.libraries.cost();
+  const server = starts.server.cost();
+  printCost("a server of Node with libraries and messages loaded", libraries);
   printCost("the server", server);
   printRow({
     name: "server.start-over-libraries",
@@ -73,29 +73,6 @@ try {
 console.log(
   `# Node ${process.version}, medians of ${STARTS} starts, ${stolen()}`,
 );
-
-/**
- * Starts a server once so that what Node keeps of a first start is there, and
- * then to measure.
- */
-async function costOf(command: SubjectCommand): Promise<Cost> {
-  await (await startSubject(command))[Symbol.asyncDispose]();
-  const costs: Cost[] = [];
-  for (let index = 0; index < STARTS; index++) {
-    await using subject = await startSubject(command);
-    await delay(AT_REST_MS);
-    costs.push({
-      startMs: subject.listeningMs,
-      startCpuMs: subject.listeningCpuMs,
-      restingMb: subject.memoryMb(),
-    });
-  }
-  return {
-    startMs: median(costs.map(({ startMs }) => startMs)),
-    startCpuMs: median(costs.map(({ startCpuMs }) => startCpuMs)),
-    restingMb: median(costs.map(({ restingMb }) => restingMb)),
-  };
-}
 
 /** A server that runs while commands beside it are measured. */
 interface Beside extends AsyncDisposable {

@@ -153,6 +153,15 @@ export const GEMINI_FLOOR: SubjectCommand = {
   args: () => [path("gemini-floor-server.ts")],
 };
 
+/**
+ * The same with what a durable agent must do beside: the lower bound for turns
+ * of ours (`floor-log.ts`).
+ */
+export const DURABLE_FLOOR: SubjectCommand = {
+  name: "durable floor",
+  args: (directory) => [path("gemini-floor-server.ts"), directory],
+};
+
 /** Server-sent events of the same bytes, and nothing else: what Node can do. */
 export const CEILING: SubjectCommand = {
   name: "raw SSE",

@@ -10,11 +10,15 @@ export interface Column {
   readonly figures: Figures;
 }
 
-/** Our figures beside those of others, and ours divided by theirs: Markdown. */
-export function tableOf(
-  ours: Column,
-  others: readonly Column[],
-): readonly string[] {
+/**
+ * Our figures, the first column, beside those of others, and ours divided by
+ * theirs: Markdown.
+ */
+export function tableOf([
+  ours,
+  ...others
+]: readonly Column[]): readonly string[] {
+  if (!ours) return [];
   const ratios = others.map(({ title }) => `ours / ${title.split(" ", 1)[0]}`);
   const titles = others.map(({ title }) => title);
   const rows = [...ours.figures].map(([name, value]) => {
