@@ -3,6 +3,7 @@ import { unshownArguments } from "@devtool/internal/unshown-arguments";
 import { oneLine, visibleText } from "@devtool/internal/visible-text";
 import { namedAnswers } from "./answer-name.ts";
 import {
+  type ConfirmationOption,
   type ConfirmationRequest,
   GenericDetailsSchema,
   type ToolCall,
@@ -25,13 +26,6 @@ const MAX_OPTION_LENGTH = 1000;
  */
 export function visibleCall(call: ToolCall): ToolCall {
   const { toolName, description, confirmationRequest: request } = call;
-  const options = namedAnswers(request?.options ?? []).map((option) => ({
-    ...option,
-    name: onOneLine(option.name, MAX_OPTION_LENGTH),
-    ...(option.description !== undefined && {
-      description: onOneLine(option.description, MAX_OPTION_LENGTH),
-    }),
-  }));
   return {
     ...call,
     toolName: onOneLine(toolName),
@@ -39,9 +33,20 @@ export function visibleCall(call: ToolCall): ToolCall {
     ...(request && {
       confirmationRequest: {
         ...request,
-        options,
+        options: namedAnswers(request.options).map(visibleOption),
         details: visibleDetails(request.details, call.inputParameters),
       },
+    }),
+  };
+}
+
+function visibleOption(option: ConfirmationOption): ConfirmationOption {
+  const { name, description } = option;
+  return {
+    ...option,
+    name: onOneLine(name, MAX_OPTION_LENGTH),
+    ...(description !== undefined && {
+      description: onOneLine(description, MAX_OPTION_LENGTH),
     }),
   };
 }

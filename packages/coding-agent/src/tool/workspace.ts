@@ -322,7 +322,7 @@ export class Workspace implements Disposable {
 
   /** Throws unless the real path of an open file is inside the workspace. */
   #assertInside(file: Descriptor, path: string): void {
-    const root = this.#rootDirectory.realPath();
+    const { root } = this;
     if (file.realPath().startsWith(root === "/" ? root : `${root}/`)) return;
     throw pathDenied(path, `is outside workspace ${JSON.stringify(this.root)}`);
   }

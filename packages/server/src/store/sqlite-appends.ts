@@ -100,7 +100,11 @@ export class SqliteAppends {
     const rows = encodeRows(events);
     const committed = Promise.withResolvers<void>();
     this.#queue.push({ events, rows, audit, committed });
-    this.#flushing ??= setImmediate(() => this.flush());
+    // A turn of the event loop later: what it brings shares the commit, and what
+    // an agent asks a model goes out before this thread waits for the disk.
+    this.#flushing ??= setImmediate(() => {
+      this.#flushing = setImmediate(() => this.flush());
+    });
     return committed.promise;
   }
 
