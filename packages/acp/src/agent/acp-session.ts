@@ -261,9 +261,12 @@ export class AcpSession implements AsyncDisposable {
   /** Cancels the turn. Ends the agent when it does not end the turn in time. */
   async cancel(): Promise<void> {
     const { cancelTimeoutMs } = this.#options.limits;
-    await this.connection.agent
+    const told = this.connection.agent
       .notify("session/cancel", { sessionId: this.#id })
       .catch(() => undefined);
+    // An agent may take its time; what it runs here does not.
+    this.terminals.killAll();
+    await told;
     this.endTurn();
     await abortable(this.#turn, AbortSignal.timeout(cancelTimeoutMs)).catch(
       () => this[Symbol.asyncDispose](),

@@ -111,6 +111,11 @@ export class Terminals implements AsyncDisposable {
     );
   }
 
+  /** Kills what runs. The agent learns from the terminals that it has ended. */
+  killAll(): void {
+    for (const terminal of this.#terminals.values()) kill(terminal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all(

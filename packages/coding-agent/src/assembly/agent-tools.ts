@@ -1,4 +1,19 @@
-import { quoted } from "@devtool/server/agent";
+import { create } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import {
+  findToolCallDetail,
+  isQuestionOfCall,
+  NoticeSchema,
+  openToolCalls,
+  type Task,
+  ToolCallStatus,
+} from "@devtool/schema";
+import {
+  type AgentEvent,
+  Code,
+  DevtoolError,
+  quoted,
+} from "@devtool/server/agent";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -19,20 +34,102 @@ export async function agentTools(
   host: AgentHost,
   current: CallingTask["current"],
 ): Promise<readonly Tool[]> {
-  const { options, services, limits } = host.dependencies;
-  const { agents: directory, operator } = services;
-  const { maxDepth, maxCalls } = {
-    ...DEFAULT_CALL_LIMITS,
-    ...options.agentCalls,
+  const { options, limits } = host.dependencies;
+  const { maxCalls } = { ...DEFAULT_CALL_LIMITS, ...options.agentCalls };
+  const called = await calledAgents(host, current().task);
+  if (!called) return [];
+  const { createAgentTool } = await import("../delegate/agent-tool.ts");
+  const calling = {
+    chain: called.chain,
+    current,
+    maxCalls,
+    maxOutputLength: limits.maxOutputLength,
   };
-  const { task } = current();
+  return called.agents.map((agent) => createAgentTool(agent, calling));
+}
+
+/**
+ * Cancels what the calls of a task that run have begun at other agents, and
+ * yields a notice of each that cannot be told. Nothing ends when the server
+ * stops or has lost its store, since the calls go on later.
+ *
+ * Waits for the agents, so that a task whose cancellation is in its log has
+ * none that works for it, unless it says so.
+ *
+ * @param reason what ended the turn
+ */
+export async function* cancelCalls(
+  host: AgentHost,
+  task: Task,
+  reason: unknown,
+): AsyncIterable<AgentEvent> {
+  if (reason instanceof DevtoolError && reason.code === Code.Unavailable) {
+    return;
+  }
+  const calls = openToolCalls(task).flatMap((call) => {
+    const { toolCallId, status } = call;
+    const { delegation } = findToolCallDetail(task, toolCallId) ?? {};
+    const runs =
+      status === ToolCallStatus.EXECUTING &&
+      !isQuestionOfCall(task, toolCallId);
+    return runs && delegation ? [{ call, agentName: delegation.agent }] : [];
+  });
+  if (calls.length === 0) return;
+  const { connect } = await import("../delegate/agent-tool.ts");
+  const { cancelWork } = await import("../delegate/call-ids.ts");
+  const { CANCEL_MS } = await import("../delegate/child-task.ts");
+  const agents = (await calledAgents(host, task))?.agents;
+  const signal = AbortSignal.timeout(CANCEL_MS);
+  const problems = await Promise.all(
+    calls.map(async ({ call: { toolCallId, inputParameters }, agentName }) => {
+      const { task_id: taskId } = inputParameters ?? {};
+      const call = {
+        place: { task, toolCallId },
+        taskId: typeof taskId === "string" ? taskId : "",
+      };
+      try {
+        const agent = agents?.find(({ name }) => name === agentName);
+        if (!agent) return `Agent ${agentName} is not served any more`;
+        const place = { task, isResumed: true };
+        await cancelWork(call, await connect(agent, place, signal), signal);
+        return undefined;
+      } catch (failure) {
+        const why = signal.aborted
+          ? `it did not answer within ${CANCEL_MS / 1000} seconds`
+          : ConnectError.from(failure).rawMessage;
+        return `Agent ${agentName} could not be told to cancel: ${why}`;
+      }
+    }),
+  );
+  for (const problem of problems) {
+    if (!problem) continue;
+    const text = `${problem}. Its work may go on.`;
+    yield { case: "notice", value: create(NoticeSchema, { text }) };
+  }
+}
+
+/**
+ * Returns the agents that a task may call, and the chain down to its own one.
+ * Undefined for none.
+ */
+async function calledAgents(
+  host: AgentHost,
+  task: Task,
+): Promise<
+  | {
+      readonly agents: readonly CalledAgent[];
+      readonly chain: readonly string[];
+    }
+  | undefined
+> {
+  const { options, services } = host.dependencies;
+  const { agents: directory, operator } = services;
+  const { maxDepth } = { ...DEFAULT_CALL_LIMITS, ...options.agentCalls };
   const remote =
     task.principal === operator ? (options.remoteAgents ?? []) : [];
   // What nobody can call needs none of the code for it.
-  if (directory.listed.length < 2 && remote.length === 0) return [];
-  const { createAgentTool, agentToolName } = await import(
-    "../delegate/agent-tool.ts"
-  );
+  if (directory.listed.length < 2 && remote.length === 0) return undefined;
+  const { agentToolName } = await import("../delegate/agent-tool.ts");
   const { agentsAbove } = await import("../delegate/call-chain.ts");
   const { servedAgents, servedChainId } = await import(
     "../delegate/served-agents.ts"
@@ -41,7 +138,7 @@ export async function agentTools(
   const own = task.sessionSettings?.agent ?? "";
   const caller = servedChainId(directory, own);
   const above = agentsAbove(task, caller);
-  if (above.length >= maxDepth) return [];
+  if (above.length >= maxDepth) return undefined;
   const all = [
     ...servedAgents(directory, own, (asked) => ({
       mode: host.approvalModeOf(asked),
@@ -49,12 +146,6 @@ export async function agentTools(
     })),
     ...remoteAgents(remote),
   ];
-  const calling = {
-    chain: [...above, caller],
-    current,
-    maxCalls,
-    maxOutputLength: limits.maxOutputLength,
-  };
   const byName = new Map<string, CalledAgent>();
   for (const agent of all) {
     const name = agentToolName(agent.name);
@@ -67,5 +158,5 @@ export async function agentTools(
       byName.set(name, agent);
     }
   }
-  return [...byName.values()].map((agent) => createAgentTool(agent, calling));
+  return { agents: [...byName.values()], chain: [...above, caller] };
 }

@@ -18,7 +18,7 @@ import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
-import { agentTools } from "./agent-tools.ts";
+import { agentTools, cancelCalls } from "./agent-tools.ts";
 import type { AgentHost } from "./host.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
 import { showEdit } from "./show-edit.ts";
@@ -122,9 +122,14 @@ export function createTaskAgent(
       );
       return asks && (await host.ide.showsDiffs(context, signal));
     },
-    execute: (turn, signal) => {
+    execute: async function* (turn, signal) {
       current = turn;
-      return loop.execute(turn, signal);
+      try {
+        yield* loop.execute(turn, signal);
+      } catch (reason) {
+        if (signal.aborted) yield* cancelCalls(host, turn.task, signal.reason);
+        throw reason;
+      }
     },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
   };

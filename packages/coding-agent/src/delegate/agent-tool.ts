@@ -19,8 +19,9 @@ import type {
 } from "../tool/tool.ts";
 import { toolArgs } from "../tool/tool-args.ts";
 import { failureResult } from "../tool/tool-result.ts";
+import { RETRIES } from "./call-ids.ts";
 import type { CalledAgent, Connection } from "./called-agent.ts";
-import { ChildTask, RETRIES } from "./child-task.ts";
+import { ChildTask } from "./child-task.ts";
 
 /** What the tools that call other agents share. */
 export interface CallingTask {
@@ -157,7 +158,6 @@ async function* runCall(
     yield failureResult("execution_failed", `${problem}: go on without`);
     return;
   }
-  let child: ChildTask | undefined;
   try {
     const connection = await connect(agent, place, signal);
     const call = {
@@ -169,8 +169,7 @@ async function* runCall(
       trace,
       maxOutputLength,
     };
-    child = new ChildTask(call, connection, signal);
-    yield* child.follow();
+    yield* new ChildTask(call, connection, signal).follow();
   } catch (reason) {
     signal.throwIfAborted();
     const { message: problem } =
@@ -178,8 +177,6 @@ async function* runCall(
         ? { message: reason.rawMessage }
         : DevtoolError.from(reason);
     yield failureResult("execution_failed", `agent ${agent.name}: ${problem}`);
-  } finally {
-    if (signal.aborted && endsChildren(signal.reason)) await child?.cancel();
   }
 }
 
@@ -187,9 +184,9 @@ async function* runCall(
  * Connects to an agent. For a call that goes on after a restart, waits for one
  * that cannot be reached: its own server may start later than this one.
  */
-function connect(
+export function connect(
   agent: CalledAgent,
-  { task, isResumed }: CallPlace,
+  { task, isResumed }: Pick<CallPlace, "task" | "isResumed">,
   signal: AbortSignal,
 ): Promise<Connection> {
   if (!isResumed) return agent.connect(task, signal);
@@ -207,12 +204,4 @@ function connect(
     RETRIES,
     signal,
   );
-}
-
-/**
- * Whether what a call began ends with it: not when the server stops or has lost
- * its store, since the call then goes on later.
- */
-function endsChildren(reason: unknown): boolean {
-  return !(reason instanceof DevtoolError && reason.code === Code.Unavailable);
 }

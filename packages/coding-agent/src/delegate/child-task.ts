@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
@@ -10,7 +10,6 @@ import {
 } from "@devtool/client";
 import {
   emptyTask,
-  findToolCallDetail,
   isAtRest,
   isTerminal,
   OPTION_CANCEL,
@@ -29,16 +28,23 @@ import type {
   ToolEvent,
 } from "../tool/tool.ts";
 import { callChainMetadata } from "./call-chain.ts";
+import {
+  cancelWork,
+  idOf,
+  knownTaskOf,
+  type PlacedCall,
+  RETRIES,
+  tasksOf,
+  uuidOf,
+} from "./call-ids.ts";
 import type { CalledAgent, Connection } from "./called-agent.ts";
 import { type ChildQuestion, questionOf } from "./child-question.ts";
 import { liveReport, resultOf } from "./child-report.ts";
 
 /** A call of an agent that runs. */
-export interface ChildCall {
+export interface ChildCall extends PlacedCall {
   readonly agent: CalledAgent;
   readonly message: string;
-  /** The id of the agent's task to go on with. Empty starts a new one. */
-  readonly taskId: string;
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   readonly place: CallPlace;
@@ -50,11 +56,7 @@ export interface ChildCall {
 /** The minimum time between two versions of the live output, in milliseconds. */
 const LIVE_MS = 250;
 /** How long a cancellation of the agent's task may take, in milliseconds. */
-const CANCEL_MS = 5000;
-/**
- * How often a lost agent is looked for before the call fails: some ten minutes.
- */
-export const RETRIES = { maxAttempts: 60 };
+export const CANCEL_MS = 5000;
 
 /**
  * The task of a called agent, as the call follows it: from its message until it
@@ -67,8 +69,12 @@ export class ChildTask {
   readonly #call: ChildCall;
   readonly #connection: Connection;
   readonly #signal: AbortSignal;
+  /** Resolves when the message of the call has arrived. */
+  readonly #arrived = Promise.withResolvers<void>();
   #task: Task = emptyTask();
   #events: AsyncIterable<TaskEvent> | undefined;
+  /** The live output, as it was shown last. */
+  #shown = "";
   /** Why the task asks again. */
   #reason = "";
   /** The ids of the answers that were sent. */
@@ -101,23 +107,6 @@ export class ChildTask {
     yield resultOf(agent.name, this.#task, maxOutputLength);
   }
 
-  /** Cancels the work. Does nothing when it is not known or has ended. */
-  async cancel(): Promise<void> {
-    const { id, state } = this.#task;
-    const taskId = id || this.#known();
-    if (taskId === "" || isTerminal(state)) return;
-    const signal = AbortSignal.timeout(CANCEL_MS);
-    await this.#connection.client.tasks
-      .cancelTask({ taskId }, { signal })
-      .catch(() => undefined);
-  }
-
-  /** The id of the task in the log of the call; empty before it is known. */
-  #known(): string {
-    const { task, toolCallId } = this.#call.place;
-    return findToolCallDetail(task, toolCallId)?.delegation?.taskId ?? "";
-  }
-
   /**
    * Sends the message of the call, unless the agent has it already.
    *
@@ -136,11 +125,12 @@ export class ChildTask {
     if (taskId !== "") {
       this.#task = await this.#load(taskId);
     }
-    this.#events = this.#send({
-      ...(taskId === "" ? { contextId: this.#id("context") } : { taskId }),
+    const request = {
+      ...(taskId === "" ? { contextId: idOf(place, "context") } : { taskId }),
       ...this.#call.agent.settingsFor(place.task),
       message: this.#message(),
-    });
+    };
+    this.#events = this.#send(request, this.#untilArrived());
   }
 
   #message(): NonNullable<
@@ -149,7 +139,7 @@ export class ChildTask {
     const { message, place, chain } = this.#call;
     const { task, toolCallId } = place;
     return {
-      messageId: this.#id("message"),
+      messageId: idOf(this.#call.place, "message"),
       parts: [{ content: { case: "text", value: message } }],
       // Elsewhere, nobody knows a task of this server.
       referenceTaskIds: this.#connection.isOwnServer ? [task.id] : [],
@@ -164,40 +154,21 @@ export class ChildTask {
   /** Finds the task that has the message of the call. */
   async #find(): Promise<boolean> {
     const { taskId } = this.#call;
-    for (const id of await this.#candidates()) {
+    const ids = await tasksOf(this.#call, this.#connection, this.#signal);
+    for (const id of ids) {
       const found = await this.#load(id).catch((reason: unknown) => {
         if (ConnectError.from(reason).code === Code.NotFound) return undefined;
         throw reason;
       });
       if (!found) continue;
       const { history } = found;
-      const sent = this.#id("message");
+      const sent = idOf(this.#call.place, "message");
       // A task that the call began is the work, whatever it shows.
       if (id !== taskId || history.some((one) => one.messageId === sent)) {
         return true;
       }
     }
     return false;
-  }
-
-  async #candidates(): Promise<readonly string[]> {
-    const known = this.#known() || this.#call.taskId;
-    if (known !== "") return [known];
-    if (this.#connection.isOwnServer) return [this.#id("task")];
-    try {
-      const contextId = this.#id("context");
-      const { tasks } = await callWithRetry(
-        (signal) =>
-          this.#connection.client.tasks.listTasks({ contextId }, { signal }),
-        RETRIES,
-        this.#signal,
-      );
-      return tasks.map(({ id }) => id);
-    } catch (reason) {
-      // A2A 0.3 lists no tasks.
-      if (ConnectError.from(reason).code === Code.Unimplemented) return [];
-      throw reason;
-    }
   }
 
   /**
@@ -232,21 +203,38 @@ export class ChildTask {
     return task;
   }
 
+  /**
+   * Returns a signal that aborts with the call, but not while its message is on
+   * its way: what that begins can be canceled once it is known.
+   */
+  #untilArrived(): AbortSignal {
+    this.#signal.throwIfAborted();
+    const late = new AbortController();
+    const abort = async (): Promise<void> => {
+      const given = delay(CANCEL_MS, undefined, { ref: false });
+      await Promise.race([this.#arrived.promise, given]);
+      late.abort(this.#signal.reason);
+    };
+    this.#signal.addEventListener("abort", () => void abort(), { once: true });
+    return late.signal;
+  }
+
   #send(
     request: MessageInitShape<typeof SendMessageRequestSchema>,
+    signal: AbortSignal = this.#signal,
   ): AsyncIterable<TaskEvent> {
     const { traceparent, tracestate } = this.#call.trace ?? {};
     const headers = {
       ...(traceparent && { traceparent }),
       ...(tracestate && { tracestate }),
       ...(this.#connection.isOwnServer && {
-        "devtool-new-task-id": this.#id("task"),
+        "devtool-new-task-id": idOf(this.#call.place, "task"),
       }),
     };
     return streamMessage(
       this.#connection.client,
       { ...request, activateExtension: this.#connection.isIdempotent },
-      this.#signal,
+      signal,
       { ...RETRIES, headers },
     );
   }
@@ -260,14 +248,18 @@ export class ChildTask {
     for await (const event of events) {
       this.#task = reduceTask(this.#task, event);
       const { id: taskId } = this.#task;
-      if (taskId !== this.#known()) {
+      if (taskId !== knownTaskOf(this.#call.place)) {
         const value = delegationOf({ agent: agent.name, taskId });
         yield { case: "delegation", value };
       }
+      this.#arrived.resolve();
       const nowMs = performance.now();
       if (nowMs - shownMs < LIVE_MS && !isAtRest(event.state)) continue;
+      const report = liveReport(this.#task, maxOutputLength);
+      if (report === this.#shown) continue;
       shownMs = nowMs;
-      yield { case: "live", value: liveReport(this.#task, maxOutputLength) };
+      this.#shown = report;
+      yield { case: "live", value: report };
     }
   }
 
@@ -342,7 +334,11 @@ export class ChildTask {
     } else if (call) {
       parts.unshift(confirmationPart(call, optionId, newContent));
     } else if (optionId === OPTION_CANCEL) {
-      await this.cancel();
+      const limit = AbortSignal.timeout(CANCEL_MS);
+      const signal = AbortSignal.any([limit, this.#signal]);
+      await cancelWork(this.#call, this.#connection, signal).catch(
+        () => undefined,
+      );
       this.#declined = { key, reason: notCanceled() };
       await this.#load(taskId);
       return "taken";
@@ -368,12 +364,6 @@ export class ChildTask {
       ? "asks again"
       : "taken";
   }
-
-  /** Returns an id that follows from the call. */
-  #id(what: string): string {
-    const { task, toolCallId } = this.#call.place;
-    return uuidOf(JSON.stringify([task.id, toolCallId, what]));
-  }
 }
 
 /** The codes with which an agent refuses an answer. */
@@ -388,16 +378,6 @@ function notCanceled(): ConnectError {
     "its question was declined, and it did not cancel its task",
     Code.FailedPrecondition,
   );
-}
-
-/** Returns the SHA-256 of a text in the form of a UUID, as ids of A2A have it. */
-function uuidOf(text: string): string {
-  const hex = hash("sha256", text);
-  const at = [0, 8, 12, 16, 20, 32];
-  return at
-    .slice(1)
-    .map((end, index) => hex.slice(at[index], end))
-    .join("-");
 }
 
 /** Yields events until the task rests, after the event with a sequence. */

@@ -1,0 +1,97 @@
+import { hash } from "node:crypto";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { callWithRetry } from "@devtool/client";
+import { findToolCallDetail } from "@devtool/schema";
+import type { CallPlace } from "../tool/tool.ts";
+import type { Connection } from "./called-agent.ts";
+
+/** A call of an agent, as far as it says which task has its work. */
+export interface PlacedCall {
+  readonly place: Pick<CallPlace, "task" | "toolCallId">;
+  /** The id of the agent's task to go on with. Empty starts a new one. */
+  readonly taskId: string;
+}
+
+/**
+ * How often a lost agent is looked for before the call fails: some ten minutes.
+ */
+export const RETRIES = { maxAttempts: 60 };
+
+/** Returns an id that follows from a call: the same one after a restart. */
+export function idOf(
+  { task, toolCallId }: PlacedCall["place"],
+  what: "context" | "message" | "task",
+): string {
+  return uuidOf(JSON.stringify([task.id, toolCallId, what]));
+}
+
+/** Returns the SHA-256 of a text in the form of a UUID, as ids of A2A have it. */
+export function uuidOf(text: string): string {
+  const hex = hash("sha256", text);
+  const at = [0, 8, 12, 16, 20, 32];
+  return at
+    .slice(1)
+    .map((end, index) => hex.slice(at[index], end))
+    .join("-");
+}
+
+/** Returns the id of a call's task in its log; empty before it is known. */
+export function knownTaskOf({ task, toolCallId }: PlacedCall["place"]): string {
+  return findToolCallDetail(task, toolCallId)?.delegation?.taskId ?? "";
+}
+
+/**
+ * Returns the ids of the tasks that may have the message of a call: none when
+ * the agent does not say which tasks it has.
+ */
+export async function tasksOf(
+  { place, taskId }: PlacedCall,
+  { client, isOwnServer }: Connection,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const known = knownTaskOf(place) || taskId;
+  if (known !== "") return [known];
+  if (isOwnServer) return [idOf(place, "task")];
+  const contextId = idOf(place, "context");
+  try {
+    const { tasks } = await callWithRetry(
+      (limit) => client.tasks.listTasks({ contextId }, { signal: limit }),
+      RETRIES,
+      signal,
+    );
+    return tasks.map(({ id }) => id);
+  } catch (reason) {
+    // A2A 0.3 lists no tasks.
+    if (ConnectError.from(reason).code === Code.Unimplemented) return [];
+    throw reason;
+  }
+}
+
+/**
+ * Cancels the work of a call at its agent. Does nothing where it has ended, or
+ * never began. Throws when the agent cannot be told, or cancels no tasks.
+ */
+export async function cancelWork(
+  call: PlacedCall,
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<void> {
+  const { tasks } = connection.client;
+  for (const taskId of await tasksOf(call, connection, signal)) {
+    try {
+      await callWithRetry(
+        (limit) => tasks.cancelTask({ taskId }, { signal: limit }),
+        RETRIES,
+        signal,
+      );
+    } catch (reason) {
+      if (!HAS_ENDED.has(ConnectError.from(reason).code)) throw reason;
+    }
+  }
+}
+
+/** The codes with which an agent says that there is nothing to cancel. */
+const HAS_ENDED: ReadonlySet<Code> = new Set([
+  Code.NotFound,
+  Code.FailedPrecondition,
+]);

@@ -1,0 +1,212 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { acpAgent } from "@devtool/acp";
+import { fakeAgentCommand } from "@devtool/acp/testing";
+import {
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  subscribeTask,
+  textMessage,
+} from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { type Task, TaskState } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+
+const signal = AbortSignal.timeout(300_000);
+
+/** How long the processes sleep, by which they are found. */
+const SECONDS = 600 + Math.random();
+const SLEEPS = `sh -c 'sleep ${SECONDS} & sleep ${SECONDS}'`;
+
+describe("the cancellation of a task that calls other agents", () => {
+  let below: DevtoolServer;
+  let above: DevtoolServer;
+  /** Makes the requests of the agent above. */
+  let reach: typeof fetch;
+  let workspace: string;
+  let dataDirectory: string;
+
+  beforeEach(async () => {
+    workspace = temporaryDirectory();
+    dataDirectory = temporaryDirectory();
+    reach = fetch;
+    below = await createServer({
+      agents: {
+        helper: codingAgent(),
+        acp: acpAgent({
+          name: "acp",
+          command: fakeAgentCommand(),
+          clientMethods: { terminal: true },
+        }),
+      },
+      workspace,
+    });
+    above = await start();
+  });
+  afterEach(async () => {
+    await above.close();
+    await below.close();
+  });
+
+  it.each([
+    ["a command", `run ${SLEEPS}`],
+    ["an ACP agent behind another one", callOf("acp", `askrun ${SLEEPS}`)],
+  ])("ends the processes of %s within a second", async (_leaf, script) => {
+    const { id } = await begin(script);
+    await until(async () => {
+      const task = await get(clientOf(above), id);
+      if (pendingToolCalls(task).length > 0) await approve(id);
+      return sleepers().length >= 2 ? true : undefined;
+    });
+    const startMs = performance.now();
+    await clientOf(above).tasks.cancelTask({ taskId: id });
+    await until(async () => (sleepers().length === 0 ? true : undefined));
+    expect(performance.now() - startMs).toBeLessThan(1000);
+    expect(await childStates()).not.toContain(TaskState.WORKING);
+  });
+
+  it("reaches the agent before its first event has come back", async () => {
+    const held = Promise.withResolvers<void>();
+    const sent = Promise.withResolvers<void>();
+    reach = async (input, init) => {
+      const response = await fetch(input, init);
+      if (init?.method !== "POST") return response;
+      sent.resolve();
+      await held.promise;
+      return response;
+    };
+    const { id } = await begin("wait 60000");
+    await sent.promise;
+    const canceling = clientOf(above).tasks.cancelTask({ taskId: id });
+    expect(await childStates()).toEqual([TaskState.WORKING]);
+    held.resolve();
+    await canceling;
+    expect(await childStates()).toEqual([TaskState.CANCELED]);
+  });
+
+  it("reaches the agent right after a restart", async () => {
+    const { id } = await begin("wait 60000");
+    await until(async () =>
+      (await childStates()).includes(TaskState.WORKING) ? true : undefined,
+    );
+    await above.close();
+    // The cancellation is there before the call has found its agent.
+    const held = Promise.withResolvers<void>();
+    reach = async (input, init) => {
+      await held.promise;
+      return fetch(input, init);
+    };
+    above = await start();
+    const canceling = clientOf(above).tasks.cancelTask({ taskId: id });
+    setTimeout(held.resolve, 200);
+    await canceling;
+    expect(await childStates()).toEqual([TaskState.CANCELED]);
+  });
+
+  it("says so when the agent cannot be told", async () => {
+    const { id } = await begin("wait 60000");
+    await until(async () =>
+      (await childStates()).includes(TaskState.WORKING) ? true : undefined,
+    );
+    reach = () => Promise.reject(new TypeError("nobody is there"));
+    await clientOf(above).tasks.cancelTask({ taskId: id });
+    const task = await get(clientOf(above), id);
+    expect(task.state).toBe(TaskState.CANCELED);
+    const notices: string[] = [];
+    for await (const event of subscribeTask(
+      clientOf(above),
+      { taskId: id },
+      signal,
+    )) {
+      if (event.payload.case !== "notice") continue;
+      notices.push(event.payload.value.text);
+    }
+    expect(notices).toEqual([
+      expect.stringMatching(
+        /^Agent far could not be told to cancel: .* Its work may go on\.$/,
+      ),
+    ]);
+  });
+
+  function start(): Promise<DevtoolServer> {
+    return createServer({
+      agents: {
+        main: codingAgent({
+          remoteAgents: [
+            {
+              name: "far",
+              url: below.url,
+              token: below.token,
+              description: "",
+              fetch: (input, init) => reach(input, init),
+            },
+          ],
+        }),
+      },
+      workspace,
+      dataDirectory,
+    });
+  }
+
+  /** Has the agent above call the one below with a script, and approves that. */
+  async function begin(script: string): Promise<Task> {
+    const { tasks } = clientOf(above);
+    const { task } = await tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), callOf("far", script)),
+    });
+    if (!task) throw new Error("there is no task");
+    await approve(task.id);
+    return task;
+  }
+
+  async function approve(taskId: string): Promise<void> {
+    const client = clientOf(above);
+    const parts = pendingToolCalls(await get(client, taskId)).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
+    await client.tasks.sendMessage({
+      message: { messageId: crypto.randomUUID(), parts },
+      taskId,
+      returnImmediately: true,
+    });
+  }
+
+  async function childStates(): Promise<readonly TaskState[]> {
+    const { tasks } = await clientOf(below).tasks.listTasks({});
+    return tasks.flatMap(({ lastEvent }) => lastEvent?.state ?? []);
+  }
+});
+
+function callOf(agent: string, message: string): string {
+  return `call agent_${agent} ${JSON.stringify({ message })}`;
+}
+
+async function get(client: DevtoolClient, taskId: string): Promise<Task> {
+  const { task } = await client.tasks.getTask({ taskId });
+  if (!task) throw new Error("there is no task");
+  return task;
+}
+
+/** The processes of the command that sleeps, and of those that started it. */
+function sleepers(): readonly string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+      return command.includes(`sleep\0${SECONDS}`);
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
