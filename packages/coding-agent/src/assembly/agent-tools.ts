@@ -148,11 +148,15 @@ async function calledAgents(
   ];
   const byName = new Map<string, CalledAgent>();
   for (const agent of all) {
-    const name = agentToolName(agent.name);
+    // Names that differ in their case alone look the same to a reader.
+    const name = agentToolName(agent.name).toLowerCase();
     if (above.includes(agent.chainId)) continue;
-    if (byName.has(name)) {
+    const problem = !/^[\w-]{1,50}$/.test(agent.name)
+      ? "has other characters than letters, digits, - and _, or more than 50"
+      : byName.has(name) && "is that of another agent, or nearly";
+    if (problem) {
       services.onNotice(
-        `agent ${quoted(agent.name)} ${agent.place} is left out: its name is that of another agent`,
+        `agent ${quoted(agent.name)} ${agent.place} is left out: its name ${problem}`,
       );
     } else {
       byName.set(name, agent);

@@ -255,9 +255,9 @@ export class ChildTask {
       this.#arrived.resolve();
       const nowMs = performance.now();
       if (nowMs - shownMs < LIVE_MS && !isAtRest(event.state)) continue;
+      shownMs = nowMs;
       const report = liveReport(this.#task, maxOutputLength);
       if (report === this.#shown) continue;
-      shownMs = nowMs;
       this.#shown = report;
       yield { case: "live", value: report };
     }
