@@ -90,6 +90,19 @@ describe("the connections of a server", () => {
     expect(bytes).toBeLessThan(30);
   });
 
+  it("get their answers when the server stood still for longer than they may take", async () => {
+    await serve({ headersTimeoutMs: 2_000 });
+    const socket = open();
+    // Once the server answers a later connection, it has accepted this one too.
+    expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
+    socket.write(
+      `GET /nothing HTTP/1.1\r\nhost: ${new URL(listener?.url ?? "").host}\r\nauthorization: right\r\n\r\n`,
+    );
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toContain("404");
+  });
+
   it("without credentials make room for new ones, so that nobody is locked out", async () => {
     await serve({ maxConnections: 8 });
     const first = openHttp2();

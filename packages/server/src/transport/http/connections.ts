@@ -85,7 +85,9 @@ export class Connections {
     const { admissionTimeoutMs, idleTimeoutMs } = this.#bounds;
     let streams = 0;
     let isAdmitted = false;
-    let timer = setTimeout(() => session.destroy(), admissionTimeoutMs).unref();
+    const destroy = (): void => session.destroy();
+    const admission = closeUnlessRead(destroy, admissionTimeoutMs);
+    let timer: NodeJS.Timeout | undefined;
     const restartTimer = (): void => {
       clearTimeout(timer);
       if (!isAdmitted || streams > 0) return;
@@ -101,6 +103,7 @@ export class Connections {
     this.#sessionPeers.add(peer);
     this.#onAdmission.set(session, () => {
       isAdmitted = true;
+      admission.end();
       restartTimer();
     });
     session.on("stream", (stream) => {
@@ -112,6 +115,7 @@ export class Connections {
       });
     });
     session.once("close", () => {
+      admission.end();
       clearTimeout(timer);
       this.sessions.delete(session);
       this.#sessionPeers.delete(peer);
@@ -150,6 +154,28 @@ export class Connections {
   isSession(socket: Socket): boolean {
     return this.#sessionPeers.has(peerOf(socket));
   }
+}
+
+/**
+ * Closes a connection after a time, unless it is ended before.
+ *
+ * What has arrived by then is read first: after a time in which the whole
+ * server stood still, timers are due before the data that waits, and clients
+ * that were in time would be cut off.
+ */
+export function closeUnlessRead(
+  close: () => void,
+  timeoutMs: number,
+): { end(): void } {
+  let isOver = false;
+  const late = (): void => void setImmediate(() => isOver || close());
+  const timer = setTimeout(late, timeoutMs).unref();
+  return {
+    end: () => {
+      isOver = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 /**

@@ -6,7 +6,11 @@ import type {
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import type { TlsOptions as NodeTlsOptions } from "node:tls";
-import { type ConnectionBounds, Connections } from "./connections.ts";
+import {
+  type ConnectionBounds,
+  Connections,
+  closeUnlessRead,
+} from "./connections.ts";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
 /** Limits on connections and on the time that a request may take to arrive. */
@@ -115,15 +119,13 @@ export function createSniffingServer(
   // when none arrive in time.
   const accept = (socket: Socket): void => {
     const destroy = (): void => void socket.destroy();
-    socket.setNoDelay(true);
-    socket
-      .setTimeout(limits.headersTimeoutMs)
-      .on("timeout", destroy)
-      .on("error", destroy);
+    socket.setNoDelay(true).on("error", destroy);
+    const waiting = closeUnlessRead(destroy, limits.headersTimeoutMs);
+    socket.once("close", () => waiting.end());
     socket.once("readable", () => {
       const first = socket.read();
       if (!(first instanceof Buffer)) return void socket.destroy();
-      socket.setTimeout(0).off("timeout", destroy);
+      waiting.end();
       socket.unshift(first);
       serverOf(first).emit("connection", socket);
       // From here on, that server handles errors of the socket.
