@@ -10,6 +10,7 @@ import { labeled } from "@devtool/server/testing";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assertVersion } from "./connection.ts";
+import { listStatement } from "./list-statement.ts";
 import { migrate, VERSION } from "./migrate.ts";
 import { PostgresStore } from "./postgres-store.ts";
 import {
@@ -321,6 +322,36 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     for (const titleContains of ["x", "\\ ä", "ÄRGER"]) {
       const { tasks } = await store.list({ limit: 9, titleContains });
       expect(tasks).toHaveLength(1);
+    }
+  });
+
+  it("has an index for the lists of all callers, and one for the tasks that have not ended", async () => {
+    const schema = "planned";
+    await using _store = await PostgresStore.open({ url: server.url, schema });
+    const client = new Client({
+      connectionString: server.url,
+      options: `-c search_path=${schema} -c enable_seqscan=off`,
+    });
+    await client.connect();
+    const indexOf = async (text: string, values: unknown[] = []) => {
+      const explained = { text: `EXPLAIN (FORMAT JSON) ${text}`, values };
+      const { rows } = await client.query(explained);
+      return /"Index Name":"(task_in_time|task_unfinished)"/.exec(
+        JSON.stringify(rows),
+      )?.[1];
+    };
+    try {
+      const { text, values } = listStatement(
+        { limit: 50 },
+        undefined,
+        undefined,
+      );
+      expect(await indexOf(text, values)).toBe("task_in_time");
+      const unfinished =
+        "SELECT id FROM task WHERE id > 'a' AND state IN (1,2,6,8) ORDER BY id LIMIT 9";
+      expect(await indexOf(unfinished)).toBe("task_unfinished");
+    } finally {
+      await client.end();
     }
   });
 

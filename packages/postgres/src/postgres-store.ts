@@ -1,6 +1,6 @@
 import { failpoint } from "@devtool/internal/failpoint";
 import { KeyedQueue } from "@devtool/internal/keyed-queue";
-import type { AuditRecord, TaskEvent } from "@devtool/schema";
+import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import {
   Code,
   DevtoolError,
@@ -75,9 +75,12 @@ const PAGE_BYTES = 256 * 1024;
 /** The head of a task. */
 type Head = Parameters<ServerStore["putHead"]>[0];
 
-/** Writes the head $3 of the task $1, which ends with the event $2. */
+/**
+ * Writes the head $3 of the task $1, which ends with the event $2. The lock waits
+ * for a deletion that has not committed, after which there is no task.
+ */
 const PUT_HEAD = `
-  INSERT INTO task_head (task_id, sequence, data) SELECT id, $2, $3 FROM task WHERE id = $1
+  INSERT INTO task_head (task_id, sequence, data) SELECT id, $2, $3 FROM task WHERE id = $1 FOR KEY SHARE
   ON CONFLICT (task_id) DO UPDATE SET sequence = excluded.sequence, data = excluded.data
     WHERE excluded.sequence >= task_head.sequence`;
 
@@ -349,13 +352,17 @@ export class PostgresStore implements ServerStore {
     return rows.length < RARE ? rows.map((row) => row.task_id) : undefined;
   }
 
-  async *readSizes(): AsyncIterable<StoredTask> {
+  async *readSizes(
+    states: readonly TaskState[] = [],
+  ): AsyncIterable<StoredTask> {
+    // As numbers in the text, by which PostgreSQL finds its index of them.
+    const among =
+      states.length > 0 ? `AND state IN (${states.map(Number).join()})` : "";
     let position = "";
     for (;;) {
       const { rows } = await query<SizeRow>(this.#pool, {
-        name: "read-sizes",
         text: `SELECT id, context_id, principal, state, sequence, time_ms, bytes FROM task
-          WHERE id > $1 ORDER BY id LIMIT ${SIZES_PAGE}`,
+          WHERE id > $1 ${among} ORDER BY id LIMIT ${SIZES_PAGE}`,
         values: [position],
       });
       for (const row of rows) {

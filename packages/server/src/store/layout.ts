@@ -4,10 +4,12 @@ import {
   sizeDelimitedPeek,
   WireType,
 } from "@bufbuild/protobuf/wire";
+import { foldTitle } from "@devtool/internal/title-text";
 import { EventRowSchema } from "@devtool/schema";
 import { createRechain, decodeRecord, detachShown } from "./audit-chain.ts";
 import { decodeRow } from "./event-row.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";
+import { TIME_INDEX } from "./task-schema.ts";
 import { labelRow, PUT_LABEL, PUT_SHOWN } from "./task-statements.ts";
 import type { TaskLabel } from "./task-store.ts";
 
@@ -18,9 +20,10 @@ import type { TaskLabel } from "./task-store.ts";
  * `EventRow`. In layout 2, there was no table `context`. In layout 3, there was
  * no table `label`. In layout 4, `task` had no column `messages`. In layout 5, the
  * rows of `audit` held what they show, and the chain covered it. In layout 6,
- * `task` had no column `bytes`. In layout 7, there was no table `task_head`.
+ * `task` had no column `bytes`. In layout 7, there was no table `task_head`. In
+ * layout 8, `title_key` was a column of `label`, with an index of its own.
  */
-export const LAYOUT = 8;
+export const LAYOUT = 9;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;
@@ -56,9 +59,16 @@ export function migrate(database: DatabaseSync, layout: number): void {
        UPDATE task SET bytes = (SELECT total(length(data)) FROM event WHERE task_id = task.id)`,
     );
   }
-  if (layout < 1 || layout > 3) return;
-  // Labels all tasks, from their first events. Leaves out a task whose first
-  // row is damaged.
+  if (layout >= 1 && layout <= 3) labelTasks(database);
+  if (layout >= 1 && layout <= 8) moveTitles(database, layout);
+  database.exec(TIME_INDEX);
+}
+
+/**
+ * Labels all tasks, from their first events. Leaves out a task whose first row
+ * is damaged.
+ */
+function labelTasks(database: DatabaseSync): void {
   const first = database.prepare(
     "SELECT data FROM event WHERE task_id = ? ORDER BY sequence LIMIT 1",
   );
@@ -68,6 +78,22 @@ export function migrate(database: DatabaseSync, layout: number): void {
     const label = labelInRow(first.get(taskId)?.data);
     if (label) put.run(...labelRow(taskId, label));
   }
+}
+
+/** Moves the titles as searches compare them to the tasks. */
+function moveTitles(database: DatabaseSync, layout: number): void {
+  database.function("fold_title", { deterministic: true }, (title) =>
+    foldTitle(String(title ?? "")),
+  );
+  database.exec(
+    `ALTER TABLE task ADD COLUMN title_key TEXT NOT NULL DEFAULT '';
+     DROP INDEX IF EXISTS task_by_time;
+     UPDATE task SET title_key = fold_title((SELECT title FROM label WHERE task_id = id));`,
+  );
+  if (layout <= 3) return;
+  database.exec(
+    "DROP INDEX IF EXISTS label_by_title; ALTER TABLE label DROP COLUMN title_key",
+  );
 }
 
 /**

@@ -50,6 +50,8 @@ interface Grown extends Head {
   readonly messages: number;
   /** The size in bytes of the rows that were added. */
   readonly bytes: number;
+  /** The title, if it is new. */
+  readonly title: string | undefined;
 }
 
 /**
@@ -330,6 +332,7 @@ export class SqliteAppends {
     const { taskId } = first;
     let messages = grown?.messages ?? 0;
     let bytes = grown?.bytes ?? 0;
+    let title = grown?.title;
     failpoint("devtool:store.events.before");
     for (const { sequence, data } of rows) {
       this.#statements.putEvents.run(taskId, sequence, data);
@@ -349,13 +352,11 @@ export class SqliteAppends {
       messages += label.messageCount;
       if (event.payload.case === "created") {
         this.#statements.putLabel.run(...labelRow(taskId, label));
+        title = label.title;
       }
       if (event.payload.case === "renamed") {
-        this.#statements.renameTask.run(
-          label.title,
-          foldTitle(label.title),
-          taskId,
-        );
+        this.#statements.renameTask.run(label.title, taskId);
+        title = label.title;
       }
     }
     failpoint("devtool:store.events.after");
@@ -363,7 +364,7 @@ export class SqliteAppends {
     // is the latest.
     heads.delete(taskId);
     const { sequence } = last;
-    heads.set(taskId, { ...head, sequence, last, messages, bytes });
+    heads.set(taskId, { ...head, sequence, last, messages, bytes, title });
     return true;
   }
 
@@ -389,7 +390,8 @@ export class SqliteAppends {
    */
   #writeHeads(heads: readonly Grown[]): ReadonlyMap<string, Head> {
     failpoint("devtool:store.head.before");
-    for (const { last, principal, state: before, messages, bytes } of heads) {
+    for (const head of heads) {
+      const { last, principal, state: before, messages, bytes, title } = head;
       const { taskId, contextId, state, sequence } = last;
       const { timeMs } = positionOf(last);
       if (state === before) {
@@ -411,6 +413,9 @@ export class SqliteAppends {
           messages,
           bytes,
         );
+      }
+      if (title !== undefined) {
+        this.#statements.putTitleKey.run(foldTitle(title), taskId);
       }
     }
     // The latest task of each context, unless the file has it already. Most

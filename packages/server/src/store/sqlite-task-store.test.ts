@@ -29,6 +29,7 @@ import {
 } from "../testing/task-events.ts";
 import { testTaskStore } from "../testing/task-store.contract.ts";
 import { openDatabase } from "./sqlite-database.ts";
+import { readRows } from "./sqlite-list.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
@@ -48,8 +49,13 @@ const LARGE = {
   record: create(AuditRecordSchema, { taskId: "t1" }),
 };
 
-/** Takes from a file what is new in layout 8. */
-const SINCE_8 = "DROP TABLE task_head";
+/** Takes from a file what is new in layout 9. */
+const SINCE_9 = `
+  DROP INDEX task_in_time; ALTER TABLE task DROP COLUMN title_key; DROP INDEX label_by_workspace; DROP INDEX label_by_agent;
+  ALTER TABLE label ADD COLUMN title_key TEXT NOT NULL DEFAULT ''; UPDATE label SET title_key = lower(title);
+  CREATE INDEX task_by_time ON task (principal, time_ms DESC, id DESC); CREATE INDEX label_by_title ON label (title_key)`;
+/** Takes from a file what is new in layout 8, and since. */
+const SINCE_8 = `DROP TABLE task_head; ${SINCE_9}`;
 /** Takes from a file what is new in layout 7, and since. */
 const SINCE_7 = `ALTER TABLE task DROP COLUMN bytes; DROP TABLE deleted_task; ${SINCE_8}`;
 
@@ -347,6 +353,38 @@ describe("SqliteTaskStore", () => {
     const head = { taskId: "t1", sequence: 1n, data: new Uint8Array([8]) };
     await store.putHead(head);
     expect(await store.readHead("t1")).toEqual(head.data);
+  });
+
+  it("finds titles of a file of layout 8, which had them elsewhere", async () => {
+    const path = join(directory, "tasks.db");
+    {
+      await using store = await SqliteTaskStore.open(path);
+      await store.append({ events: [labeled("t1", "Ｆix ÄLL", "/w", "one")] });
+      await store.append({ events: [labeled("t2", "Other", "/w", "two", 2)] });
+    }
+    const database = new DatabaseSync(path);
+    database.exec(`${SINCE_9}; PRAGMA user_version = 8`);
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    const { tasks } = await store.list({ titleContains: "fix ä", limit: 9 });
+    expect(tasks.map(({ title }) => title)).toEqual(["Ｆix ÄLL"]);
+  });
+
+  it("looks for titles and states in one index, in the order of lists", async () => {
+    const database = await openDatabase(
+      join(directory, "tasks.db"),
+      TASK_SCHEMA,
+    );
+    const statements = vi.spyOn(database, "prepare");
+    const query = { principal: "me", titleContains: "q", state: 2, limit: 9 };
+    // Whether the tasks in a state are few decides how they are found.
+    readRows(database, query, false);
+    const [sql = ""] = statements.mock.lastCall ?? [];
+    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+    expect(steps.map(({ detail }) => detail)).toContain(
+      "SEARCH task USING COVERING INDEX task_in_time (principal=?)",
+    );
+    database.close();
   });
 
   it("removes a large task from readers at once, and its rows a part at a time, also after a start", async () => {

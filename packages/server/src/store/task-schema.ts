@@ -10,9 +10,9 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
  * of `context` names the task that changed last but not when: it is written
  * only when another task of the context becomes the last one. What lists show
  * of a task is in `label`, which a task writes when it begins and when it is
- * renamed; `title_key` is the title as `foldTitle` gives it, and its index is what a
- * search for titles reads. A long task
- * has its head in `task_head`. What audit records
+ * renamed. The title as `foldTitle` gives it is `title_key` of `task`, so that a
+ * list that asks for a title or a state reads the index of time alone. A long
+ * task has its head in `task_head`. What audit records
  * show is in `audit_shown`, under its digest, and goes with its task. The ids of
  * messages of deleted tasks are in `deleted_message` for a day. A large task
  * that is deleted is in `deleted_task` until its rows have been removed.
@@ -21,15 +21,15 @@ export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (
     id TEXT PRIMARY KEY, context_id TEXT NOT NULL, principal TEXT NOT NULL,
     state INTEGER NOT NULL, time_ms INTEGER NOT NULL, sequence INTEGER NOT NULL,
-    messages INTEGER NOT NULL DEFAULT 1, bytes INTEGER NOT NULL DEFAULT 0
+    messages INTEGER NOT NULL DEFAULT 1, bytes INTEGER NOT NULL DEFAULT 0, title_key TEXT NOT NULL DEFAULT ''
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS task_by_time ON task (principal, time_ms DESC, id DESC);
   CREATE INDEX IF NOT EXISTS task_by_context ON task (context_id);
   CREATE INDEX IF NOT EXISTS task_by_state ON task (state);
   CREATE TABLE IF NOT EXISTS label (
-    task_id TEXT PRIMARY KEY, title TEXT NOT NULL, title_key TEXT NOT NULL, workspace TEXT NOT NULL, agent TEXT NOT NULL
+    task_id TEXT PRIMARY KEY, title TEXT NOT NULL, workspace TEXT NOT NULL, agent TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS label_by_title ON label (title_key);
+  CREATE INDEX IF NOT EXISTS label_by_workspace ON label (workspace);
+  CREATE INDEX IF NOT EXISTS label_by_agent ON label (agent);
   CREATE TABLE IF NOT EXISTS context (
     principal TEXT NOT NULL, id TEXT NOT NULL, task_id TEXT NOT NULL,
     PRIMARY KEY (principal, id)
@@ -58,3 +58,7 @@ export const TASK_SCHEMA: string = `
   ) STRICT;
   ${PUSH_SCHEMA}
 `;
+
+/** The index of columns that files of older layouts get when they are migrated. */
+export const TIME_INDEX =
+  "CREATE INDEX IF NOT EXISTS task_in_time ON task (principal, time_ms DESC, id DESC, state, title_key)";

@@ -1,5 +1,4 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { foldTitle } from "@devtool/internal/title-text";
 import type { TaskLabel } from "./task-store.ts";
 
 /** The prepared statements of a task store. */
@@ -15,6 +14,7 @@ export interface TaskStatements {
   readonly advanceTask: StatementSync;
   readonly putLabel: StatementSync;
   readonly renameTask: StatementSync;
+  readonly putTitleKey: StatementSync;
   readonly putLatest: StatementSync;
   readonly findLatest: StatementSync;
   readonly putEvents: StatementSync;
@@ -36,7 +36,7 @@ export interface TaskStatements {
 
 /** Adds the label of a task, with the values of `labelRow`. */
 export const PUT_LABEL: string =
-  "INSERT OR REPLACE INTO label (task_id, title, title_key, workspace, agent) VALUES (?, ?, ?, ?, ?)";
+  "INSERT OR REPLACE INTO label (task_id, title, workspace, agent) VALUES (?, ?, ?, ?)";
 
 /** Adds what an audit record shows, unless its task has the text already. */
 export const PUT_SHOWN: string =
@@ -47,7 +47,7 @@ export function labelRow(
   taskId: string,
   { title, workspacePath, agent }: TaskLabel,
 ): string[] {
-  return [taskId, title, foldTitle(title), workspacePath, agent];
+  return [taskId, title, workspacePath, agent];
 }
 
 /** Prepares the statements for a database with the tables of `TASK_SCHEMA`. */
@@ -70,8 +70,9 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
     ),
     putLabel: database.prepare(PUT_LABEL),
     renameTask: database.prepare(
-      "UPDATE label SET title = ?, title_key = ? WHERE task_id = ?",
+      "UPDATE label SET title = ? WHERE task_id = ?",
     ),
+    putTitleKey: database.prepare("UPDATE task SET title_key = ? WHERE id = ?"),
     putLatest: database.prepare(
       "INSERT INTO context (principal, id, task_id) VALUES (?, ?, ?)" +
         " ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id",

@@ -220,8 +220,11 @@ export interface TaskStore extends AsyncDisposable {
   /**
    * Reads the sizes of all tasks, in an order of the store's choice, a few at a
    * time. Tasks that begin or are deleted meanwhile may be missing.
+   *
+   * @param states the states of the tasks that are needed: others may be read,
+   * too. Default: all
    */
-  readSizes(): AsyncIterable<StoredTask>;
+  readSizes(states?: readonly TaskState[]): AsyncIterable<StoredTask>;
 
   /**
    * Finds the last event of the principal's latest task in a context: the one
