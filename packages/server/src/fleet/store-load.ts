@@ -1,20 +1,17 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
-import {
-  awaitedToolCalls,
-  emptyTask,
-  type TaskEvent,
-  TaskState,
-} from "@devtool/schema";
+import { awaitedToolCalls, type TaskEvent, TaskState } from "@devtool/schema";
+import { Code, hasCode } from "../errors.ts";
 import type { StoreLoad } from "../server-load.ts";
+import { positionOf } from "../store/list-position.ts";
 import type { GoneTask } from "../store/task-changes.ts";
 import type {
   ListedTask,
   ServerStore,
+  StoredTask,
   TaskStore,
 } from "../store/task-store.ts";
+import { beginHead } from "../task/read-task.ts";
 import type { FeedSink, TaskFeed } from "../task/task-feed.ts";
-import { TaskHead } from "../task/task-head.ts";
 
 /** The states that are no end of a task. */
 const UNFINISHED: readonly TaskState[] = [
@@ -34,10 +31,8 @@ interface Asking {
 }
 
 /** A task that has not ended, or one that has while the store is read. */
-interface Known {
-  readonly state: TaskState;
-  readonly sequence: bigint;
-  readonly last: Pick<TaskEvent, "taskId" | "time">;
+interface Known
+  extends Pick<StoredTask, "taskId" | "state" | "sequence" | "timeMs"> {
   /** Undefined until it is read. */
   asking: Asking | undefined;
 }
@@ -47,7 +42,8 @@ interface Known {
  *
  * It reads the tasks that have not ended once, by the store's index of states,
  * when it is first asked, and hears of their changes from then on. What other
- * servers change it does not hear: it reads those of a shared store each time.
+ * servers change it does not hear: of a shared store it reads each time which
+ * tasks have changed, without their events, and what those ask.
  */
 export class StoreLoadReader implements FeedSink {
   readonly #store: ServerStore;
@@ -56,6 +52,8 @@ export class StoreLoadReader implements FeedSink {
   #known = new Map<string, Known>();
   #reading: Promise<void> | undefined;
   #isReading = false;
+  /** Whether all has been read. */
+  #isKnown = false;
   #passing: Disposable | undefined;
 
   constructor(store: ServerStore, feed: TaskFeed) {
@@ -65,7 +63,7 @@ export class StoreLoadReader implements FeedSink {
 
   /** Returns what the store has. Rejects when it cannot be read. */
   async read(nowMs: number): Promise<StoreLoad> {
-    this.#reading ??= this.#readAll();
+    this.#reading ??= this.#isKnown ? this.#readChanged() : this.#readAll();
     try {
       await this.#reading;
       const unfinished = new Map(UNFINISHED.map((state) => [state, 0]));
@@ -75,7 +73,7 @@ export class StoreLoadReader implements FeedSink {
         const { state } = known;
         unfinished.set(state, (unfinished.get(state) ?? 0) + 1);
         if (state !== TaskState.INPUT_REQUIRED) continue;
-        known.asking ??= await readAsking(this.#store, known.last);
+        known.asking ??= await readAsking(this.#store, known);
         const { calls, sinceMs } = known.asking;
         count += calls;
         if (calls > 0) oldestMs = Math.max(oldestMs, nowMs - sinceMs);
@@ -84,6 +82,7 @@ export class StoreLoadReader implements FeedSink {
       return { unfinished, questions: { count, oldestMs }, bytes };
     } catch (reason) {
       this.#reading = undefined;
+      this.#isKnown = false;
       throw reason;
     } finally {
       if (this.#store.shared) this.#reading = undefined;
@@ -91,22 +90,21 @@ export class StoreLoadReader implements FeedSink {
   }
 
   put({ last }: Pick<ListedTask, "last">): void {
-    const { taskId, sequence, state, time } = last;
+    const { taskId, sequence, state } = last;
     if ((this.#known.get(taskId)?.sequence ?? -1n) >= sequence) return;
-    const asking = askedIn(last);
-    this.#set(taskId, { state, sequence, last: { taskId, time }, asking });
+    const { timeMs } = positionOf(last);
+    this.#set({ taskId, state, sequence, timeMs, asking: askedIn(last) });
   }
 
   putDeleted({ taskId }: GoneTask): void {
-    this.#set(taskId, ENDED);
+    this.#set({ ...ENDED, taskId });
   }
 
   /** While all is read, what has ended stays known: a page may still have it. */
-  #set(taskId: string, known: Known): void {
+  #set(known: Known): void {
+    const { taskId, state } = known;
     this.#known.set(taskId, known);
-    if (!this.#isReading && !isUnfinished(known.state)) {
-      this.#known.delete(taskId);
-    }
+    if (!this.#isReading && !isUnfinished(state)) this.#known.delete(taskId);
   }
 
   async #readAll(): Promise<void> {
@@ -125,14 +123,32 @@ export class StoreLoadReader implements FeedSink {
         if (!isUnfinished(state)) this.#known.delete(taskId);
       }
     }
+    this.#isKnown = true;
+  }
+
+  async #readChanged(): Promise<void> {
+    const found = new Map<string, Known>();
+    for await (const stored of this.#store.readSizes(UNFINISHED)) {
+      if (!isUnfinished(stored.state)) continue;
+      const { taskId, state, sequence, timeMs } = stored;
+      const known = this.#known.get(taskId);
+      found.set(
+        taskId,
+        known?.sequence === sequence
+          ? known
+          : { taskId, state, sequence, timeMs, asking: undefined },
+      );
+    }
+    this.#known = found;
   }
 }
 
 /** A task that was deleted, after which nothing comes. */
 const ENDED: Known = {
+  taskId: "",
   state: TaskState.UNSPECIFIED,
   sequence: 2n ** 63n,
-  last: { taskId: "" },
+  timeMs: 0,
   asking: undefined,
 };
 
@@ -154,14 +170,35 @@ async function* lastEvents(
   } while (cursor !== undefined);
 }
 
-/** Reads what a task asks, after whose questions came something else. */
-async function readAsking(
+/**
+ * Reads what a task asks: nothing, if its log is damaged, which whoever opens
+ * it is told.
+ */
+async function readAsking(store: TaskStore, known: Known): Promise<Asking> {
+  const { taskId, sequence, timeMs } = known;
+  try {
+    for await (const last of store.readEvents(taskId, sequence - 1n)) {
+      const asking = askedIn(last);
+      if (asking) return asking;
+    }
+    return await readOlderAsking(store, known);
+  } catch (reason) {
+    if (hasCode(reason, Code.DataLoss)) return { calls: 0, sinceMs: timeMs };
+    throw reason;
+  }
+}
+
+/**
+ * Reads what a task asks, after whose questions came something else. Those that
+ * came before its stored head wait since its last change at least.
+ */
+async function readOlderAsking(
   store: TaskStore,
-  last: Known["last"],
+  { taskId, timeMs }: Known,
 ): Promise<Asking> {
-  const head = new TaskHead(emptyTask(), "none");
-  let sinceMs = msOf(last);
-  for await (const event of store.readEvents(last.taskId, 0n)) {
+  const head = await beginHead(store, taskId, "none");
+  let sinceMs = timeMs;
+  for await (const event of store.readEvents(taskId, head.sequence)) {
     head.add(event);
     sinceMs = askedIn(event)?.sinceMs ?? sinceMs;
   }
@@ -174,10 +211,9 @@ function askedIn(event: TaskEvent): Asking | undefined {
   const asks =
     payload.case === "stateChange" && state === TaskState.INPUT_REQUIRED;
   return asks
-    ? { calls: payload.value.openCalls.length, sinceMs: msOf(event) }
+    ? {
+        calls: payload.value.openCalls.length,
+        sinceMs: positionOf(event).timeMs,
+      }
     : undefined;
-}
-
-function msOf({ time }: Pick<TaskEvent, "time">): number {
-  return time ? timestampMs(time) : 0;
 }

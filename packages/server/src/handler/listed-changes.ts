@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { TaskEvent } from "@devtool/schema";
 import { positionOf } from "../store/list-position.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
-import type { TaskStore } from "../store/task-store.ts";
+import type { ListedTask, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 import type { TaskWatch } from "../task/task-feed.ts";
 
@@ -17,6 +18,15 @@ const PAGE = 20;
  */
 const PAUSE_MS = 250;
 
+/** The number of tasks whose last changes are kept. */
+const MAX_FOUND = 1000;
+
+/** A change of a task that was found. */
+interface Found {
+  readonly sequence: bigint;
+  readonly timeMs: number;
+}
+
 /**
  * Finds the changes of a principal's tasks, or of all tasks, in the store, since
  * other servers make some of them.
@@ -28,11 +38,12 @@ export class ListedChanges {
   readonly #store: TaskStore;
   /** Undefined for the tasks of all. */
   readonly #principal: string | undefined;
-  /** The sequences up to which changes were found. */
-  readonly #found = new Map<string, bigint>();
+  /** The changes that were found of each task last, the latest at the end. */
+  readonly #found = new Map<string, Found>();
   /**
-   * The time of the oldest task that was listed at first. A task that was not
-   * listed then has changed if it has a later one.
+   * The time of the oldest task that was listed at first, or of the last one
+   * that is no longer in `#found`. A task that is not there has changed if it has
+   * a later one.
    */
   #oldestMs = 0;
 
@@ -48,7 +59,7 @@ export class ListedChanges {
   ): Promise<ListedChanges> {
     const listed = new ListedChanges(store, principal);
     const { tasks, cursor } = await store.list({ principal, limit: PAGE });
-    for (const { last } of tasks) listed.#found.set(last.taskId, last.sequence);
+    for (const { last } of tasks.toReversed()) listed.#note(last);
     const oldest = tasks.at(-1);
     if (cursor !== undefined && oldest) {
       listed.#oldestMs = positionOf(oldest.last).timeMs;
@@ -61,7 +72,7 @@ export class ListedChanges {
    * signal aborts.
    */
   async follow(
-    changes: TaskChanges,
+    changes: Pick<TaskChanges, "watchAll">,
     watch: TaskWatch,
     signal: AbortSignal,
   ): Promise<void> {
@@ -77,6 +88,7 @@ export class ListedChanges {
   }
 
   async #find(watch: TaskWatch): Promise<void> {
+    const changes: ListedTask[] = [];
     let cursor: string | undefined;
     do {
       const page = await this.#store.list({
@@ -88,13 +100,23 @@ export class ListedChanges {
         const found = this.#found.get(last.taskId);
         return found === undefined
           ? positionOf(last).timeMs > this.#oldestMs
-          : last.sequence > found;
+          : last.sequence > found.sequence;
       });
-      for (const task of changed) {
-        this.#found.set(task.last.taskId, task.last.sequence);
-        watch.put(task);
-      }
+      for (const task of changed) watch.put(task);
+      changes.push(...changed);
       cursor = changed.length === PAGE ? page.cursor : undefined;
     } while (cursor !== undefined);
+    for (const { last } of changes.toReversed()) this.#note(last);
+  }
+
+  /** Notes a change, and forgets the oldest one where there are too many. */
+  #note(event: TaskEvent): void {
+    const { taskId, sequence } = event;
+    this.#found.delete(taskId);
+    this.#found.set(taskId, { sequence, timeMs: positionOf(event).timeMs });
+    const [oldest] = this.#found;
+    if (this.#found.size <= MAX_FOUND || !oldest) return;
+    this.#found.delete(oldest[0]);
+    this.#oldestMs = Math.max(this.#oldestMs, oldest[1].timeMs);
   }
 }

@@ -78,11 +78,8 @@ export async function* watchTasks(
     yield create(Watched, { task: summaryOf(task, request) });
   }
   yield create(Watched, { snapshotComplete: true });
-  const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
-  // Whether the client has a task, by its id. Beyond a full snapshot it may
-  // have others, from ListTasks.
-  const shown = new Map(tasks.map(({ last }) => [last.taskId, true]));
-  const mayHaveOthers = tasks.length === limit;
+  const shown = new ShownTasks(tasks.length === limit);
+  for (const { last } of tasks) shown.note(last, true);
   const left = new AbortController();
   if (changes) {
     void others?.follow(
@@ -97,15 +94,14 @@ export async function* watchTasks(
         yield removedTask(task);
         continue;
       }
-      const { taskId, sequence } = task.last;
       // A change of this server may be found in the store as well.
-      if (sequence <= (listed.get(taskId) ?? 0n)) continue;
-      listed.set(taskId, sequence);
+      if (shown.has(task.last)) continue;
       const hasState =
         filter.state === undefined || task.last.state === filter.state;
       const excluded = !hasState || !matchesLabel(filter, task);
-      if (excluded && !(shown.get(taskId) ?? mayHaveOthers)) continue;
-      shown.set(taskId, !excluded);
+      const isHad = shown.mayHave(task.last);
+      shown.note(task.last, !excluded);
+      if (excluded && !isHad) continue;
       yield create(Watched, {
         task: summaryOf(task, request),
         snapshotComplete: true,
@@ -114,6 +110,40 @@ export async function* watchTasks(
     }
   } finally {
     left.abort();
+  }
+}
+
+/** The number of tasks of which a watch knows what its client has. */
+const MAX_SHOWN = 10_000;
+
+/** What the client of a watch has of each task that changed last. */
+class ShownTasks {
+  readonly #tasks = new Map<string, { sequence: bigint; isShown: boolean }>();
+  #mayHaveOthers: boolean;
+
+  /** @param mayHaveOthers whether the client may have tasks of `ListTasks` */
+  constructor(mayHaveOthers: boolean) {
+    this.#mayHaveOthers = mayHaveOthers;
+  }
+
+  /** Whether a change was noted, or a later one of its task. */
+  has({ taskId, sequence }: TaskEvent): boolean {
+    return sequence <= (this.#tasks.get(taskId)?.sequence ?? 0n);
+  }
+
+  /** Whether the client may have the task of an event. */
+  mayHave({ taskId }: TaskEvent): boolean {
+    return this.#tasks.get(taskId)?.isShown ?? this.#mayHaveOthers;
+  }
+
+  /** Notes a change, and forgets the task that has not changed for longest. */
+  note({ taskId, sequence }: TaskEvent, isShown: boolean): void {
+    this.#tasks.delete(taskId);
+    this.#tasks.set(taskId, { sequence, isShown });
+    const [oldest] = this.#tasks.keys();
+    if (this.#tasks.size <= MAX_SHOWN || oldest === undefined) return;
+    this.#tasks.delete(oldest);
+    this.#mayHaveOthers = true;
   }
 }
 
