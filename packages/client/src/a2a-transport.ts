@@ -142,9 +142,15 @@ export function createA2aTransport(options: A2aTransportOptions): Transport {
  * describes it.
  */
 export function createTransportTo(
-  options: A2aTransportOptions,
+  given: A2aTransportOptions,
   agent: ListedAgent | undefined,
 ): Transport {
+  const { grpc } = given;
+  // All calls share one connection, whatever trace they are in.
+  let connected: Transport | undefined;
+  const options = grpc
+    ? { ...given, grpc: (url: string) => (connected ??= grpc(url)) }
+    : given;
   const known = new KnownTasks();
   const inTrace = (trace: CallHeaders): Transport =>
     createRouter({ options, agent, known, trace });
@@ -152,9 +158,9 @@ export function createTransportTo(
   // Calls share what is known of tasks, and have only their headers for
   // themselves.
   const transportFor = (
-    given: Parameters<Transport["unary"]>[3],
+    header: Parameters<Transport["unary"]>[3],
   ): Transport => {
-    const headers = new Headers(given);
+    const headers = new Headers(header);
     const trace = readTraceContext(
       headers.get("traceparent"),
       headers.get("tracestate"),

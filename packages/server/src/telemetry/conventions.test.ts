@@ -45,6 +45,8 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   ],
   openInference: ["openinference.span.kind"],
   own: [
+    "devtool.append.count",
+    "devtool.append.duration",
     "devtool.approval.option",
     "devtool.approval.rule",
     "devtool.binding",

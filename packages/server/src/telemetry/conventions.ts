@@ -6,6 +6,8 @@ export const CONVENTIONS_COMMIT = "6718089fe6e0530fdf498d845f0532e9cf172c81";
 
 /** Names of attributes. Those that begin with `devtool.` are our own. */
 export const ATTRIBUTE = {
+  appendCount: "devtool.append.count",
+  appendDuration: "devtool.append.duration",
   a2aMessageId: "a2a.message.id",
   a2aMethodName: "a2a.method.name",
   a2aProtocolVersion: "a2a.protocol.version",

@@ -80,6 +80,8 @@ interface Open {
   readonly span: Span;
   readonly context: Context;
   readonly filter: SecretFilter;
+  /** The writes to the log that were a part of it, and the time they took. */
+  readonly appends: { count: number; ms: number };
 }
 
 class SpanRecorder {
@@ -104,9 +106,15 @@ class SpanRecorder {
     if (!isTraced(operation)) return undefined;
     const { id, parentId, links = [], facts = {} } = operation;
     const above = this.#open.get(parentId);
-    // A span for each write to the log would double what a turn costs.
+    // A span for each write to the log would double what a turn costs, and an
+    // event for each would cost a fifth of all its spans.
     if (operation.kind === "append" && above) {
-      return (how) => addAppend(above.span, facts, how);
+      const begunMs = performance.now();
+      return (how) => {
+        above.appends.count++;
+        above.appends.ms += performance.now() - begunMs;
+        if (how.outcome === "failed") addFailedAppend(above.span, facts, how);
+      };
     }
     const parent = above?.context ?? contextFrom(operation.traceContext);
     const span = this.#tracer.startSpan(
@@ -127,35 +135,34 @@ class SpanRecorder {
       span.setAttributes(contentOf(operation, facts, filter, "begin"));
     }
     const context = trace.setSpan(parent, span);
-    this.#open.set(id, { span, context, filter });
+    const open = { span, context, filter, appends: { count: 0, ms: 0 } };
+    this.#open.set(id, open);
     const end = (how: OperationEnd): void => {
       this.#open.delete(id);
-      this.#end(operation, how, span, filter);
+      this.#end(operation, how, open);
     };
     return Object.assign(end, { traceContext: traceContextOf(span) });
   }
 
   /** Ends a span, whatever can be said of it. */
-  #end(
-    operation: Operation,
-    how: OperationEnd,
-    span: Span,
-    filter: SecretFilter,
-  ): void {
+  #end(operation: Operation, how: OperationEnd, open: Open): void {
     try {
-      if (span.isRecording()) this.#noteEnd(operation, how, span, filter);
+      if (open.span.isRecording()) this.#noteEnd(operation, how, open);
     } finally {
-      span.end();
+      open.span.end();
     }
   }
 
   #noteEnd(
     operation: Operation,
     { outcome, error, facts = {}, links = [] }: OperationEnd,
-    span: Span,
-    filter: SecretFilter,
+    { span, filter, appends }: Open,
   ): void {
     span.setAttributes(attributesAtEnd(operation, facts));
+    if (appends.count > 0) {
+      span.setAttribute(ATTRIBUTE.appendCount, appends.count);
+      span.setAttribute(ATTRIBUTE.appendDuration, appends.ms / 1000);
+    }
     span.addLinks(linksTo(links));
     if (outcome === "failed") {
       // Its words may be those of clients, models and tools.
@@ -170,19 +177,16 @@ class SpanRecorder {
   }
 }
 
-/** Adds a write to the log, which is over, to the span that it is a part of. */
-function addAppend(
+/** Adds a write to the log that failed to the span that it is a part of. */
+function addFailedAppend(
   span: Span,
   facts: OperationFacts,
-  { outcome, error }: OperationEnd,
+  { error }: OperationEnd,
 ): void {
-  const attributes = appendAttributes(facts);
-  span.addEvent(
-    "devtool.task.append",
-    outcome === "failed"
-      ? { ...attributes, [ATTRIBUTE.errorType]: errorTypeOf(error) }
-      : attributes,
-  );
+  span.addEvent("devtool.task.append", {
+    ...appendAttributes(facts),
+    [ATTRIBUTE.errorType]: errorTypeOf(error),
+  });
 }
 
 /** Returns the context of a span that is elsewhere, or the root. */
