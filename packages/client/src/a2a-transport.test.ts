@@ -25,7 +25,7 @@ it("calls over one gRPC transport, in whichever trace", async () => {
     protocolBinding: "GRPC",
     grpc,
   });
-  const call = (header: HeadersInit): Promise<unknown> =>
+  const call = (header: Record<string, string>): Promise<unknown> =>
     transport.unary(TaskService.method.getTask, undefined, undefined, header, {
       taskId: "t",
     });
