@@ -86,6 +86,7 @@ async function measure(
     { what: "title", request: { titleContains: `task ${middle}` } },
     { what: "common-title", request: { titleContains: "ask" } },
     { what: "short-title", request: { titleContains: "q" } },
+    { what: "all-callers", request: { allCallers: true } },
   ];
   for (const { what, request } of requests) {
     const taken: number[] = [];
@@ -117,9 +118,13 @@ async function fill(store: ServerStore): Promise<void> {
   }
 }
 
-/** The events of a task; one of a thousand has failed. */
+/**
+ * The events of a task; one of a thousand has failed, and a letter is in the
+ * titles of the oldest alone.
+ */
 function eventsOf(at: number): TaskEvent[] {
   const taskId = `t${at}`;
+  const title = at < TASKS / 64 ? `task ${at} q` : `task ${at}`;
   const common = {
     ...{ taskId, contextId: `c${at % 5000}` },
     time: timestampFromMs(START_MS + at * 1000),
@@ -128,7 +133,7 @@ function eventsOf(at: number): TaskEvent[] {
   const content = { case: "text", value: `task ${at}` } as const;
   const message = { messageId: `m${at}`, parts: [{ content }] };
   const value = {
-    ...{ principal: "local", message, title: `task ${at}` },
+    ...{ principal: "local", message, title },
     sessionSettings: { agent: "own" },
   };
   return [
