@@ -4,7 +4,7 @@
  * takes to its prompt; and what a command takes that asks a server.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chatProblem, startChat } from "./chat-start.ts";
@@ -14,6 +14,7 @@ import { watchStolenTime } from "./stolen-time.ts";
 import {
   DEVTOOL,
   ECHO,
+  endedMs,
   LIBRARIES,
   NODE_HTTP,
   ROOT,
@@ -157,17 +158,6 @@ function runNode(args: readonly string[]): number {
   });
   if (status !== 0) throw new Error(`node ${args.join(" ")} failed`);
   return endedMs() - before;
-}
-
-/**
- * Processor time of the processes that this one started and that have ended, in
- * milliseconds.
- */
-function endedMs(): number {
-  const stat = readFileSync("/proc/self/stat", "utf8");
-  // After the name: user and system time in steps of 10 ms.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[13]) + Number(fields[14])) * 10;
 }
 
 function printCost(

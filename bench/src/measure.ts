@@ -22,6 +22,9 @@ export const BLOCK_TURNS = 16;
 const WARM_BLOCKS = 20;
 const WARM_STREAMS = 2;
 
+/** Events of a stream. */
+const CHUNKS = 5000;
+
 /** Starts of each server; the first, which fills a cache, is not counted. */
 const STARTS = 6;
 
@@ -199,8 +202,11 @@ async function turns(subject: Subject, text: string): Promise<number[]> {
 export async function measureStreams(sides: readonly Side[]): Promise<void> {
   const samples = new Map(sides.map((side) => [side, new Samples()]));
   await inTurns(sides, WARM_STREAMS + BLOCKS, async (subject, side) => {
-    const seen = await stream(subject, subject.prompt("say 5000"));
+    const before = subject.processorMs();
+    const seen = await stream(subject, subject.prompt(`say ${CHUNKS}`));
+    const cpuUs = ((subject.processorMs() - before) * 1000) / CHUNKS;
     const rate = (seen.events / seen.totalMs) * 1000;
+    samples.get(side)?.add("an event of 5,000 chunks, cpu µs", cpuUs);
     samples.get(side)?.add("5,000 chunks, events/s", rate);
   });
   for (const [{ subject, figures }, warmed] of samples) {

@@ -279,6 +279,17 @@ export function familyMs(pid: number = process.pid): number {
   }
 }
 
+/**
+ * Processor time of the processes that this one started and that have ended, in
+ * milliseconds.
+ */
+export function endedMs(): number {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  // After the name: user and system time in steps of 10 ms.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}
+
 function residentMb({ pid }: ChildProcess): number {
   const [, kilobytes = "0"] =
     /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
