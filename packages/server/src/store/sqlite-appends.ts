@@ -62,7 +62,7 @@ const PAUSE_MS = 10;
 
 /**
  * Writes events to the database of a `SqliteTaskStore`. Appends to any tasks in
- * one turn of the event loop share one commit.
+ * two turns of the event loop share one commit.
  */
 export class SqliteAppends {
   readonly #database: DatabaseSync;

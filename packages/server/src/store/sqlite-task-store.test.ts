@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
   copyFileSync,
   readFileSync,
@@ -8,6 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
@@ -542,6 +544,22 @@ describe("SqliteTaskStore", () => {
     expect(
       (await Promise.allSettled([good, bad, next])).map(({ status }) => status),
     ).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+
+  it("joins appends of the next turn of the event loop in one commit", async () => {
+    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    const onCommit = vi.fn();
+    subscribe("devtool:store.commit.after", onCommit);
+    using _unsubscribed = {
+      [Symbol.dispose]: () =>
+        void unsubscribe("devtool:store.commit.after", onCommit),
+    };
+    const first = store.append({ events: [created("t1")] });
+    await nextTurn();
+    expect(onCommit).not.toHaveBeenCalled();
+    const second = store.append({ events: [text("t1", 2n)] });
+    await Promise.all([first, second]);
+    expect(onCommit).toHaveBeenCalledTimes(1);
   });
 
   it("reports a row that is not an event", async () => {
