@@ -21,21 +21,35 @@ const COMMAND = process.execPath;
 /** A host that runs from a terminal, without asking its user. */
 interface Host {
   readonly name: string;
+  /** What its model calls our agent; undefined where it must search first. */
+  readonly tool?: string;
   readonly args: (prompt: string) => string[];
   /** Adds our server to its configuration. */
   readonly configure: (home: string, args: readonly string[]) => void;
 }
 
+/** Adds our server to the settings of Gemini CLI, or of a program made of it. */
+function inSettings(directory: string): Host["configure"] {
+  return (home, args) => {
+    const path = join(home, directory, "settings.json");
+    const settings = JSON.parse(fileText(dirname(path), "settings.json"));
+    const mcpServers = { devtool: { command: COMMAND, args, trust: true } };
+    writeFileSync(path, JSON.stringify({ ...settings, mcpServers }));
+  };
+}
+
 const HOSTS: readonly Host[] = [
   {
     name: "gemini",
+    tool: "mcp_devtool_agent_devtool",
     args: (prompt) => ["--approval-mode", "yolo", "-p", prompt],
-    configure: (home, args) => {
-      const path = join(home, ".gemini/settings.json");
-      const settings = JSON.parse(fileText(dirname(path), "settings.json"));
-      const mcpServers = { devtool: { command: COMMAND, args, trust: true } };
-      writeFileSync(path, JSON.stringify({ ...settings, mcpServers }));
-    },
+    configure: inSettings(".gemini"),
+  },
+  {
+    name: "qwen",
+    tool: "mcp__devtool__agent_devtool",
+    args: (prompt) => ["--approval-mode", "yolo", "-p", prompt],
+    configure: inSettings(".qwen"),
   },
   {
     name: "codex",
@@ -108,11 +122,11 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
       }),
     });
 
-  it.skipIf(missing !== "" || host.name !== "gemini")(
+  it.skipIf(missing !== "" || host.tool === undefined)(
     "gives its model what our agent says, and asks",
     async () => {
       const call = (prompt: string): string =>
-        `call mcp_devtool_agent_devtool ${JSON.stringify({ prompt })}\ntext The host has ended.`;
+        `call ${host.tool} ${JSON.stringify({ prompt })}\ntext The host has ended.`;
       const said = await play(call("text The agent was here."));
       expect(heard(), said).toMatch(
         /The agent was here\.[^}]*The agent has ended/,

@@ -5,6 +5,7 @@ import { mcp } from "@devtool/mcp/server";
 import { type DevtoolServer, defaultDialects } from "@devtool/server";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { connectHost, ERAS, type HostOptions } from "./host.ts";
 
 describe.each(ERAS)("any agent as a tool of an MCP host, in era %s", (era) => {
@@ -153,6 +154,36 @@ describe.each(ERAS)("any agent as a tool of an MCP host, in era %s", (era) => {
       state: "completed",
       text: "Two.",
     });
+  });
+
+  it("gives the agent the files of a call, and refuses what is none", async () => {
+    const client = await connect();
+    const data = Buffer.from("png").toString("base64");
+    const image = { name: "a.png", mimeType: "image/png", data };
+    const link = { uri: "https://x.example/b.pdf" };
+    const result = await call(client, "agent_devtool", {
+      prompt: "text Seen.",
+      files: [image, link],
+    });
+    const { taskId } = Object(result.structuredContent);
+    const { task } = await clientOf(server).tasks.getTask({ taskId });
+    const [, ...files] = task?.history[0]?.parts ?? [];
+    expect(files.map(({ content }) => content.value)).toMatchObject([
+      {
+        name: "a.png",
+        mediaType: "image/png",
+        source: { case: "bytes", value: new TextEncoder().encode("png") },
+      },
+      { source: { case: "uri", value: link.uri } },
+    ]);
+    for (const file of [{ ...image, ...link }, { name: "a" }, { data: "%" }]) {
+      const wrong = await call(client, "agent_devtool", {
+        prompt: "text a",
+        files: [file],
+      });
+      expect(wrong.isError).toBe(true);
+      expect(Object(wrong.content[0]).text).toContain("files[0]");
+    }
   });
 
   it("says what is wrong with a call, and what to do", async () => {

@@ -69,6 +69,7 @@ describe("read_mcp_resource", () => {
       server: name,
       uri: "a:b",
       isTemplate: false,
+      hasChanged: false,
       name: "a",
     }));
     const tool = readMcpResourceTool(

@@ -296,6 +296,33 @@ describe.each(APIS)("a model over $name", (api) => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
 
+  it("sends images of results behind them, where servers take that", async () => {
+    const source = { case: "bytes", value: Buffer.from("abc") } as const;
+    const files = [{ mediaType: "image/png", source }];
+    const result = {
+      case: "output",
+      value: { result: { case: "text", value: "[image]" } },
+    };
+    const call = callPart("c1", "look", {
+      content: { status: ToolCallStatus.SUCCEEDED, result },
+      toolCallDetail: { files },
+    });
+    await answerTo([
+      user(text("look")),
+      message(Role.AGENT, [call]),
+      user(text("text a")),
+    ]);
+    const body = JSON.stringify(fake.requests().at(-1)?.body);
+    const places = ["[image]", "YWJj"].map((piece) => body.indexOf(piece));
+    // Many servers of Chat Completions have models that refuse images.
+    if (api.name === "Chat Completions") {
+      expect(places[1]).toBe(-1);
+    } else {
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+    }
+  });
+
   function model(options: Partial<Options> = {}): Model {
     return api.create({
       apiKey: KEY,

@@ -99,11 +99,19 @@ function encodeMessages(
         content: toolCallsOf(message).map(
           (call): Anthropic.ToolResultBlockParam => {
             const { text, isError } = results.render(call);
+            const images = results
+              .fileParts(call)
+              .flatMap(userContents)
+              .flatMap((part) =>
+                part.case === "file" ? encodeFile(part.file) : [],
+              )
+              .filter((block) => block.type === "image");
             const result = {
-              type: "tool_result",
+              type: "tool_result" as const,
               tool_use_id: encodeId(call.toolCallId),
-              content: text,
-            } as const;
+              content:
+                images.length > 0 ? [...encodeText(text), ...images] : text,
+            };
             return isError ? { ...result, is_error: true } : result;
           },
         ),

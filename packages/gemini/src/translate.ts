@@ -4,7 +4,13 @@ import {
   type ToolDeclaration,
   userContents,
 } from "@devtool/coding-agent/model";
-import { type File, type Message, type Part, Role } from "@devtool/schema";
+import {
+  type File,
+  type Message,
+  type Part,
+  Role,
+  toolCallsOf,
+} from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
 
 /**
@@ -35,10 +41,13 @@ export function encodeContents(history: readonly Message[]): Content[] {
         },
       ];
     });
+    const files = toolCallsOf(message)
+      .flatMap((call) => results.fileParts(call))
+      .flatMap(encodeUserPart);
     return [
       { role: "user", parts: summaryParts },
       { role: "model", parts: parts.flatMap(encodeModelPart) },
-      { role: "user", parts: responses },
+      { role: "user", parts: [...responses, ...files] },
     ];
   });
   // The API refuses a content without parts.

@@ -104,6 +104,44 @@ describe("the result of a call", () => {
       value: { value: { message: "the tool failed and did not say why" } },
     });
   });
+
+  it("has images and sounds beside it, up to 4 MiB", () => {
+    const data = (size: number) => Buffer.alloc(size, 1).toString("base64");
+    const event = readCallResult(
+      {
+        content: [
+          { type: "text", text: "Two." },
+          { type: "image", mimeType: "image/png", data: data(3) },
+          { type: "audio", mimeType: "audio/wav", data: data(4) },
+          { type: "image", mimeType: "image/png", data: data(5_000_000) },
+          {
+            type: "resource",
+            resource: { uri: "x:y", mimeType: "image/gif", blob: data(5) },
+          },
+          {
+            type: "resource",
+            resource: {
+              uri: "x:z",
+              mimeType: "application/zip",
+              blob: data(6),
+            },
+          },
+        ],
+      },
+      1000,
+    );
+    const { files = [] } = event.case === "result" ? event : {};
+    expect(
+      files.map(({ mediaType, source }) => [
+        mediaType,
+        source.case === "bytes" ? source.value.length : source.case,
+      ]),
+    ).toEqual([
+      ["image/png", 3],
+      ["audio/wav", 4],
+      ["image/gif", 5],
+    ]);
+  });
 });
 
 function output(name: "text" | "structuredData", value: unknown): object {

@@ -11,7 +11,12 @@ import {
   isObject,
   parseJsonOrUndefined,
 } from "@devtool/internal/json";
-import { structFromJson, ToolOutputSchema } from "@devtool/schema";
+import {
+  type File,
+  FileSchema,
+  structFromJson,
+  ToolOutputSchema,
+} from "@devtool/schema";
 import type {
   CallToolResult,
   ContentBlock,
@@ -24,12 +29,50 @@ import type {
  * It is the structured data if the server gave some and the content says nothing
  * else, otherwise the content as text, with the data as JSON behind it.
  * Structured data that is not an object is wrapped in one. What is longer than
- * `maxOutputLength` is cut, and then text.
+ * `maxOutputLength` is cut, and then text. Images and sounds are there beside it.
  */
 export function readCallResult(
   result: CallToolResult,
   maxOutputLength: number,
 ): ToolEvent {
+  const event = outputOf(result, maxOutputLength);
+  return event.case === "result"
+    ? { ...event, ...withFiles(result.content) }
+    : event;
+}
+
+/** The maximum size of the files of a result, in bytes. */
+const MAX_FILE_BYTES: number = 4 * 1024 * 1024;
+
+/**
+ * Returns the images and sounds of content for models that take them, as a field
+ * of a result; nothing for content without any. What does not fit is left out.
+ */
+export function withFiles(content: readonly ContentBlock[]): {
+  readonly files?: readonly File[];
+} {
+  let rest = MAX_FILE_BYTES;
+  const files = content.flatMap((block) => {
+    const [mediaType, data] = mediaOf(block);
+    const bytes = Buffer.from(data, "base64");
+    if (bytes.length === 0 || bytes.length > rest) return [];
+    rest -= bytes.length;
+    const source = { case: "bytes" as const, value: bytes };
+    return create(FileSchema, { mediaType, source });
+  });
+  return files.length > 0 ? { files } : {};
+}
+
+function mediaOf(block: ContentBlock): readonly [type: string, data: string] {
+  if (block.type === "image" || block.type === "audio") {
+    return [block.mimeType, block.data];
+  }
+  if (block.type !== "resource" || !("blob" in block.resource)) return ["", ""];
+  const { mimeType = "", blob } = block.resource;
+  return /^(image|audio)\//.test(mimeType) ? [mimeType, blob] : ["", ""];
+}
+
+function outputOf(result: CallToolResult, maxOutputLength: number): ToolEvent {
   const { structuredContent: data } = result;
   const structured =
     data === undefined

@@ -10,6 +10,7 @@ import type {
   Client,
   GetPromptResult,
   jsonSchemaValidator,
+  McpSubscription,
   Prompt,
   ReadResourceResult,
   RequestOptions,
@@ -45,6 +46,8 @@ const REQUEST_MS = 30_000;
 const PING_MS = 5000;
 /** The timeout for ending the session at the server, in milliseconds. */
 const LEAVE_MS = 1000;
+/** The maximum number of resources whose changes are heard of. */
+const MAX_WATCHED = 100;
 /**
  * The longest timeout that the SDK accepts, in milliseconds. Tool calls have a
  * deadline of their own (`CallDeadline`).
@@ -120,6 +123,9 @@ export class McpConnection implements AsyncDisposable {
    * what was asked last did not run.
    */
   isSessionGone = false;
+  /** The resources that were read, each with whether it has changed since. */
+  readonly #read = new Map<string, "unchanged" | "changed">();
+  #listening: Promise<McpSubscription | undefined> | undefined;
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
   readonly #secrets: ServerSecrets;
@@ -310,11 +316,48 @@ export class McpConnection implements AsyncDisposable {
     { uri, trace }: ResourceRequest,
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
-    return this.#ask(
+    const result = await this.#ask(
       (client, options) =>
         client.readResource({ uri, ...traceMeta(trace) }, options),
       signal,
     );
+    await this.#watch(uri);
+    return result;
+  }
+
+  /** The resources that have changed since they were read. */
+  get changedResources(): readonly string[] {
+    return [...this.#read].flatMap(([uri, state]) =>
+      state === "changed" ? [uri] : [],
+    );
+  }
+
+  /** Notes what a server says of a resource that was read. */
+  noteChange(uri: string): void {
+    if (this.#read.has(uri)) this.#read.set(uri, "changed");
+  }
+
+  /**
+   * Hears of changes of a resource from now on, where its server tells them. A
+   * subscription that fails costs nothing else.
+   */
+  async #watch(uri: string): Promise<void> {
+    const { client } = this.#opened;
+    if (!client.getServerCapabilities()?.resources?.subscribe) return;
+    const isNew = !this.#read.has(uri);
+    if (isNew && this.#read.size >= MAX_WATCHED) return;
+    this.#read.set(uri, "unchanged");
+    if (!isNew) return;
+    const options = { signal: this.ended, timeout: REQUEST_MS };
+    if (!this.#isModern) {
+      await client.subscribeResource({ uri }, options).catch(() => undefined);
+      return;
+    }
+    const before = this.#listening;
+    const filter = { resourceSubscriptions: [...this.#read.keys()] };
+    this.#listening = client.listen(filter, options).catch(() => undefined);
+    await this.#listening;
+    await (await before)?.close().catch(() => undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -221,23 +221,37 @@ export class McpServers implements AsyncDisposable {
       ),
     ]);
     const { server } = supervisor;
+    const changed = new Set(connection.changedResources);
     const origin = {
       server: server.name,
       serverHash: serverHash(server),
       place: this.#describePlace(server),
       isNamesake: this.#isNamesake(server),
     };
+    const listed = resources.map(({ uri, name, title }) => ({
+      ...origin,
+      uri,
+      isTemplate: false,
+      hasChanged: changed.delete(uri),
+      name: title ?? name,
+    }));
+    // Those of templates are not listed.
+    const others = [...changed].map((uri) => ({
+      ...origin,
+      uri,
+      isTemplate: false,
+      hasChanged: true,
+      name: "read before",
+    }));
     return [
-      ...resources.map(({ uri, name, title }) => ({
-        ...origin,
-        uri,
-        isTemplate: false,
-        name: title ?? name,
-      })),
+      ...listed.filter(({ hasChanged }) => hasChanged),
+      ...others,
+      ...listed.filter(({ hasChanged }) => !hasChanged),
       ...templates.map(({ uriTemplate, name, title }) => ({
         ...origin,
         uri: uriTemplate,
         isTemplate: true,
+        hasChanged: false,
         name: title ?? name,
       })),
     ];

@@ -394,7 +394,10 @@ function readHandshake(result: JsonObject): JsonObject {
       (list) => (capabilities[list] ?? false) !== false,
     );
     read.capabilities = Object.fromEntries(
-      lists.map((list) => [list, { listChanged: true }]),
+      lists.map((list) => [
+        list,
+        { listChanged: true, ...subscribing(capabilities[list]) },
+      ]),
     );
   }
   if (isObject(serverInfo)) {
@@ -408,13 +411,20 @@ function readHandshake(result: JsonObject): JsonObject {
   return read;
 }
 
+/** Whether a client may subscribe to single elements of a list. */
+function subscribing(said: JsonValue | undefined): JsonObject {
+  const { subscribe } = objectOrEmpty(said);
+  return subscribe === true ? { subscribe } : {};
+}
+
 /** Reads what a server of 2026 says first, as `readHandshake` does. */
 function readDiscovery(result: JsonObject): JsonObject {
   const { capabilities, ...read } = readHandshake(result);
   const lists = Object.keys(objectOrEmpty(capabilities)).map((list) => {
     const said = objectOrEmpty(objectOrEmpty(result.capabilities)[list]);
     // The SDK subscribes to these, which not every server supports.
-    return [list, { listChanged: isYes(said.listChanged ?? false) }] as const;
+    const listChanged = isYes(said.listChanged ?? false);
+    return [list, { listChanged, ...subscribing(said) }] as const;
   });
   return {
     ...read,

@@ -138,6 +138,10 @@ async function createClient(
       },
     },
   );
+  client.setNotificationHandler(
+    "notifications/resources/updated",
+    ({ params }) => connection.noteChange(params.uri),
+  );
   const answer = answerRequests(client, {
     server: {
       name: server.name,

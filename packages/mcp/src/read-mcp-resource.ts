@@ -10,7 +10,7 @@ import { McpDetailsSchema } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { z } from "zod";
-import { contentText, cut } from "./call-result.ts";
+import { contentText, cut, withFiles } from "./call-result.ts";
 import type { ResourceRequest } from "./mcp-connection.ts";
 
 const PARAMETERS = toolArgs({
@@ -39,6 +39,8 @@ export interface McpResource {
   /** A URI, or a template with variables such as `{path}` (RFC 6570). */
   readonly uri: string;
   readonly isTemplate: boolean;
+  /** Whether the server said that it has changed since it was read. */
+  readonly hasChanged: boolean;
   /** The name of the resource for a person. */
   readonly name: string;
 }
@@ -68,8 +70,8 @@ export function readMcpResourceTool(
   const listed = resources
     .slice(0, MAX_LISTED)
     .map(
-      ({ server, uri, isTemplate, name }) =>
-        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${name})`,
+      ({ server, uri, isTemplate, hasChanged, name }) =>
+        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${hasChanged ? "changed since you read it, " : ""}${name})`,
     );
   const more =
     resources.length > MAX_LISTED
@@ -117,7 +119,8 @@ export function readMcpResourceTool(
             type: "resource" as const,
             resource,
           }));
-          yield textResult(cut(contentText(blocks), maxOutputLength));
+          const text = cut(contentText(blocks), maxOutputLength);
+          yield { ...textResult(text), ...withFiles(blocks) };
         },
       };
     },

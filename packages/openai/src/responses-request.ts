@@ -6,7 +6,7 @@ import {
 } from "@devtool/coding-agent/model";
 import { objectSchema } from "@devtool/internal/object-schema";
 import type { ToolNames } from "@devtool/internal/tool-names";
-import { type Message, type Part, Role } from "@devtool/schema";
+import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
 import type {
   EasyInputMessage,
   ResponseCreateParamsStreaming,
@@ -103,6 +103,9 @@ function encodeInput(
           },
         ];
       }),
+      ...encodeUserMessage(
+        toolCallsOf(message).flatMap((call) => results.fileParts(call)),
+      ),
     ];
   });
 }

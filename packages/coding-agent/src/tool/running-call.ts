@@ -152,7 +152,12 @@ function applyEvent(
           : ToolCallStatus.FAILED;
       const { liveContent: _replaced, ...ended } = call;
       const result = wellFormedResult(event.value);
-      return { call: { ...ended, status, result }, detail };
+      return {
+        call: { ...ended, status, result },
+        detail: event.files
+          ? changedDetail(detail, { files: [...event.files] })
+          : detail,
+      };
     }
     case "progress":
       return { call, detail: changedDetail(detail, { progress: event.value }) };

@@ -4,6 +4,7 @@ import type {
   ConfirmationOption,
   ConfirmationRequest,
   EditRecord,
+  File,
   Task,
   ToolCall,
   ToolCallDetail,
@@ -229,7 +230,12 @@ export type ToolEvent =
       readonly withdrawn: AbortSignal;
     }
   /** The outcome: `output` for a successful call, `error` for a failed one. */
-  | { readonly case: "result"; readonly value: ToolResult };
+  | {
+      readonly case: "result";
+      readonly value: ToolResult;
+      /** Images and sounds of the result, for models. Default: none. */
+      readonly files?: readonly File[];
+    };
 
 /** The outcome of a call, in the form of `ToolCall.result`. */
 export type ToolResult = Exclude<ToolCall["result"], { case: undefined }>;

@@ -14,11 +14,21 @@ const taskId = z
   .min(1)
   .describe("The id of the task, as a result names it.");
 
+/** A file for an agent: its content, or where it is. */
+export interface GivenFile {
+  readonly name?: string | undefined;
+  readonly mimeType?: string | undefined;
+  /** In base64. */
+  readonly data?: string | undefined;
+  readonly uri?: string | undefined;
+}
+
 /** The arguments of an agent's tool. */
 export const AgentArguments: z.ZodType<{
   readonly prompt: string;
   readonly taskId?: string | undefined;
   readonly workspace?: string | undefined;
+  readonly files?: readonly GivenFile[] | undefined;
 }> = z.strictObject({
   prompt: z
     .string()
@@ -34,6 +44,26 @@ export const AgentArguments: z.ZodType<{
     .optional()
     .describe(
       "Absolute path of the directory to work in. Left out: the server's default. A task keeps its own.",
+    ),
+  files: z
+    .array(
+      z
+        .strictObject({
+          name: z.string().optional(),
+          mimeType: z.string().optional(),
+          data: z.base64().min(1).optional(),
+          uri: z.url().optional(),
+        })
+        .refine(
+          ({ data, uri }) => (data === undefined) !== (uri === undefined),
+          {
+            error: "a file has data or a uri, and not both",
+          },
+        ),
+    )
+    .optional()
+    .describe(
+      "Files that belong to the prompt, such as images: each with its content in base64 (data) or with its address (uri).",
     ),
 });
 

@@ -1,4 +1,5 @@
-import type { Task } from "@devtool/schema";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { PartSchema, Task } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import type {
   CallToolResult,
@@ -9,6 +10,7 @@ import {
   AgentArguments,
   AnswerArguments,
   agentOfTool,
+  type GivenFile,
   TASK_TOOLS,
   TaskArguments,
 } from "./agent-tools.ts";
@@ -129,10 +131,18 @@ async function tell(
       { remedy: "call one that tools/list names" },
     );
   }
-  const { prompt, taskId = "", ...chosen } = read(AgentArguments, args);
+  const {
+    prompt,
+    taskId = "",
+    files = [],
+    ...chosen
+  } = read(AgentArguments, args);
   const message = {
     messageId: nextId(),
-    parts: [{ content: { case: "text" as const, value: prompt } }],
+    parts: [
+      { content: { case: "text" as const, value: prompt } },
+      ...files.map(filePart),
+    ],
   };
   if (taskId !== "") {
     if (chosen.workspace !== undefined) {
@@ -155,6 +165,19 @@ async function tell(
     },
     signal,
   );
+}
+
+function filePart({
+  name = "",
+  mimeType: mediaType = "",
+  data,
+  uri = "",
+}: GivenFile): MessageInitShape<typeof PartSchema> {
+  const source =
+    data === undefined
+      ? ({ case: "uri", value: uri } as const)
+      : ({ case: "bytes", value: Buffer.from(data, "base64") } as const);
+  return { content: { case: "file", value: { name, mediaType, source } } };
 }
 
 /** Answers a question with an option, for a host that does not ask its user. */

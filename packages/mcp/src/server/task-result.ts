@@ -1,12 +1,15 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   answerArtifact,
+  type File,
   isAtRest,
   type Task,
   TaskState,
 } from "@devtool/schema";
+import { quoted } from "@devtool/server/agent";
 import type {
   CallToolResult,
+  ContentBlock,
   InputRequest,
 } from "@modelcontextprotocol/server";
 import { TASK_TOOLS } from "./agent-tools.ts";
@@ -34,9 +37,55 @@ export function taskResult(
           .filter((words) => words !== "")
           .join("\n\n"),
       },
+      ...fileBlocks(task),
     ],
     structuredContent: { ...structured },
     ...(isFailure(task.state) && { isError: true }),
+  };
+}
+
+/** The maximum size of the files of a result, in bytes. */
+const MAX_FILE_BYTES: number = 4 * 1024 * 1024;
+
+/** Returns the files that an agent hands over as content of MCP. */
+function fileBlocks(task: Task): ContentBlock[] {
+  if (!isAtRest(task.state)) return [];
+  const files = task.artifacts
+    .flatMap(({ parts }) => parts)
+    .flatMap(({ content }) => (content.case === "file" ? content.value : []));
+  let rest = MAX_FILE_BYTES;
+  return files.map((file, at) => {
+    const { source } = file;
+    const size = source.case === "bytes" ? source.value.length : 0;
+    rest -= size;
+    if (rest >= 0) return fileBlock(file, task.id, at);
+    const text = `[file ${quoted(file.name)}, ${size} bytes: too large to show]`;
+    return { type: "text", text };
+  });
+}
+
+function fileBlock(
+  { name, mediaType, source }: File,
+  taskId: string,
+  at: number,
+): ContentBlock {
+  if (source.case !== "bytes") {
+    const uri = source.value ?? "";
+    const link = { type: "resource_link" as const, uri, name: name || uri };
+    return mediaType === "" ? link : { ...link, mimeType: mediaType };
+  }
+  const data = Buffer.from(source.value).toString("base64");
+  const type = /^(image|audio)\//.exec(mediaType)?.[1];
+  if (type === "image" || type === "audio") {
+    return { type, data, mimeType: mediaType };
+  }
+  // No resource is at this address: the content is here.
+  const uri = `devtool://files/${encodeURIComponent(taskId)}/${encodeURIComponent(name || String(at))}`;
+  const resource = { uri, blob: data };
+  return {
+    type: "resource",
+    resource:
+      mediaType === "" ? resource : { ...resource, mimeType: mediaType },
   };
 }
 

@@ -1,10 +1,13 @@
-import { type JsonObject, toJson } from "@bufbuild/protobuf";
+import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
 import {
   confirmationsOf,
   ErrorDetailsSchema,
+  type File,
   isEnded,
   type Message,
   OPTION_CANCEL,
+  type Part,
+  PartSchema,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStatus,
@@ -19,6 +22,9 @@ export class CallResults {
   /** The ids of the calls whose arguments the user wrote. */
   readonly #edited: ReadonlySet<string>;
 
+  /** The images and sounds of results, by the ids of the calls. */
+  readonly #files = new Map<string, readonly File[]>();
+
   /** `history` is that of the request (`ModelRequest.history`). */
   constructor(history: readonly Message[]) {
     const parts = history.flatMap((message) => message.parts);
@@ -29,6 +35,10 @@ export class CallResults {
           : [],
       ),
     );
+    for (const { content, toolCallDetail } of parts) {
+      if (content.case !== "toolCall" || !toolCallDetail) continue;
+      this.#files.set(content.value.toolCallId, toolCallDetail.files);
+    }
     for (const answer of history.flatMap(confirmationsOf)) {
       // The last answer decides. The content that the user gave can be in an
       // earlier one, as when they used an editor.
@@ -57,6 +67,22 @@ export class CallResults {
         "The user changed the arguments of this call; they are shown as the user wrote them.";
     }
     return response;
+  }
+
+  /**
+   * Returns the images and sounds of a result as parts of the user's, with the
+   * name of the tool.
+   */
+  fileParts({ toolCallId, toolName }: ToolCall): Part[] {
+    const files = this.#files.get(toolCallId) ?? [];
+    return files.map((file) =>
+      create(PartSchema, {
+        content: {
+          case: "file",
+          value: { ...file, name: `result of ${toolName}` },
+        },
+      }),
+    );
   }
 
   /**
