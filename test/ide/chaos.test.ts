@@ -115,6 +115,18 @@ const ATTACKS: readonly (readonly [
     },
   ],
   [
+    "floods its WebSocket without a token",
+    async (target) => {
+      const head = upgrade({ ...target, token: "x" });
+      for (let round = 0; round < 20; round++) {
+        const all = Array.from({ length: 50 }, () => open(target, head));
+        for (const { answered } of await Promise.all(all)) {
+          await until(() => /^HTTP\/1.1 401/.exec(answered()) ?? undefined);
+        }
+      }
+    },
+  ],
+  [
     "floods it with what is not JSON",
     async (target) => {
       const send = () => fetchRaw(target, { body: "{".repeat(1000) });
@@ -278,7 +290,44 @@ const ATTACKS: readonly (readonly [
     },
   ],
   [
-    "dies at each step of a session",
+    "dies at each step of a session over HTTP",
+    async (target) => {
+      const { headers } = await fetchRaw(target);
+      const session = `Mcp-Session-Id: ${headers.get("mcp-session-id")}`;
+      const accept = "Accept: application/json, text/event-stream";
+      const post = (body: string, ...lines: string[]): string =>
+        request(
+          target,
+          "POST /mcp HTTP/1.1",
+          "Content-Type: application/json",
+          `Content-Length: ${body.length}`,
+          accept,
+          ...lines,
+        ) + body;
+      const input = { filePath: "/dies", newContent: "x" };
+      const call = { name: "openDiff", arguments: input };
+      const openDiff = post(message("tools/call", call, 3), session);
+      const steps = [
+        post(INITIALIZE),
+        post('{"jsonrpc":"2.0","method":"notifications/initialized"}', session),
+        request(target, "GET /mcp HTTP/1.1", accept, session),
+        post(message("tools/list", {}, 2), session),
+      ];
+      for (const step of [...steps, openDiff.slice(0, -9)]) {
+        const half = await open(target, step.slice(0, step.length / 2));
+        half.socket.resetAndDestroy();
+        const whole = await open(target, step);
+        if (step !== openDiff.slice(0, -9)) {
+          await until(
+            () => /^HTTP\/1.1 20/.exec(whole.answered()) ?? undefined,
+          );
+        }
+        whole.socket.resetAndDestroy();
+      }
+    },
+  ],
+  [
+    "dies at each step of a session over a WebSocket",
     async (target) => {
       const steps = [
         upgrade(target),

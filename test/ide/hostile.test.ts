@@ -382,19 +382,29 @@ describe("a companion among hostile programs", () => {
     "says when the editor %s, and works once it does not",
     async (fault) => {
       await using agent = await GeminiAgent.connect(file());
+      using claude = await ClaudeAgent.connect(port, token);
       const filePath = join(workspace, fault);
+      const old_file_path = join(workspace, `${fault}-claude`);
       editor.fault = fault;
-      const { isError, texts } = await agent.call("openDiff", {
-        filePath,
-        newContent: "x",
-      });
+      const answers = await Promise.all([
+        agent.call("openDiff", { filePath, newContent: "x" }),
+        claude.call("openDiff", {
+          old_file_path,
+          new_file_path: old_file_path,
+          new_file_contents: "x",
+          tab_name: "x",
+        }),
+      ]);
       editor.fault = undefined;
-      expect(isError).toBe(true);
-      expect(texts.join()).toMatch(
-        fault === "hangs"
-          ? /did not answer within 10000 ms/
-          : /the editor failed: no window is open/,
-      );
+      for (const { isError, texts } of answers) {
+        expect(isError).toBe(true);
+        expect(texts.join()).toMatch(
+          fault === "hangs"
+            ? /did not answer within 10000 ms/
+            : /the editor failed: no window is open/,
+        );
+      }
+      expect((await claude.call("getOpenEditors", {})).isError).toBe(false);
       const again = { filePath, newContent: "x" };
       expect((await agent.call("openDiff", again)).isError).toBe(false);
     },
