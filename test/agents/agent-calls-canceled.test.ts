@@ -61,10 +61,14 @@ describe("the cancellation of a task that calls other agents", () => {
       if (pendingToolCalls(task).length > 0) await approve(id);
       return sleepers().length >= 2 ? true : undefined;
     });
-    const startMs = performance.now();
-    await clientOf(above).tasks.cancelTask({ taskId: id });
-    await until(async () => (sleepers().length === 0 ? true : undefined));
-    expect(performance.now() - startMs).toBeLessThan(1000);
+    const canceling = clientOf(above).tasks.cancelTask({ taskId: id });
+    // Time in which the machine is too busy for this process does not count.
+    let passedMs = 0;
+    for (; sleepers().length > 0; passedMs += 20) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(passedMs).toBeLessThan(1000);
+    await canceling;
     expect(await childStates()).not.toContain(TaskState.WORKING);
   });
 

@@ -227,9 +227,9 @@ async function* askForged({ confirmations }: Turn): AsyncIterable<AgentEvent> {
   yield { case: "end", value: { state: 6, text: "" } };
 }
 
-/** Says 4 MB in small pieces. */
+/** Says 1.5 MB in small pieces. */
 function* flood(): Iterable<AgentEvent> {
-  for (let piece = 0; piece < 4000; piece++) {
+  for (let piece = 0; piece < 1500; piece++) {
     yield { case: "text", value: "x".repeat(1000) };
   }
 }
