@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { AcpAgentOptions, AcpPipe } from "@devtool/acp";
+import type { AcpAgentOptions, AcpPipe } from "@devtool/acp/testing";
 import { pendingToolCalls } from "@devtool/client";
 import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import { type TaskEvent, TaskState } from "@devtool/schema";

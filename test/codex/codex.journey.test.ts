@@ -8,7 +8,8 @@ import {
   type DevtoolClient,
   textMessage,
 } from "@devtool/client";
-import { type CodexOptions, codexAgent } from "@devtool/codex";
+import { codexAgent } from "@devtool/codex";
+import type { CodexOptions } from "@devtool/codex/testing";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";

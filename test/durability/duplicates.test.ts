@@ -1,8 +1,8 @@
 import {
   type CodingServerOptions,
-  createScriptedModel,
   serveCodingAgent,
 } from "@devtool/coding-agent";
+import { createScriptedModel } from "@devtool/coding-agent/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";

@@ -1,8 +1,5 @@
-import {
-  createScriptedModel,
-  type Model,
-  serveCodingAgent,
-} from "@devtool/coding-agent";
+import { type Model, serveCodingAgent } from "@devtool/coding-agent";
+import { createScriptedModel } from "@devtool/coding-agent/testing";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { EXTENSION_URI, type Message } from "@devtool/schema";

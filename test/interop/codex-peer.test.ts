@@ -14,7 +14,8 @@ import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { confirmationPart, textMessage } from "@devtool/client";
-import { type CodexOptions, codexAgent } from "@devtool/codex";
+import { codexAgent } from "@devtool/codex";
+import type { CodexOptions } from "@devtool/codex/testing";
 import { PROTOCOL_NAMES, readProtocolNames } from "@devtool/codex/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import {

@@ -6,12 +6,12 @@ import {
   type JsonObject,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
+import type { ToolResult } from "@devtool/coding-agent/testing";
 import type {
   Answer,
   Question,
   Tool,
   ToolEvent,
-  ToolResult,
 } from "@devtool/coding-agent/tool";
 import { McpServers, type McpServersOptions } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";

@@ -21,7 +21,6 @@ export type { PlanStep } from "./view/plan.ts";
 export type { MessageContent } from "./view/send-request.ts";
 export {
   createSessionList,
-  type SessionFilter,
   type SessionList,
   type SessionListOptions,
   type SessionListSnapshot,
@@ -32,5 +31,4 @@ export {
   type AnswerChanges,
   createTaskView,
   type TaskView,
-  type TaskViewOptions,
 } from "./view/task-view.ts";

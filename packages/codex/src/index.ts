@@ -1,4 +1,3 @@
 // The public names of @devtool/codex. Each name added here becomes public API.
 
 export { codexAgent } from "./codex-agent.ts";
-export type { CodexOptions } from "./codex-options.ts";

@@ -1,5 +1,5 @@
 import { keepEnd, shorten } from "@devtool/internal/cut-text";
-import { PolicyError, type PolicyErrorReason } from "@devtool/policy";
+import { PolicyError } from "@devtool/policy";
 import { SandboxError } from "@devtool/sandbox";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
@@ -61,7 +61,7 @@ function describeFault(
   };
 }
 
-const POLICY_CODES: Readonly<Record<PolicyErrorReason, Code>> = {
+const POLICY_CODES: Readonly<Record<PolicyError["reason"], Code>> = {
   invalid: Code.InvalidArgument,
   "cannot-save": Code.FailedPrecondition,
   "not-written": Code.Unavailable,

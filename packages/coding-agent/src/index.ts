@@ -4,7 +4,6 @@
  */
 export { stepStart } from "./agent/history.ts";
 export type { Model, ModelEvent, ModelRequest } from "./agent/model.ts";
-export { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 export { codingAgent } from "./coding-agent.ts";
 export type { CodingAgentOptions } from "./coding-agent-options.ts";
 export {

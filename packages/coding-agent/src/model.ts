@@ -27,7 +27,6 @@ export {
 } from "./agent/remote/sdk-client.ts";
 export {
   type Stop,
-  type StopKind,
   stopFault,
 } from "./agent/remote/stop-fault.ts";
 export { fileText, userContents } from "./agent/remote/user-contents.ts";

@@ -16,7 +16,6 @@ export type {
   SampleResponse,
   Tool,
   ToolEvent,
-  ToolResult,
 } from "./tool/tool.ts";
 export { toolArgs } from "./tool/tool-args.ts";
 export { failureResult, textResult } from "./tool/tool-result.ts";

@@ -1,5 +1,5 @@
 import { visibleText } from "@devtool/internal/visible-text";
-import type { AgentsHandle } from "@devtool/react";
+import type { useAgents } from "@devtool/react";
 import { ApprovalMode, type ListedAgent } from "@devtool/schema";
 import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
@@ -28,7 +28,7 @@ export const NO_CHOICE: NewSessionChoice = {
 
 export interface NewSessionFieldsProps {
   readonly client: ConsoleClient;
-  readonly offered: AgentsHandle;
+  readonly offered: ReturnType<typeof useAgents>;
   readonly choice: NewSessionChoice;
   readonly onChange: (choice: NewSessionChoice) => void;
 }
@@ -94,7 +94,7 @@ export function NewSessionFields({
 
 /** Returns an agent by its name; the first for an empty one. */
 export function aboutAgent(
-  agents: AgentsHandle["agents"],
+  agents: NewSessionFieldsProps["offered"]["agents"],
   agent: string,
 ): ListedAgent | undefined {
   return agents.find(({ name }) => name === agent) ?? agents[0];

@@ -1,6 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { visibleText } from "@devtool/internal/visible-text";
-import type { SessionsHandle } from "@devtool/react";
+import type { useSessions } from "@devtool/react";
 import { TaskState, type TaskSummary } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
@@ -10,7 +10,7 @@ import { State } from "./state.tsx";
 import { ageText, countText, words } from "./words.ts";
 
 export interface SessionListProps {
-  readonly list: SessionsHandle;
+  readonly list: ReturnType<typeof useSessions>;
   readonly place: Place;
 }
 
@@ -73,7 +73,7 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
 
 /** Says whether the list is up to date, and how many sessions wait. */
 function statusText(
-  { lost, error, isLoaded }: SessionsHandle,
+  { lost, error, isLoaded }: SessionListProps["list"],
   waiting: number,
 ): string {
   if (lost) return words.lost;

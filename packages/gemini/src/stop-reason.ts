@@ -1,15 +1,14 @@
 import {
   type ModelFault,
   type Stop,
-  type StopKind,
   stopFault,
 } from "@devtool/coding-agent/model";
 import { keepStart } from "@devtool/internal/cut-text";
 import { Code } from "@devtool/server/agent";
 
 /** The known finish reasons besides `STOP`. */
-const STOPS: ReadonlyMap<string, StopKind | Stop> = new Map(
-  Object.entries<StopKind | Stop>({
+const STOPS: ReadonlyMap<string, Parameters<typeof stopFault>[0]> = new Map(
+  Object.entries<Parameters<typeof stopFault>[0]>({
     MAX_TOKENS: "output-limit",
     SAFETY: "safety",
     RECITATION: refusal("the answer repeated a protected text"),

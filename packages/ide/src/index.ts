@@ -1,10 +1,6 @@
 // The public names of @devtool/ide. Each name added here becomes public API.
 
-export {
-  type Companion,
-  type CompanionOptions,
-  startCompanion,
-} from "./companion.ts";
+export { type Companion, startCompanion } from "./companion.ts";
 export type {
   DiffProposal,
   Editor,

@@ -18,12 +18,8 @@ export {
   READS_ONLY,
   type ToolFacts,
 } from "./policy-engine.ts";
-export {
-  PolicyError,
-  type PolicyErrorReason,
-} from "./policy-error.ts";
+export { PolicyError } from "./policy-error.ts";
 export { readRules, type ServerRules } from "./policy-file.ts";
-export type { PolicyPlace } from "./policy-subject.ts";
 export { digestRules } from "./rule-digest.ts";
 export { createPolicyEngine } from "./rule-policy.ts";
 export { SavedApprovals } from "./saved-approvals.ts";

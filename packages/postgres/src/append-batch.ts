@@ -1,6 +1,6 @@
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import {
-  assertConsecutive,
+  assertFollows,
   type EventRow,
   encodeRows,
   type InboxAnswer,
@@ -49,7 +49,7 @@ export function createAppend({
 }: TaskAppend): Append | undefined {
   const [first, ...rest] = events;
   if (!first) return undefined;
-  assertConsecutive(events);
+  assertFollows(events);
   const committed = Promise.withResolvers<void>();
   return {
     events: [first, ...rest],

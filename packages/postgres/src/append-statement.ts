@@ -3,9 +3,8 @@ import { foldTitle } from "@devtool/internal/title-text";
 import { AuditRecordSchema, type TaskEvent } from "@devtool/schema";
 import {
   detachShown,
-  labelAfter,
+  labelOfEvents,
   messageIdOf,
-  NO_LABEL,
   positionOf,
   type TaskLabel,
 } from "@devtool/server/store";
@@ -256,7 +255,7 @@ function taskOf(group: AppendGroup): TaskColumns {
     before: first.sequence - 1n,
     sequence: last.sequence,
     fence,
-    messages: events.reduce(labelAfter, NO_LABEL).messageCount,
+    messages: labelOfEvents(events).messageCount,
     bytes: group.appends
       .flatMap(({ rows }) => rows)
       .reduce((sum, { data }) => sum + data.length, 0),
@@ -273,7 +272,7 @@ function labelsOf(
   const events = eventsOf(group).filter(
     ({ payload }) => payload.case === "created" || payload.case === "renamed",
   );
-  const label = events.reduce(labelAfter, NO_LABEL);
+  const label = labelOfEvents(events);
   return events.length === 0
     ? []
     : [{ ...label, taskId: keyText(group.taskId) }];

@@ -1,5 +1,5 @@
 import { foldTitle } from "@devtool/internal/title-text";
-import type { ListPosition, TaskQuery } from "@devtool/server/store";
+import type { decodeCursor, TaskQuery } from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import { keyText } from "./key-text.ts";
 import { bounded } from "./stored-value.ts";
@@ -29,7 +29,7 @@ export function titleStatement(titleContains: string): QueryConfig {
  */
 export function listStatement(
   query: TaskQuery,
-  after: ListPosition | undefined,
+  after: ReturnType<typeof decodeCursor> | undefined,
   among: readonly string[] | undefined,
 ): QueryConfig {
   const {

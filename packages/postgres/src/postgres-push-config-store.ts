@@ -7,11 +7,10 @@ import {
   PushSubscriptionSchema,
 } from "@devtool/schema";
 import {
-  MAX_PUSH_CONFIGS,
+  assertRoomForConfig,
   type PushConfigKey,
   type PushConfigStore,
   pushConfigKey,
-  tooManyConfigs,
 } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
 import { query } from "./connection.ts";
@@ -196,7 +195,7 @@ async function putSubscription(
     [keyText(taskId)],
   );
   const before = rows.find((row) => row.config_id === keyText(configId));
-  if (!before && rows.length >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
+  if (!before) assertRoomForConfig(rows.length);
   const { progress: given = create(PushProgressSchema), ...kept } =
     subscription;
   const cursor =

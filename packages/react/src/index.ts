@@ -8,7 +8,7 @@
  */
 export { MessageList } from "./message-list.ts";
 export { describeToolCall } from "./tool-call-display.ts";
-export { type AgentsHandle, useAgents } from "./use-agents.ts";
+export { useAgents } from "./use-agents.ts";
 export { useApproval } from "./use-approval.ts";
-export { type SessionsHandle, useSessions } from "./use-sessions.ts";
+export { useSessions } from "./use-sessions.ts";
 export { type TaskActions, type TaskHandle, useTask } from "./use-task.ts";

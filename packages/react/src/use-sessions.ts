@@ -2,7 +2,6 @@ import type { ConnectError } from "@connectrpc/connect";
 import {
   createSessionList,
   type DevtoolClient,
-  type SessionFilter,
   type SessionList,
   type SessionListOptions,
   type SessionListSnapshot,
@@ -85,8 +84,8 @@ function isDelivered(): boolean {
 }
 
 function isSameFilter(
-  one: SessionFilter = {},
-  other: SessionFilter = {},
+  one: SessionListOptions["filter"] = {},
+  other: SessionListOptions["filter"] = {},
 ): boolean {
   return (
     one.state === other.state &&

@@ -6,7 +6,6 @@ import {
   type MessageContent,
   type TaskSnapshot,
   type TaskView,
-  type TaskViewOptions,
 } from "@devtool/client";
 import { useState, useSyncExternalStore } from "react";
 import { type RunAction, useActions } from "./use-actions.ts";
@@ -76,7 +75,7 @@ export interface TaskActions {
  */
 export function useTask(
   client: DevtoolClient,
-  options: TaskViewOptions = {},
+  options: Parameters<typeof createTaskView>[1] = {},
 ): TaskHandle {
   const { taskId } = options;
   const [kept, keep] = useState(() => ({

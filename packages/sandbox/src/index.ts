@@ -25,4 +25,4 @@ export {
   type RunningProcess,
   startProcess,
 } from "./start-process.ts";
-export { type WorkTree, workTreesAround } from "./work-trees.ts";
+export { workTreesAround } from "./work-trees.ts";

@@ -24,7 +24,6 @@ export { REST_OPERATIONS, restOperation } from "./a2a-v03/rest/operations.ts";
 export {
   decodeMessageSend,
   encodeMessageSend,
-  type MessageSend,
 } from "./a2a-v03/send-params.ts";
 export { decodeState } from "./a2a-v03/state.ts";
 export {
@@ -34,7 +33,6 @@ export {
 } from "./a2a-v03/stream-frame.ts";
 export {
   decodeTask,
-  type EncodeTaskOptions,
   encodeTask,
 } from "./a2a-v03/task.ts";
 export { decodeOwnFields, settingsMetadata } from "./a2a-v03/task-metadata.ts";
@@ -43,7 +41,6 @@ export {
   decodeTaskList,
   decodeTaskQuery,
   decodeWithdrawal,
-  type TaskListQuery,
 } from "./a2a-v03/task-params.ts";
 export type { StreamView } from "./extension.ts";
 export {

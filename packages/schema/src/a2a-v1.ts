@@ -11,7 +11,7 @@ export {
 export { type HttpBinding, httpBindingsOf } from "./a2a-v1/http-rule.ts";
 export { decodeA2aJson, encodeA2aJson } from "./a2a-v1/json.ts";
 export { pushConfigFromA2a, pushConfigToA2a } from "./a2a-v1/push-config.ts";
-export { type FieldViolation, missingFields } from "./a2a-v1/required.ts";
+export { missingFields } from "./a2a-v1/required.ts";
 export { sendRequestFromA2a, sendRequestToA2a } from "./a2a-v1/send-request.ts";
 export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
 export { replyToA2a, streamResponseOf } from "./a2a-v1/stream-response.ts";

@@ -9,7 +9,6 @@ export type {
   AgentServices,
   CommandContext,
   CommandPlace,
-  ConversationKey,
   OpenAgent,
   Skill,
 } from "./agent/agent.ts";
@@ -23,7 +22,6 @@ export type {
 export type {
   AgentOffers,
   OfferedModel,
-  OfferedTool,
 } from "./agent/agent-offers.ts";
 export type { AgentWorkspace } from "./agent/agent-workspace.ts";
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
@@ -61,10 +59,7 @@ export {
 export { assertWorkspaceInPlace } from "./files/workspace-roots.ts";
 export type { OperationEnd } from "./observer.ts";
 export { checkedFetch } from "./outbound/checked-fetch.ts";
-export {
-  guardedFetch,
-  type OutboundResponse,
-} from "./outbound/guarded-fetch.ts";
+export { guardedFetch } from "./outbound/guarded-fetch.ts";
 export {
   assertTarget,
   type OutboundPolicy,

@@ -11,7 +11,7 @@ export type {
   ApprovalStorage,
   StoredApprovals,
 } from "./store/approval-storage.ts";
-export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
+export { assertFollows } from "./store/assert-follows.ts";
 export {
   chainRecord,
   decodeAuditRow,
@@ -28,17 +28,15 @@ export { labelInRow } from "./store/layout.ts";
 export {
   decodeCursor,
   encodeCursor,
-  type ListPosition,
   positionOf,
 } from "./store/list-position.ts";
 export { MemoryTaskStore } from "./store/memory-task-store.ts";
 export { messageIdOf } from "./store/message-id.ts";
 export {
-  MAX_PUSH_CONFIGS,
+  assertRoomForConfig,
   type PushConfigKey,
   type PushConfigStore,
   pushConfigKey,
-  tooManyConfigs,
 } from "./store/push-config-store.ts";
 export { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 export type { TaskChanges } from "./store/task-changes.ts";
@@ -48,7 +46,7 @@ export type {
   InboxReply,
   TaskInbox,
 } from "./store/task-inbox.ts";
-export { labelAfter, NO_LABEL } from "./store/task-label.ts";
+export { labelOfEvents } from "./store/task-label.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type {
   ListedTask,

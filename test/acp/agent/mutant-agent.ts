@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { AcpPipe } from "@devtool/acp";
+import type { AcpPipe } from "@devtool/acp/testing";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import { textOf } from "../../mutants.ts";
 

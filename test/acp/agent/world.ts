@@ -1,7 +1,8 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type AcpAgentOptions, acpAgent } from "@devtool/acp";
+import { acpAgent } from "@devtool/acp";
+import type { AcpAgentOptions } from "@devtool/acp/testing";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
   confirmationPart,

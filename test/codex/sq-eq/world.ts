@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type CodexOptions, codexAgent } from "@devtool/codex";
+import { codexAgent } from "@devtool/codex";
+import type { CodexOptions } from "@devtool/codex/testing";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";

@@ -8,12 +8,13 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { createScriptedModel, serveCodingAgent } from "@devtool/coding-agent";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import type { WorkspaceTrust } from "@devtool/coding-agent/testing";
 import {
   builtinCommands,
   createCommandFiles,
+  createScriptedModel,
   loadMemory,
   readConfigFiles,
   SlashCommands,

@@ -14,7 +14,6 @@ import {
   Code,
   type CommandContext,
   type CommandPlace,
-  type ConversationKey,
   DevtoolError,
   invalid,
   type OfferedModel,
@@ -376,7 +375,10 @@ function keep<T>(map: Map<string, T>, key: string, value: T): void {
   if (map.size > MAX_WORKSPACES && oldest !== undefined) map.delete(oldest);
 }
 
-function keyOf({ principal, contextId }: ConversationKey): string {
+function keyOf({
+  principal,
+  contextId,
+}: Pick<CommandContext, "principal" | "contextId">): string {
   return `${keyPrefix(principal)}${contextId}`;
 }
 

@@ -3,6 +3,8 @@
 import { fileURLToPath } from "node:url";
 import type { AcpCommand } from "../agent/acp-agent-options.ts";
 
+export type { AcpAgentOptions, AcpPipe } from "../agent/acp-agent-options.ts";
+
 /**
  * Returns the command of the fake ACP agent, with some of its flags; see
  * fake-acp-agent.ts.

@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 
 export { CALLED_METHODS } from "../app-server/app-server.ts";
+export type { CodexOptions } from "../codex-options.ts";
 export { CARRIED_NOTIFICATIONS } from "../turn/item-stream.ts";
 export { CARRIED_REQUESTS } from "../turn/questions.ts";
 export { type ProtocolNames, readProtocolNames } from "./protocol-names.ts";

@@ -1,5 +1,5 @@
 import type { Task } from "@devtool/schema";
-import type { AgentOffers, OfferedTool } from "@devtool/server/agent";
+import type { AgentOffers } from "@devtool/server/agent";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { AgentHost } from "./host.ts";
@@ -39,7 +39,7 @@ export async function listOffers(
   };
 }
 
-function offeredTool({ declaration }: Tool): OfferedTool {
+function offeredTool({ declaration }: Tool): AgentOffers["tools"][number] {
   const { name, description, parameters } = declaration;
   return { name, description, parameters };
 }

@@ -4,7 +4,6 @@ import {
   createPolicyEngine,
   createReadDecision,
   type PolicyEngine,
-  type PolicyPlace,
 } from "@devtool/policy";
 import {
   ApprovalMode,
@@ -23,6 +22,9 @@ import type { AgentHost } from "./host.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
 import { showEdit } from "./show-edit.ts";
 import { mcpSessionOf, Toolbox } from "./toolbox.ts";
+
+/** Where a decision of the policy applies. */
+type PolicyPlace = Parameters<typeof createFileAccess>[1];
 
 /**
  * Creates the executor of one task: the agent loop with a model, or with a

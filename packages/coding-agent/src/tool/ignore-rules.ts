@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { trackedFiles, type WorkTree, workTreesAround } from "@devtool/sandbox";
+import { trackedFiles, workTreesAround } from "@devtool/sandbox";
 import ignore, { type Ignore } from "ignore";
 import type { Pace } from "./pace.ts";
 import { Workspace } from "./workspace.ts";
@@ -146,7 +146,7 @@ interface DirectoryRules {
 
 /** The rules from outside the files of a workspace, outermost first. */
 interface OuterRules {
-  readonly tree: WorkTree | undefined;
+  readonly tree: ReturnType<typeof workTreesAround>[number] | undefined;
   /** The path of the workspace in its repository, with `/` at its end. */
   readonly prefix: string;
   readonly levels: readonly {
@@ -162,7 +162,7 @@ interface OuterRules {
  * if they ignore the workspace itself, because its user named it.
  */
 function readOuterRules(workspace: string): OuterRules {
-  let tree: WorkTree | undefined;
+  let tree: OuterRules["tree"];
   try {
     [tree] = workTreesAround(workspace);
   } catch {

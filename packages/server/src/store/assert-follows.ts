@@ -3,11 +3,11 @@ import { Code, DevtoolError } from "../errors.ts";
 
 /**
  * Throws `Code.Aborted` unless all events are of one task and their sequences
- * follow `last` without a gap.
+ * follow `last` without a gap. Default: the one before the first of them.
  */
 export function assertFollows(
   events: readonly TaskEvent[],
-  last: bigint,
+  last: bigint = (events[0]?.sequence ?? 1n) - 1n,
 ): void {
   const taskId = events[0]?.taskId;
   const stray = events.find(
@@ -19,12 +19,4 @@ export function assertFollows(
     `task ${JSON.stringify(taskId)} is at ${last}: event ${stray.sequence} of task ${JSON.stringify(stray.taskId)} does not follow, there was another writer`,
     Code.Aborted,
   );
-}
-
-/**
- * Throws `Code.Aborted` unless all events are of one task and follow each other
- * without a gap.
- */
-export function assertConsecutive(events: readonly TaskEvent[]): void {
-  assertFollows(events, (events[0]?.sequence ?? 1n) - 1n);
 }

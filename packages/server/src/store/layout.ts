@@ -8,7 +8,7 @@ import { foldTitle } from "@devtool/internal/title-text";
 import { EventRowSchema } from "@devtool/schema";
 import { createRechain, decodeRecord, detachShown } from "./audit-chain.ts";
 import { decodeRow } from "./event-row.ts";
-import { labelAfter, NO_LABEL } from "./task-label.ts";
+import { labelOfEvents } from "./task-label.ts";
 import { TIME_INDEX } from "./task-schema.ts";
 import { labelRow, PUT_LABEL, PUT_SHOWN } from "./task-statements.ts";
 import type { TaskLabel } from "./task-store.ts";
@@ -102,7 +102,7 @@ function moveTitles(database: DatabaseSync, layout: number): void {
  */
 export function labelInRow(data: unknown): TaskLabel | undefined {
   try {
-    return decodeRow(data).reduce(labelAfter, NO_LABEL);
+    return labelOfEvents(decodeRow(data));
   } catch {
     return undefined;
   }

@@ -5,11 +5,10 @@ import {
   type PushSubscription,
 } from "@devtool/schema";
 import {
-  MAX_PUSH_CONFIGS,
+  assertRoomForConfig,
   type PushConfigKey,
   type PushConfigStore,
   pushConfigKey,
-  tooManyConfigs,
 } from "./push-config-store.ts";
 
 /** Keeps push configs in memory, for the tasks of a `MemoryTaskStore`. */
@@ -22,7 +21,7 @@ export class MemoryPushConfigStore implements PushConfigStore {
     const configs =
       this.#tasks.get(taskId) ?? new Map<string, PushSubscription>();
     const before = configs.get(configId)?.progress;
-    if (!before && configs.size >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
+    if (!before) assertRoomForConfig(configs.size);
     const stored = before
       ? {
           ...subscription,

@@ -1,5 +1,5 @@
 import type { PushProgress, PushSubscription } from "@devtool/schema";
-import { type DevtoolError, invalid } from "../errors.ts";
+import { invalid } from "../errors.ts";
 
 /** The maximum number of push configs of a task. */
 export const MAX_PUSH_CONFIGS = 10;
@@ -63,8 +63,12 @@ export function pushConfigKey({ config }: PushSubscription): PushConfigKey {
   return { taskId: config?.taskId ?? "", configId: config?.id ?? "" };
 }
 
-/** Creates the error for a config beyond the maximum. */
-export function tooManyConfigs(): DevtoolError {
+/**
+ * Throws `Code.InvalidArgument` where a task with this number of configs can
+ * have no other.
+ */
+export function assertRoomForConfig(count: number): void {
+  if (count < MAX_PUSH_CONFIGS) return;
   const problem = `cannot be added: a task has at most ${MAX_PUSH_CONFIGS} configs`;
-  return invalid("config", "", problem, "delete one that is not needed");
+  throw invalid("config", "", problem, "delete one that is not needed");
 }

@@ -8,11 +8,10 @@ import {
   PushSubscriptionSchema,
 } from "@devtool/schema";
 import {
-  MAX_PUSH_CONFIGS,
+  assertRoomForConfig,
   type PushConfigKey,
   type PushConfigStore,
   pushConfigKey,
-  tooManyConfigs,
 } from "./push-config-store.ts";
 
 /**
@@ -61,7 +60,7 @@ export class SqlitePushConfigStore implements PushConfigStore {
     return this.#transaction(() => {
       const before = this.#read(key)?.progress;
       const count = Number(this.#statements.count.get(key.taskId)?.count);
-      if (!before && count >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
+      if (!before) assertRoomForConfig(count);
       const { progress: given = create(PushProgressSchema), ...kept } =
         subscription;
       const progress = before

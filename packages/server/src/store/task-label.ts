@@ -46,6 +46,11 @@ export function labelAfter(
   }
 }
 
+/** Returns the label of a task after its first events, or after some later ones. */
+export function labelOfEvents(events: readonly TaskEvent[]): TaskLabel {
+  return events.reduce(labelAfter, NO_LABEL);
+}
+
 function withMessage(label: TaskLabel): TaskLabel {
   return { ...label, messageCount: label.messageCount + 1 };
 }

@@ -4,7 +4,6 @@ import { GenericDetailsSchema } from "@devtool/schema";
 import {
   guardedFetch,
   type OutboundPolicy,
-  type OutboundResponse,
   parseTarget,
 } from "@devtool/server/agent";
 import { z } from "zod";
@@ -77,7 +76,9 @@ export function webFetchTool(policy: OutboundPolicy): Tool {
   };
 }
 
-async function pageResult(response: OutboundResponse): Promise<ToolEvent> {
+async function pageResult(
+  response: Awaited<ReturnType<typeof guardedFetch>>,
+): Promise<ToolEvent> {
   const { url, status, contentType, body } = response;
   const type = contentType.toLowerCase();
   if (status < 200 || status > 299) {

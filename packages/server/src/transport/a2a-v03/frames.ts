@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Task, TaskEvent } from "@devtool/schema";
-import { type EncodeTaskOptions, encodeTask } from "@devtool/schema/a2a-v03";
+import { encodeTask } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { enterView } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
@@ -53,7 +53,7 @@ export async function endFrames(
 export function encodeTaskFor(
   call: MethodCall,
   task: Task,
-  options: Omit<EncodeTaskOptions, "view"> = {},
+  options: Omit<Parameters<typeof encodeTask>[1] & {}, "view"> = {},
 ): JsonObject {
   return encodeTask(task, { ...options, view: enterView(call, task) });
 }

@@ -11,8 +11,8 @@ import {
   type TaskService,
 } from "@devtool/schema";
 import {
+  type decodeMessageSend,
   encodeReply,
-  type MessageSend,
   withReplay,
 } from "@devtool/schema/a2a-v03";
 import {
@@ -29,6 +29,9 @@ import type { DialectServices } from "../dialect.ts";
 import type { Frame } from "../http/answer.ts";
 import { encoderFor, encodeTaskFor, endFrames, eventFrame } from "./frames.ts";
 import { withFormat } from "./push-configs.ts";
+
+/** The parameters of `message/send` and `message/stream`. */
+type MessageSend = ReturnType<typeof decodeMessageSend>;
 
 type StreamResponse = MessageShape<
   typeof TaskService.method.streamMessage.output

@@ -17,7 +17,6 @@ import {
   decodeTaskQuery,
   encodeTask,
   neededMessages,
-  type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
 import {
   findTask,
@@ -106,7 +105,7 @@ export function createA2aV03Service(
  */
 async function listTasks(
   handler: RequestHandler,
-  query: TaskListQuery,
+  query: ReturnType<typeof decodeTaskList>,
   call: MethodCall,
 ): Promise<JsonObject> {
   const { historyLength, includeArtifacts } = query;

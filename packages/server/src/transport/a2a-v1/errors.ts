@@ -13,7 +13,7 @@ import { WireError } from "@devtool/schema";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
-  type FieldViolation,
+  type missingFields,
 } from "@devtool/schema/a2a-v1";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
@@ -31,7 +31,8 @@ const DOMAIN = "a2a-protocol.org";
 const OWN_DOMAIN = "devtool.dev";
 
 /** A field of a request that is not valid, and what is wrong with it. */
-type Violation = Pick<FieldViolation, "field" | "description">;
+type MissingField = ReturnType<typeof missingFields>[number];
+type Violation = Pick<MissingField, "field" | "description">;
 
 /** A failure that A2A 1.0 has a name for. */
 export class A2aFailure extends Error {
@@ -51,7 +52,7 @@ export class A2aFailure extends Error {
 export class InvalidRequest extends Error {
   override readonly name = "InvalidRequest";
 
-  constructor(readonly violations: readonly FieldViolation[]) {
+  constructor(readonly violations: readonly MissingField[]) {
     super(
       violations
         .map(({ field, description }) => `${field} ${description}`.trim())

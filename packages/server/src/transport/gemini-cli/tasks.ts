@@ -10,7 +10,7 @@ import {
   type ToolInfo,
   ToolInfoSchema,
 } from "@devtool/schema/gemini-cli";
-import type { OfferedTool } from "../../agent/agent-offers.ts";
+import type { AgentOffers } from "../../agent/agent-offers.ts";
 import { quoted } from "../../errors.ts";
 import { readBody } from "../http/body.ts";
 import { HttpFailure } from "../http/failure.ts";
@@ -111,7 +111,11 @@ async function findInfo(visit: Visit, id: string): Promise<TaskInfo> {
   });
 }
 
-function toolInfo({ name, description, parameters }: OfferedTool): ToolInfo {
+function toolInfo({
+  name,
+  description,
+  parameters,
+}: AgentOffers["tools"][number]): ToolInfo {
   return create(
     ToolInfoSchema,
     defined({ name, description, parameterSchema: parameters }),
