@@ -5,7 +5,7 @@
  * into `target` beside their sources. An SDK without its toolchain is reported
  * and left out; its tests are skipped.
  *
- *     pnpm install:interop [python] [python-acp] [go] [rust] [java]
+ *     pnpm install:interop [python] [python-acp] [phoenix] [go] [rust] [java]
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -13,8 +13,6 @@ import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
 const PYTHON_SDKS = {
-  // A back end for spans, for `test/interop/phoenix.test.ts`.
-  phoenix: ["arize-phoenix==20.26.1"],
   "0.3": ["a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0"],
   "1.0": ["a2a-sdk[http-server,signing,grpc]==1.3.0", "uvicorn==0.54.0"],
   adk: ["google-adk[a2a]==2.13.0", "a2a-sdk==1.3.0"],
@@ -37,8 +35,13 @@ function run(
   );
 }
 
-function installPython(): boolean {
-  return Object.entries(PYTHON_SDKS).every(([name, packages]) => {
+/** A back end for spans, for `test/interop/phoenix.test.ts`. */
+const PHOENIX = { phoenix: ["arize-phoenix==20.26.1"] };
+
+function installPython(
+  sets: Readonly<Record<string, readonly string[]>>,
+): boolean {
+  return Object.entries(sets).every(([name, packages]) => {
     const venv = `.venv-${name}`;
     const pip = ["-m", "pip", "install", ...PIP_FLAGS, ...packages];
     return (
@@ -91,7 +94,16 @@ interface Sdk {
 }
 
 const SDKS: readonly Sdk[] = [
-  { name: "python", tool: ["python3", "--version"], install: installPython },
+  {
+    name: "python",
+    tool: ["python3", "--version"],
+    install: () => installPython(PYTHON_SDKS),
+  },
+  {
+    name: "phoenix",
+    tool: ["python3", "--version"],
+    install: () => installPython(PHOENIX),
+  },
   { name: "python-acp", tool: ["python3", "--version"], install: installAcp },
   { name: "go", tool: ["go", "version"], install: buildGo },
   {

@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -53,6 +54,10 @@ describe("third-party ACP clients", () => {
   afterEach(async () => {
     await server?.kill();
     server = undefined;
+    // acpx keeps its sockets here, by its home, and leaves the directory.
+    const home = createHash("sha256").update(base).digest("hex");
+    const sockets = `/tmp/acpx-${home.slice(0, 10)}`;
+    await rm(sockets, { recursive: true, force: true });
   });
 
   describe.skipIf(NO_ACPX !== undefined)("acpx", () => {
