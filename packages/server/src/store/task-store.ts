@@ -157,7 +157,7 @@ export interface TaskDeletion {
  *
  * A store knows events only. The columns by which it lists and finds tasks are
  * read from them: `created.principal`, `context_id`, `state`, `message_id` and
- * those of `labelAfter`. All implementations pass `testTaskStore` of
+ * those of `labelOfEvents`. All implementations pass `testTaskStore` of
  * `@devtool/server/testing/contracts`.
  */
 export interface TaskStore extends AsyncDisposable {
