@@ -42,6 +42,7 @@ export const SECTIONS: readonly Section[] = [
       "task_event",
       "goal",
       "ide_context",
+      "workflow",
     ),
   },
   {

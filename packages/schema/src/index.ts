@@ -261,6 +261,16 @@ export {
   type TurnSettings,
 } from "./gen/devtool/v1alpha/turn_settings_pb.ts";
 export {
+  FailureAction,
+  type StepRun,
+  StepRunSchema,
+  type Workflow,
+  type WorkflowRun,
+  WorkflowRunSchema,
+  WorkflowSchema,
+  type WorkflowStep,
+} from "./gen/devtool/v1alpha/workflow_pb.ts";
+export {
   GetWorkspaceSettingsResponseSchema,
   type ListedMcpServer,
   type ListedRule,

@@ -171,6 +171,8 @@ function reducePayload(
       return { ...task, sessionTools: payload.value };
     case "goalProgress":
       return { ...task, goalProgress: payload.value };
+    case "workflowRun":
+      return { ...task, workflowRun: payload.value };
     case "ideContext":
       return withIdeContext(task, payload.value);
     case "usage":

@@ -10,6 +10,7 @@ import {
   type SendMessageRequestSchema,
   TaskState,
 } from "@devtool/schema";
+import { defineWorkflow, workflowAgent } from "@devtool/workflow";
 import { nodeServer } from "../../mcp/servers.ts";
 import type { Conversation } from "../../scenarios/conversation.ts";
 import type { GroundOptions } from "../../scenarios/ground.ts";
@@ -228,6 +229,30 @@ export const SCENARIOS: readonly HistoryScenario[] = [
       },
     },
     play: (talk) => talk.say("strive"),
+  },
+  {
+    name: "workflow",
+    options: {
+      agents: {
+        flow: workflowAgent(
+          defineWorkflow({
+            name: "flow",
+            steps: [
+              { id: "strive", agent: "own", task: "strive" },
+              {
+                id: "make",
+                agent: "own",
+                task: "make",
+                dependencies: ["strive"],
+              },
+            ],
+            output: "{{steps.strive.result.text}}",
+          }),
+        ),
+        own: ownAgent,
+      },
+    },
+    play: (talk) => talk.say("go"),
   },
   {
     name: "renamed",

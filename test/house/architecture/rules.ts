@@ -36,6 +36,16 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["client-error"],
       ],
     ],
+    [
+      "workflow",
+      [
+        ["workflow-agent", "read-workflow"],
+        ["log-driver"],
+        ["run-workflow", "outbox", "step-result"],
+        ["workflow-driver", "check-workflow"],
+        ["template"],
+      ],
+    ],
     // One folder each.
     ["gemini", []],
     ["mcp", []],
@@ -201,6 +211,16 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   // For the owners of editors: none of ours but the limits of JSON.
   ["ide", [/^@devtool\/schema$/, /^(?!@devtool\/(?!internal\/))/]],
+  // An agent that gives work to others, as the coding agent does.
+  [
+    "workflow",
+    [
+      /^@devtool\/(schema|client)$/,
+      /^@devtool\/server\/agent$/,
+      /^@devtool\/coding-agent\/delegate$/,
+      /^(?!@devtool\/(?!internal\/))/,
+    ],
+  ],
   // The extension, in editors/.
   [
     "vscode",
@@ -268,6 +288,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "policy/src/policy-engine.ts",
   "sandbox/src/sandbox.ts",
   "ide/src/editor.ts",
+  "workflow/src/workflow-driver.ts",
 ]);
 
 /**

@@ -40,6 +40,7 @@ function isShownOnly({ payload }: TaskEvent): boolean {
     case "renamed":
     case "sessionTools":
     case "goalProgress":
+    case "workflowRun":
     case "ideContext":
     case "reply":
     case "stateChange":

@@ -104,6 +104,7 @@ export class SessionUpdates {
       case "messageWithdrawn":
       case "renamed":
       case "goalProgress":
+      case "workflowRun":
       case "ideContext":
       case undefined:
         return [];

@@ -100,6 +100,7 @@ export class Transcript {
         return this.#lines(this.#editorLines(payload.value.editor));
       // A notice says the same.
       case "goalProgress":
+      case "workflowRun":
       case "sessionTools":
       case "usage":
       case undefined:

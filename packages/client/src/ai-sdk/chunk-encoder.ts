@@ -87,6 +87,7 @@ export class ChunkEncoder {
       case "renamed":
       case "sessionTools":
       case "goalProgress":
+      case "workflowRun":
       case "ideContext":
       case undefined:
         return [];

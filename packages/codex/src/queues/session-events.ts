@@ -111,6 +111,7 @@ export class SessionEvents {
       case "renamed":
       case "sessionTools":
       case "goalProgress":
+      case "workflowRun":
       case "ideContext":
       case undefined:
         return [];

@@ -12,7 +12,6 @@ import {
   type AgentEvent,
   Code,
   DevtoolError,
-  quoted,
 } from "@devtool/server/agent";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
@@ -123,44 +122,20 @@ async function calledAgents(
   | undefined
 > {
   const { options, services } = host.dependencies;
-  const { agents: directory, operator } = services;
   const { maxDepth } = { ...DEFAULT_CALL_LIMITS, ...options.agentCalls };
-  const remote =
-    task.principal === operator ? (options.remoteAgents ?? []) : [];
+  const { remoteAgents = [] } = options;
+  const hasRemote =
+    task.principal === services.operator && remoteAgents.length > 0;
   // What nobody can call needs none of the code for it.
-  if (directory.listed.length < 2 && remote.length === 0) return undefined;
-  const { agentToolName } = await import("../delegate/agent-tool.ts");
-  const { agentsAbove } = await import("../delegate/call-chain.ts");
-  const { servedAgents, servedChainId } = await import(
-    "../delegate/served-agents.ts"
-  );
-  const { remoteAgents } = await import("../delegate/remote-agents.ts");
-  const own = task.sessionSettings?.agent ?? "";
-  const caller = servedChainId(directory, own);
-  const above = agentsAbove(task, caller);
-  if (above.length >= maxDepth) return undefined;
-  const all = [
-    ...servedAgents(directory, own, (asked) => ({
+  if (services.agents.listed.length < 2 && !hasRemote) return undefined;
+  const { reachableAgents } = await import("../delegate/reachable-agents.ts");
+  return reachableAgents(task, {
+    services,
+    remoteAgents,
+    maxDepth,
+    modes: (asked) => ({
       mode: host.approvalModeOf(asked),
       operatorMode: host.approvals.approvalMode,
-    })),
-    ...remoteAgents(remote),
-  ];
-  const byName = new Map<string, CalledAgent>();
-  for (const agent of all) {
-    // Names that differ in their case alone look the same to a reader.
-    const name = agentToolName(agent.name).toLowerCase();
-    if (above.includes(agent.chainId)) continue;
-    const problem = !/^[\w-]{1,50}$/.test(agent.name)
-      ? "has other characters than letters, digits, - and _, or more than 50"
-      : byName.has(name) && "is that of another agent, or nearly";
-    if (problem) {
-      services.onNotice(
-        `agent ${quoted(agent.name)} ${agent.place} is left out: its name ${problem}`,
-      );
-    } else {
-      byName.set(name, agent);
-    }
-  }
-  return { agents: [...byName.values()], chain: [...above, caller] };
+    }),
+  });
 }

@@ -21,7 +21,7 @@ import { toolArgs } from "../tool/tool-args.ts";
 import { failureResult } from "../tool/tool-result.ts";
 import { RETRIES } from "./call-ids.ts";
 import type { CalledAgent, Connection } from "./called-agent.ts";
-import { ChildTask } from "./child-task.ts";
+import { type ChildCall, ChildTask } from "./child-task.ts";
 
 /** What the tools that call other agents share. */
 export interface CallingTask {
@@ -158,17 +158,20 @@ async function* runCall(
     yield failureResult("execution_failed", `${problem}: go on without`);
     return;
   }
+  yield* followChild(
+    { agent, message, taskId, chain, place, trace, maxOutputLength },
+    signal,
+  );
+}
+
+/** Has an agent do the work of a call: a failure of the agent is a result. */
+export async function* followChild(
+  call: ChildCall,
+  signal: AbortSignal,
+): AsyncIterable<ToolEvent> {
+  const { agent, place } = call;
   try {
     const connection = await connect(agent, place, signal);
-    const call = {
-      agent,
-      message,
-      taskId,
-      chain,
-      place,
-      trace,
-      maxOutputLength,
-    };
     yield* new ChildTask(call, connection, signal).follow();
   } catch (reason) {
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   callWithRetry,
@@ -45,12 +45,16 @@ import { liveReport, resultOf } from "./child-report.ts";
 export interface ChildCall extends PlacedCall {
   readonly agent: CalledAgent;
   readonly message: string;
+  /** Data that comes with the message. Default: none. */
+  readonly data?: JsonObject | undefined;
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   readonly place: CallPlace;
   readonly trace: TraceContext | undefined;
   /** The maximum length of live output and of the result, in characters. */
   readonly maxOutputLength: number;
+  /** Gets the agent's task as it ended, before the call ends. */
+  readonly onEnd?: ((task: Task) => void) | undefined;
 }
 
 /** The minimum time between two versions of the live output, in milliseconds. */
@@ -104,6 +108,7 @@ export class ChildTask {
       if (this.#declined?.key === key) throw this.#declined.reason;
       yield* this.#ask(asked);
     }
+    this.#call.onEnd?.(this.#task);
     yield resultOf(agent.name, this.#task, maxOutputLength);
   }
 
@@ -136,11 +141,15 @@ export class ChildTask {
   #message(): NonNullable<
     MessageInitShape<typeof SendMessageRequestSchema>["message"]
   > {
-    const { message, place, chain } = this.#call;
+    const { message, data, place, chain } = this.#call;
     const { task, toolCallId } = place;
+    const parts: MessageInitShape<typeof PartSchema>[] = [
+      { content: { case: "text", value: message } },
+    ];
+    if (data) parts.push({ content: { case: "data", value: data } });
     return {
       messageId: idOf(this.#call.place, "message"),
-      parts: [{ content: { case: "text", value: message } }],
+      parts,
       // Elsewhere, nobody knows a task of this server.
       referenceTaskIds: this.#connection.isOwnServer ? [task.id] : [],
       metadata: callChainMetadata({

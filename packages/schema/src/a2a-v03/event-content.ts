@@ -69,6 +69,7 @@ export function kindOfEvent(event: TaskEvent): Kind {
     case "renamed":
     case "sessionTools":
     case "goalProgress":
+    case "workflowRun":
     case "ideContext":
     case undefined:
       return Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;

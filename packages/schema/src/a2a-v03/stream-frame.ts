@@ -215,6 +215,7 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "renamed",
   "sessionTools",
   "goalProgress",
+  "workflowRun",
   "ideContext",
   "message",
 ]);

@@ -94,12 +94,19 @@ export function decodeOwnFields(metadata: JsonObject | undefined): OwnFields {
 /** The fields of a task that A2A has no place for. */
 type OwnFields = Pick<
   Task,
-  "queuedMessages" | "sessionTools" | "goal" | "goalProgress"
+  "queuedMessages" | "sessionTools" | "goal" | "goalProgress" | "workflowRun"
 >;
 
 function ownFields(task: Task): OwnFields {
-  const { queuedMessages, sessionTools, goal, goalProgress } = task;
-  return defined({ queuedMessages, sessionTools, goal, goalProgress });
+  const { queuedMessages, sessionTools, goal, goalProgress, workflowRun } =
+    task;
+  return defined({
+    queuedMessages,
+    sessionTools,
+    goal,
+    goalProgress,
+    workflowRun,
+  });
 }
 
 /** Encodes the settings of a session as a `metadata` field (META-1). */

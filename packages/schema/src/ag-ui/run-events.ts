@@ -145,6 +145,7 @@ export class RunEvents {
       case "renamed":
       case "sessionTools":
       case "goalProgress":
+      case "workflowRun":
       case "ideContext":
       case undefined:
         return [];

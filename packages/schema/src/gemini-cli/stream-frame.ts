@@ -73,6 +73,7 @@ function encodeFrame(event: TaskEvent): JsonObject | undefined {
     case "renamed":
     case "sessionTools":
     case "goalProgress":
+    case "workflowRun":
     case "ideContext":
     case undefined:
       return undefined;

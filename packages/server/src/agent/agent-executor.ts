@@ -16,6 +16,7 @@ import type {
   ToolCallConfirmation,
   TraceContext,
   Usage,
+  WorkflowRun,
 } from "@devtool/schema";
 import type { OperationEnd } from "../observer.ts";
 import type { AgentCall, CallOutcome } from "./agent-call.ts";
@@ -62,6 +63,8 @@ export type AgentEvent =
    * checks.
    */
   | { readonly case: "goalProgress"; readonly value: GoalProgress }
+  /** The run of a workflow that the task is (`Task.workflowRun`). */
+  | { readonly case: "workflowRun"; readonly value: WorkflowRun }
   /** Creates an artifact, or appends parts to an existing one. */
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
   /** Replaces the conversation before it for later requests to the model. */
@@ -298,9 +301,10 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
   /**
    * Whether a turn goes on where the log of its task ends, since it has no other
    * state. After an outage of the store such a turn goes on by itself, and one
-   * of another agent waits for a message. Default false.
+   * of another agent waits for a message. `unasked`: also after a stop of the
+   * server, unless a call of the agent itself ran then. Default false.
    */
-  readonly continuesFromLog?: boolean | undefined;
+  readonly continuesFromLog?: boolean | "unasked" | undefined;
 
   /**
    * Returns the name of the model that answers the task in its current state;

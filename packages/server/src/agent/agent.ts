@@ -79,12 +79,13 @@ export const CLIENT_SETTINGS = [
   "mcp_servers",
   "agent_options",
   "turn",
+  "workflow_fork",
 ] as const;
 
 /**
  * A setting that clients choose, by its name on the wire: a field of
- * `SessionSettings`, or `turn` of `MessageSettings`, whose directory
- * `turnDirectory` returns.
+ * `SessionSettings`, `turn` of `MessageSettings`, whose directory
+ * `turnDirectory` returns, or `workflow_fork` in it, which only workflows follow.
  */
 export type ClientSetting = (typeof CLIENT_SETTINGS)[number];
 

@@ -390,6 +390,7 @@ const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
   approval_mode: "session_settings.approval_mode",
   agent_options: "session_settings.agent_options",
   turn: "message_settings.turn",
+  workflow_fork: "message_settings.turn.workflow_fork",
 };
 
 /**
@@ -415,6 +416,7 @@ function chosenSettings(
     mcp_servers: servers,
     agent_options: options,
     turn: isForAgent(turn) ? [""] : [],
+    workflow_fork: turn?.workflowFork ? [turn.workflowFork.taskId] : [],
   };
   return CLIENT_SETTINGS.flatMap((setting) =>
     found[setting].length === 0
@@ -428,7 +430,7 @@ function isForAgent(turn: TurnSettings | undefined): boolean {
   if (!turn) return false;
   const { budget, workingDirectory, approvalPolicy, sandboxPolicy } = turn;
   return (
-    budget === undefined ||
+    (budget === undefined && turn.workflowFork === undefined) ||
     workingDirectory !== "" ||
     approvalPolicy !== ApprovalPolicy.UNSPECIFIED ||
     sandboxPolicy !== SandboxPolicy.UNSPECIFIED

@@ -389,7 +389,8 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     }
     const isOutage = this.#options.lease?.afterOutage === true;
     const cause = isOutage ? "outage" : (refusal ?? "stop");
-    const continues = this.#options.executor.continuesFromLog === true;
+    const { continuesFromLog = false } = this.#options.executor;
+    const continues = isOutage ? continuesFromLog !== false : this.#goesOn;
     const recovery = recoverTask(this.task, { cause, continues });
     const wasWorking = this.task.state === TaskState.WORKING;
     this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
@@ -410,6 +411,11 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     } else if (recovery.case === "interrupt" && hasActiveGoal(this.task)) {
       await this.#recoverGoal(cause);
     }
+  }
+
+  /** Whether a turn that a stop cuts goes on without asking the user. */
+  get #goesOn(): boolean {
+    return this.#options.executor.continuesFromLog === "unasked";
   }
 
   /** Goes on with the goal whose turn was cut, or asks the user. */
@@ -487,7 +493,8 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
       // The server closes. The task is left as a restart of the server would
       // find it.
       await this.#recorder.append([]);
-      const recovery = recoverTask(this.task);
+      const continues = this.#goesOn;
+      const recovery = recoverTask(this.task, { cause: "stop", continues });
       if (recovery.case === "interrupt") {
         await this.#recorder.append(recovery.entries);
       }

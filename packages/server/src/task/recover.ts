@@ -36,8 +36,8 @@ export type Recovery =
 
 /**
  * What interrupted a turn: a stop of the server, an append that the store
- * refused, or an outage of the store, after which a turn that `continues` does
- * so by itself.
+ * refused, or an outage of the store. A turn that `continues` then does so by
+ * itself.
  */
 export interface Interruption {
   readonly cause: "stop" | "outage" | DevtoolError;
@@ -75,12 +75,12 @@ export function recoverTask(
   const isFollowed = open.some(
     (call) => call.status === ToolCallStatus.EXECUTING && isElsewhere(call),
   );
-  if (isInterrupted(task.state) && !isLost && !isFollowed) {
+  if (isInterrupted(task.state) && !isLost && !isFollowed && !continues) {
     return { case: "rest" };
   }
   const isApproved = open.some((call) => !isAwaitingApproval(call));
-  const goesOn = isApproved || (cause === "outage" && continues);
-  if (!isLost && goesOn) return { case: "resume", entries: [] };
+  if (!isLost && (isApproved || continues))
+    return { case: "resume", entries: [] };
   const words = wordsOf(cause);
   const ended = open.filter(
     (call) =>

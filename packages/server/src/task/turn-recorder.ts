@@ -142,6 +142,7 @@ export class TurnRecorder {
       event.case === "summary" ||
       event.case === "ideContext" ||
       event.case === "goalProgress" ||
+      event.case === "workflowRun" ||
       this.#waiting.length >= MAX_WAITING ||
       this.#log.failure;
     if (held) return this.append([]);

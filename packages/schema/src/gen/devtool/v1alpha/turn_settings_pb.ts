@@ -6,13 +6,15 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Budget } from "./budget_pb.ts";
 import { file_devtool_v1alpha_budget } from "./budget_pb.ts";
+import type { WorkflowFork } from "./workflow_pb.ts";
+import { file_devtool_v1alpha_workflow } from "./workflow_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/turn_settings.proto.
  */
 export const file_devtool_v1alpha_turn_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvdHVybl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIsQBCgxUdXJuU2V0dGluZ3MSGQoRd29ya2luZ19kaXJlY3RvcnkYASABKAkSOAoPYXBwcm92YWxfcG9saWN5GAIgASgOMh8uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsUG9saWN5EjYKDnNhbmRib3hfcG9saWN5GAMgASgOMh4uZGV2dG9vbC52MWFscGhhLlNhbmRib3hQb2xpY3kSJwoGYnVkZ2V0GAQgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldCqLAQoOQXBwcm92YWxQb2xpY3kSHwobQVBQUk9WQUxfUE9MSUNZX1VOU1BFQ0lGSUVEEAASHQoZQVBQUk9WQUxfUE9MSUNZX1VOVFJVU1RFRBABEh4KGkFQUFJPVkFMX1BPTElDWV9PTl9SRVFVRVNUEAISGQoVQVBQUk9WQUxfUE9MSUNZX05FVkVSEAMqcQoNU2FuZGJveFBvbGljeRIeChpTQU5EQk9YX1BPTElDWV9VTlNQRUNJRklFRBAAEhwKGFNBTkRCT1hfUE9MSUNZX1JFQURfT05MWRABEiIKHlNBTkRCT1hfUE9MSUNZX1dPUktTUEFDRV9XUklURRACYgZwcm90bzM", [file_devtool_v1alpha_budget]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvdHVybl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIvoBCgxUdXJuU2V0dGluZ3MSGQoRd29ya2luZ19kaXJlY3RvcnkYASABKAkSOAoPYXBwcm92YWxfcG9saWN5GAIgASgOMh8uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsUG9saWN5EjYKDnNhbmRib3hfcG9saWN5GAMgASgOMh4uZGV2dG9vbC52MWFscGhhLlNhbmRib3hQb2xpY3kSJwoGYnVkZ2V0GAQgASgLMhcuZGV2dG9vbC52MWFscGhhLkJ1ZGdldBI0Cg13b3JrZmxvd19mb3JrGAUgASgLMh0uZGV2dG9vbC52MWFscGhhLldvcmtmbG93Rm9yayqLAQoOQXBwcm92YWxQb2xpY3kSHwobQVBQUk9WQUxfUE9MSUNZX1VOU1BFQ0lGSUVEEAASHQoZQVBQUk9WQUxfUE9MSUNZX1VOVFJVU1RFRBABEh4KGkFQUFJPVkFMX1BPTElDWV9PTl9SRVFVRVNUEAISGQoVQVBQUk9WQUxfUE9MSUNZX05FVkVSEAMqcQoNU2FuZGJveFBvbGljeRIeChpTQU5EQk9YX1BPTElDWV9VTlNQRUNJRklFRBAAEhwKGFNBTkRCT1hfUE9MSUNZX1JFQURfT05MWRABEiIKHlNBTkRCT1hfUE9MSUNZX1dPUktTUEFDRV9XUklURRACYgZwcm90bzM", [file_devtool_v1alpha_budget, file_devtool_v1alpha_workflow]);
 
 /**
  * Settings of one turn. They narrow what the session allows: what is wider has no
@@ -52,6 +54,14 @@ export type TurnSettings = Message<"devtool.v1alpha.TurnSettings"> & {
    * @generated from field: devtool.v1alpha.Budget budget = 4;
    */
   budget?: Budget | undefined;
+
+  /**
+   * The run of the same workflow that this turn goes on with. Agents that are no
+   * workflows refuse it with INVALID_ARGUMENT.
+   *
+   * @generated from field: devtool.v1alpha.WorkflowFork workflow_fork = 5;
+   */
+  workflowFork?: WorkflowFork | undefined;
 };
 
 /**

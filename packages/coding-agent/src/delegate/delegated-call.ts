@@ -1,0 +1,179 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { oneLine } from "@devtool/internal/visible-text";
+import {
+  findToolCall,
+  findToolCallDetail,
+  type StepRun,
+  structFromJson,
+  type Task,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import {
+  type AgentServices,
+  type CallUpdate,
+  changedDetail,
+  Code,
+  DevtoolError,
+  type Turn,
+  toolFailure,
+} from "@devtool/server/agent";
+import { delegationOf } from "../tool/delegation.ts";
+import { closeQuestions } from "../tool/lasting-question.ts";
+import { failedCall } from "../tool/prepared-call.ts";
+import { runCall } from "../tool/running-call.ts";
+import type { CallPlace, ToolInvocation } from "../tool/tool.ts";
+import { agentToolName, connect, followChild } from "./agent-tool.ts";
+import { cancelWork, idOf } from "./call-ids.ts";
+import type { CalledAgent } from "./called-agent.ts";
+import { CANCEL_MS } from "./child-task.ts";
+
+/** The maximum length of live output and of a call's result, in characters. */
+const MAX_OUTPUT_LENGTH = 16_000;
+
+/** Work for another agent that a program gives it, and not a model. */
+export interface DelegatedCall {
+  /**
+   * The id of the call. All ids that the agent gets follow from it, so a call
+   * with the same id, after a restart, is the same work.
+   */
+  readonly toolCallId: string;
+  readonly agent: CalledAgent;
+  readonly message: string;
+  /** Data that comes with the message. Default: none. */
+  readonly data?: JsonObject | undefined;
+  /** The agents down to the calling one, as a `CallChain` has them. */
+  readonly chain: readonly string[];
+  /**
+   * Returns what the record of the call says of the step that it is: while the
+   * call runs, and with the agent's task when it has ended. Without one, it
+   * ended otherwise.
+   */
+  readonly stepRun: (
+    call: ToolCall,
+    messageId: string,
+    ended: Task | undefined,
+  ) => StepRun;
+}
+
+/** The turn that a call is made in. */
+export interface CallingTurn {
+  readonly turn: Pick<Turn, "task" | "confirmations" | "traceContext">;
+  readonly services: Pick<AgentServices, "nextId" | "onNotice">;
+  /** Aborts with the turn. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes a call, or goes on with it after a restart: has the agent work, shows
+ * what it does, asks the user what it asks.
+ *
+ * @param until ends the call alone, which then fails with its reason, and
+ * cancels the agent's task
+ */
+export async function* runDelegated(
+  { toolCallId, agent, stepRun, ...work }: DelegatedCall,
+  { turn, services, signal }: CallingTurn,
+  until: AbortSignal,
+): AsyncIterable<CallUpdate> {
+  const context = {
+    ...services,
+    confirmations: turn.confirmations,
+    traceContext: (callId?: string) => turn.traceContext(callId),
+    get task() {
+      return turn.task;
+    },
+  };
+  const args = { message: work.message, ...(work.data && { data: work.data }) };
+  const description = `Agent ${agent.name} (${agent.place}): ${oneLine(work.message)}`;
+  const known = findToolCall(turn.task, toolCallId);
+  const call =
+    known ??
+    create(ToolCallSchema, {
+      toolCallId,
+      toolName: agentToolName(agent.name),
+      status: ToolCallStatus.PENDING,
+      description,
+      inputParameters: structFromJson(args),
+    });
+  const messageId = idOf({ task: turn.task, toolCallId }, "message");
+  let ended: Task | undefined;
+  const withStep = ({ call: changed, detail }: CallUpdate): CallUpdate => ({
+    call: changed,
+    detail: changedDetail(detail ?? findToolCallDetail(turn.task, toolCallId), {
+      stepRun: stepRun(changed, messageId, ended),
+    }),
+  });
+  const invocation: ToolInvocation = {
+    args,
+    description,
+    delegation: delegationOf({ agent: agent.name }),
+    async *execute(callSignal, trace, place) {
+      if (!place) return;
+      const onEnd = (task: Task): void => {
+        ended = task;
+      };
+      try {
+        yield* followChild(
+          {
+            agent,
+            ...work,
+            taskId: "",
+            place,
+            trace,
+            maxOutputLength: MAX_OUTPUT_LENGTH,
+            onEnd,
+          },
+          callSignal,
+        );
+      } finally {
+        if (callSignal.aborted && !ended && endsWork(callSignal.reason)) {
+          await cancelChild(agent, place);
+        }
+      }
+    },
+  };
+  const detail = changedDetail(findToolCallDetail(turn.task, toolCallId), {});
+  if (!known) yield withStep({ call });
+  try {
+    for await (const update of runCall(
+      { call, detail, invocation },
+      invocation,
+      context,
+      AbortSignal.any([signal, until]),
+    )) {
+      // Questions of the agent are calls of their own.
+      yield update.call.toolCallId === toolCallId ? withStep(update) : update;
+    }
+  } catch (reason) {
+    signal.throwIfAborted();
+    if (!until.aborted) throw reason;
+    const { message } = DevtoolError.from(until.reason);
+    const last = findToolCall(turn.task, toolCallId) ?? call;
+    yield* closeQuestions(last, context);
+    const failure = toolFailure("execution_failed", message);
+    yield withStep({ call: failedCall(last, failure) });
+  }
+}
+
+/**
+ * Whether what a call began ends with it: not when the server stops or has lost
+ * its store, since the call then goes on later.
+ */
+function endsWork(reason: unknown): boolean {
+  return !(reason instanceof DevtoolError && reason.code === Code.Unavailable);
+}
+
+/** Cancels the work of a call. An agent that cannot be told may go on. */
+async function cancelChild(
+  agent: CalledAgent,
+  { task, toolCallId }: CallPlace,
+): Promise<void> {
+  const signal = AbortSignal.timeout(CANCEL_MS);
+  const place = { task, toolCallId };
+  try {
+    const connection = await connect(agent, { task, isResumed: true }, signal);
+    await cancelWork({ place, taskId: "" }, connection, signal);
+  } catch {}
+}

@@ -1,0 +1,72 @@
+import type { ApprovalMode, Task } from "@devtool/schema";
+import { type AgentServices, quoted } from "@devtool/server/agent";
+import { agentsAbove } from "./call-chain.ts";
+import type { CalledAgent } from "./called-agent.ts";
+import { type RemoteAgent, remoteAgents } from "./remote-agents.ts";
+import { servedAgents, servedChainId } from "./served-agents.ts";
+
+/** The default number of agents that may call each other in a row. */
+const MAX_DEPTH = 3;
+
+/** What decides which agents a task may give work to. */
+export interface ReachOptions {
+  readonly services: Pick<AgentServices, "agents" | "operator" | "onNotice">;
+  /** Agents elsewhere, for tasks of the operator. Default: none. */
+  readonly remoteAgents?: readonly RemoteAgent[] | undefined;
+  /** How many agents may call each other in a row. Default: 3. */
+  readonly maxDepth?: number | undefined;
+  /** The approval modes of a task, and of the operator. */
+  readonly modes: (task: Task) => {
+    readonly mode: ApprovalMode;
+    readonly operatorMode: ApprovalMode;
+  };
+}
+
+/** The agents that a task may give work to. */
+export interface Reach {
+  readonly agents: readonly CalledAgent[];
+  /** The agents down to that of the task, as a `CallChain` has them. */
+  readonly chain: readonly string[];
+}
+
+/**
+ * Returns the agents that a task may give work to: those of the server, and
+ * those elsewhere that the operator named, for the operator's own tasks. None
+ * for an agent that is as deep in a chain of calls as the limit allows.
+ *
+ * Throws `Code.FailedPrecondition` for a task that its own agent has caused,
+ * over others.
+ */
+export function reachableAgents(
+  task: Task,
+  { services, remoteAgents: remote = [], modes, ...options }: ReachOptions,
+): Reach {
+  const { agents: directory, operator, onNotice } = services;
+  const own = task.sessionSettings?.agent ?? "";
+  const caller = servedChainId(directory, own);
+  const above = agentsAbove(task, caller);
+  const chain = [...above, caller];
+  if (above.length >= (options.maxDepth ?? MAX_DEPTH)) {
+    return { agents: [], chain };
+  }
+  const byName = new Map<string, CalledAgent>();
+  for (const agent of [
+    ...servedAgents(directory, own, modes),
+    ...remoteAgents(task.principal === operator ? remote : []),
+  ]) {
+    // Names that differ in their case alone look the same to a reader.
+    const name = agent.name.replaceAll("-", "_").toLowerCase();
+    if (above.includes(agent.chainId)) continue;
+    const problem = !/^[\w-]{1,50}$/.test(agent.name)
+      ? "has other characters than letters, digits, - and _, or more than 50"
+      : byName.has(name) && "is that of another agent, or nearly";
+    if (problem) {
+      onNotice(
+        `agent ${quoted(agent.name)} ${agent.place} is left out: its name ${problem}`,
+      );
+    } else {
+      byName.set(name, agent);
+    }
+  }
+  return { agents: [...byName.values()], chain };
+}

@@ -1,0 +1,349 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { durationMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { Semaphore } from "@devtool/internal/semaphore";
+import {
+  FailureAction,
+  type StepRun,
+  type WorkflowRun,
+  type WorkflowStep,
+} from "@devtool/schema";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import {
+  referencesOf,
+  render,
+  renderResult,
+  type Scope,
+  type StepValue,
+} from "./template.ts";
+import type { StepCall, StepEnd, WorkflowDriver } from "./workflow-driver.ts";
+
+/** How many agents work at the same time, if a workflow does not say. */
+const CONCURRENCY = 4;
+
+/**
+ * Runs a workflow that `checkWorkflow` accepts, and returns its result: `text`,
+ * and what else it has.
+ *
+ * Rejects with a `DevtoolError` when the workflow fails, and with the signal's
+ * reason when that aborts.
+ */
+export async function runWorkflow(
+  run: WorkflowRun,
+  driver: WorkflowDriver,
+  signal: AbortSignal,
+): Promise<JsonObject> {
+  return new Runner(run, driver, signal).run();
+}
+
+/** The failure of a step, with its path in the words. */
+class StepFailure extends DevtoolError {}
+
+/** A step that an agent has done, and that `undo` can undo. */
+interface DoneStep {
+  readonly step: WorkflowStep;
+  readonly path: string;
+  readonly scope: Scope;
+  readonly endMs: number;
+}
+
+type Values = Map<string, StepValue>;
+
+/** Where a list of steps is. */
+interface Place {
+  /** Begins the paths of its steps. */
+  readonly prefix: string;
+  readonly scope: Scope;
+  /** Gets what its steps come to. */
+  readonly values: Values;
+  /** Whether results of a run before count, if there are any. */
+  readonly mayKeep: boolean;
+}
+
+const NOTHING: StepValue = { result: { text: "" }, error: "", isKept: true };
+
+class Runner {
+  readonly #run: WorkflowRun;
+  readonly #driver: WorkflowDriver;
+  readonly #signal: AbortSignal;
+  readonly #kept: ReadonlyMap<string, StepRun>;
+  readonly #slots: Semaphore;
+  readonly #done: DoneStep[] = [];
+  #compensates = false;
+
+  constructor(run: WorkflowRun, driver: WorkflowDriver, signal: AbortSignal) {
+    this.#run = run;
+    this.#driver = driver;
+    this.#signal = signal;
+    this.#kept = new Map(run.kept.map((one) => [one.path, one]));
+    this.#slots = new Semaphore(run.workflow?.concurrency ?? CONCURRENCY);
+  }
+
+  async run(): Promise<JsonObject> {
+    const { workflow, input = {} } = this.#run;
+    const { steps = [], output = "" } = workflow ?? {};
+    const values: Values = new Map();
+    const scope: Scope = { input, inputs: {}, steps: values };
+    try {
+      const place = { prefix: "", scope, values, mayKeep: true };
+      await this.#runList(steps, place, this.#signal);
+      return resultOf(steps, output, scope);
+    } catch (reason) {
+      this.#signal.throwIfAborted();
+      if (!(reason instanceof DevtoolError)) throw reason;
+      const problem = wordsOf(reason);
+      const undone = this.#compensates ? await this.#undoAll() : "";
+      throw new DevtoolError(problem + undone, Code.Aborted);
+    }
+  }
+
+  /**
+   * Runs the steps of a list, each one when those before it have ended, and puts
+   * what they come to into `values`. The first failure ends all of them.
+   */
+  async #runList(
+    steps: readonly WorkflowStep[],
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const failed = new AbortController();
+    const until = AbortSignal.any([signal, failed.signal]);
+    const begun = new Map<string, Promise<void>>();
+    const begin = (step: WorkflowStep): Promise<void> => {
+      const known = begun.get(step.id);
+      if (known) return known;
+      const before = steps.filter(({ id }) => step.dependencies.includes(id));
+      const ended = Promise.all(before.map(begin)).then(() =>
+        this.#runStep(step, place, until),
+      );
+      begun.set(step.id, ended);
+      return ended;
+    };
+    const all = steps.map(begin);
+    try {
+      await Promise.all(all);
+    } catch (reason) {
+      failed.abort(new DevtoolError(wordsOf(reason), Code.Aborted));
+      await Promise.allSettled(all);
+      throw reason;
+    }
+  }
+
+  async #runStep(
+    step: WorkflowStep,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { id, dependencies, onFailure } = step;
+    const { values } = place;
+    const path = place.prefix + id;
+    // What was kept is of no use behind what runs again.
+    const mayKeep =
+      place.mayKeep && dependencies.every((one) => values.get(one)?.isKept);
+    try {
+      const value = await this.#rounds(
+        step,
+        path,
+        { ...place, mayKeep },
+        signal,
+      );
+      values.set(id, value);
+    } catch (reason) {
+      signal.throwIfAborted();
+      if (!(reason instanceof DevtoolError)) throw reason;
+      if (onFailure === FailureAction.CONTINUE) {
+        const error = wordsOf(reason);
+        values.set(id, { ...NOTHING, error, isKept: false });
+        return;
+      }
+      this.#compensates ||= onFailure === FailureAction.COMPENSATE;
+      if (reason instanceof StepFailure) throw reason;
+      const problem = `step ${quoted(path)} failed: ${wordsOf(reason)}`;
+      throw new StepFailure(problem, Code.Aborted);
+    }
+  }
+
+  async #rounds(
+    step: WorkflowStep,
+    path: string,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<StepValue> {
+    const { loop } = step;
+    const inner: Values = new Map();
+    if (!loop) return this.#once(step, path, inner, place, signal);
+    let said = "";
+    let { mayKeep } = place;
+    for (let round = 1; round <= loop.max; round++) {
+      const at = `${path}/${round}`;
+      const here = { ...place, mayKeep };
+      const value = await this.#once(step, at, inner, here, signal);
+      mayKeep = value.isKept;
+      place.values.set(step.id, value);
+      said = render(loop.until, inside(place.scope, inner)).trim();
+      if (said.startsWith(loop.startsWith)) return value;
+    }
+    const problem = `after ${loop.max} rounds, loop.until does not begin with ${quoted(loop.startsWith)}, but says ${quoted(said)}`;
+    throw new DevtoolError(problem, Code.Aborted);
+  }
+
+  /** Runs a round of a step: what is inside of it, or its agent. */
+  async #once(
+    step: WorkflowStep,
+    path: string,
+    inner: Values,
+    { scope: outer, mayKeep }: Place,
+    signal: AbortSignal,
+  ): Promise<StepValue> {
+    if (step.steps.length > 0) {
+      const scope = inside(outer, inner);
+      await this.#approve(step, path, scope, "", signal);
+      const place = { prefix: `${path}/`, scope, values: inner, mayKeep };
+      await this.#runList(step.steps, place, signal);
+      const isKept = step.steps.every(({ id }) => inner.get(id)?.isKept);
+      return {
+        result: resultOf(step.steps, step.output, scope),
+        error: "",
+        isKept,
+      };
+    }
+    const inputs = Object.fromEntries(
+      Object.entries(step.inputs).map(([name, text]) => [
+        name,
+        render(text, outer),
+      ]),
+    );
+    const scope = { ...outer, inputs };
+    const kept = mayKeep ? this.#kept.get(path) : undefined;
+    if (kept?.result) {
+      const endMs = kept.endTime ? timestampMs(kept.endTime) : 0;
+      return this.#record(step, path, scope, kept.result, endMs, true);
+    }
+    const message = messageOf(step, scope);
+    await this.#approve(step, path, scope, message, signal);
+    const call = {
+      path,
+      agent: step.agent || step.workflow,
+      message,
+      ...(step.workflow !== "" && { data: inputs }),
+    };
+    const { result, endMs } = await this.#tries(step, call, false, signal);
+    return this.#record(step, path, scope, result, endMs, false);
+  }
+
+  #record(
+    step: WorkflowStep,
+    path: string,
+    scope: Scope,
+    result: JsonObject,
+    endMs: number,
+    isKept: boolean,
+  ): StepValue {
+    const value = { result, error: "", isKept };
+    const own = inside(scope, new Map([[step.id, value]]));
+    this.#done.push({ step, path, scope: own, endMs });
+    return value;
+  }
+
+  async #approve(
+    { approval, agent, workflow }: WorkflowStep,
+    path: string,
+    scope: Scope,
+    message: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (approval === "") return;
+    const gets =
+      message === "" ? "" : `\n\n${agent || workflow} gets:\n${message}`;
+    const text = render(approval, scope) + gets;
+    if (await this.#driver.wait({ path, text }, signal)) return;
+    throw new DevtoolError("it was declined", Code.Aborted);
+  }
+
+  /** Tries a step until it succeeds. Rejects when its last try has failed. */
+  async #tries(
+    { retries, retryDelay, timeout }: WorkflowStep,
+    call: Omit<StepCall, "attempt" | "undoes">,
+    undoes: boolean,
+    signal: AbortSignal,
+  ): Promise<StepEnd & { readonly result: JsonObject }> {
+    const timeoutMs = timeout && durationMs(timeout);
+    for (let attempt = 1; ; attempt++) {
+      const end = await this.#try(
+        { ...call, attempt, undoes, timeoutMs },
+        signal,
+      );
+      const { result, error, isFinal, endMs } = end;
+      if (result) return { ...end, result };
+      if (isFinal || attempt > retries) {
+        throw new DevtoolError(error, Code.Aborted);
+      }
+      const delayMs = retryDelay ? durationMs(retryDelay) : 0;
+      await this.#driver.sleep(endMs + delayMs, signal);
+    }
+  }
+
+  async #try(call: StepCall, signal: AbortSignal): Promise<StepEnd> {
+    using _slot = await this.#slots.acquire(signal);
+    return this.#driver.step(call, signal);
+  }
+
+  /** Undoes what was done, the last first. Returns what could not be undone. */
+  async #undoAll(): Promise<string> {
+    const done = this.#done
+      .filter(({ step }) => step.undo !== "")
+      .sort((one, other) => other.endMs - one.endMs);
+    const problems: string[] = [];
+    for (const { step, path, scope } of done) {
+      try {
+        const message = render(step.undo, scope);
+        const call = { path, agent: step.agent, message };
+        await this.#tries(step, call, true, this.#signal);
+      } catch (reason) {
+        this.#signal.throwIfAborted();
+        problems.push(
+          `; step ${quoted(path)} could not be undone: ${wordsOf(reason)}`,
+        );
+      }
+    }
+    return problems.join("");
+  }
+}
+
+function inside(scope: Scope, inner: Values): Scope {
+  // Both may still change: what is read is what they have then.
+  const steps = {
+    get: (id: string) => inner.get(id) ?? scope.steps.get(id),
+  };
+  return { ...scope, steps };
+}
+
+/** Returns the result of a list of steps, as its output says. */
+function resultOf(
+  steps: readonly WorkflowStep[],
+  output: string,
+  scope: Scope,
+): JsonObject {
+  if (output !== "") return renderResult(output, scope);
+  const { result } = scope.steps.get(steps.at(-1)?.id ?? "") ?? NOTHING;
+  return result;
+}
+
+/** Returns what an agent is told, with the inputs that the task leaves out. */
+function messageOf(step: WorkflowStep, scope: Scope): string {
+  const task = render(step.task, scope);
+  if (step.workflow !== "") return task;
+  const named = new Set(
+    referencesOf(step.task).map(([root, name]) =>
+      root === "inputs" ? name : "",
+    ),
+  );
+  const rest = Object.keys(step.inputs).filter((name) => !named.has(name));
+  const texts = rest.map(
+    (name) => `${name}:\n${render(`{{inputs.${name}}}`, scope)}`,
+  );
+  return [task, ...texts].join("\n\n");
+}
+
+function wordsOf(reason: unknown): string {
+  return DevtoolError.from(reason).message;
+}

@@ -1,0 +1,212 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { createDevtoolClient } from "@devtool/client";
+import {
+  type CalledAgent,
+  type RemoteAgent,
+  reachableAgents,
+} from "@devtool/coding-agent/delegate";
+import {
+  ApprovalMode,
+  ArtifactUpdateSchema,
+  NoticeSchema,
+  type StepRun,
+  type Task,
+  type Workflow,
+  type WorkflowRun,
+  WorkflowRunSchema,
+} from "@devtool/schema";
+import {
+  type Agent,
+  type AgentEvent,
+  type AgentServices,
+  Code,
+  DevtoolError,
+  invalid,
+  quoted,
+  type Turn,
+} from "@devtool/server/agent";
+import { checkWorkflow, everyStep } from "./check-workflow.ts";
+import { LogDriver } from "./log-driver.ts";
+import { Outbox } from "./outbox.ts";
+import { runWorkflow } from "./run-workflow.ts";
+import { textOf } from "./step-result.ts";
+
+/** Options of `workflowAgent`. */
+interface WorkflowAgentOptions {
+  /** Agents elsewhere that steps may name. Default: none. */
+  readonly remoteAgents?: readonly RemoteAgent[] | undefined;
+  /** How many agents may call each other in a row, from 1 to 8. Default: 3. */
+  readonly maxDepth?: number | undefined;
+}
+
+const ARTIFACT_ID = "result";
+
+/**
+ * Creates the agent that a workflow is: each of its tasks is a run, whose steps
+ * are calls of other agents of the server.
+ *
+ * Throws `Code.InvalidArgument` for a workflow that cannot run.
+ */
+export function workflowAgent(
+  workflow: Workflow,
+  options: WorkflowAgentOptions = {},
+): Agent {
+  checkWorkflow(workflow);
+  const { name, description } = workflow;
+  return {
+    about: {
+      name,
+      description: description || `The workflow ${name}.`,
+    },
+    follows: ["approval_mode", "allowed_tools", "workflow_fork"],
+    open: (services) => ({
+      createExecutor: () => ({
+        continuesFromLog: "unasked",
+        execute: (turn, signal) =>
+          execute({ workflow, options, services, turn, signal }),
+      }),
+    }),
+  };
+}
+
+interface Execution {
+  readonly workflow: Workflow;
+  readonly options: WorkflowAgentOptions;
+  readonly services: AgentServices;
+  readonly turn: Turn;
+  readonly signal: AbortSignal;
+}
+
+async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
+  const { turn, services, options, signal } = execution;
+  const { task } = turn;
+  if (turn.news.message && task.workflowRun) {
+    const text =
+      "A run of a workflow takes no messages: answer its questions, or begin another run.";
+    yield { case: "notice", value: create(NoticeSchema, { text }) };
+  }
+  const run = task.workflowRun ?? (await newRun(execution));
+  if (!task.workflowRun) yield { case: "workflowRun", value: run };
+  const { agents, chain } = reachableAgents(task, {
+    services,
+    ...options,
+    modes: ({ sessionSettings }) => ({
+      mode: sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+      operatorMode: ApprovalMode.UNSPECIFIED,
+    }),
+  });
+  assertAgents(run.workflow, agents);
+  const outbox = new Outbox();
+  const driver = new LogDriver({
+    turn,
+    services,
+    agents,
+    chain,
+    outbox,
+    signal,
+  });
+  const ended = runWorkflow(run, driver, signal).finally(() => outbox.close());
+  // Awaited below, when all is recorded.
+  ended.catch(() => undefined);
+  yield* outbox.events();
+  yield* answer(turn, await ended);
+}
+
+function* answer(turn: Turn, result: JsonObject): Iterable<AgentEvent> {
+  const { text, ...data } = result;
+  yield* turn.say(typeof text === "string" ? text : "");
+  const isThere = turn.task.artifacts.some(
+    ({ artifactId }) => artifactId === ARTIFACT_ID,
+  );
+  if (isThere || Object.keys(data).length === 0) return;
+  const artifact = {
+    artifactId: ARTIFACT_ID,
+    name: "result",
+    parts: [{ content: { case: "data" as const, value: data } }],
+  };
+  const update = create(ArtifactUpdateSchema, { artifact, lastChunk: true });
+  yield { case: "artifact", value: update };
+}
+
+async function newRun({
+  workflow,
+  services,
+  turn,
+}: Execution): Promise<WorkflowRun> {
+  const parts = turn.prompt?.parts ?? [];
+  const data = parts.flatMap(({ content }) =>
+    content.case === "data" ? [content.value] : [],
+  );
+  const input = Object.assign({}, ...data, { text: textOf(parts) });
+  const fork = turn.prompt?.turnSettings?.workflowFork;
+  if (!fork) return create(WorkflowRunSchema, { workflow, input });
+  const { taskId, fromStep } = fork;
+  const transport = await services.agents.transportFor(turn.task);
+  const { tasks } = createDevtoolClient(transport);
+  const { task: other } = await tasks.getTask({ taskId });
+  const before = other?.workflowRun;
+  if (!other || before?.workflow?.name !== workflow.name) {
+    throw invalid(
+      "message_settings.turn.workflow_fork.task_id",
+      taskId,
+      `is no run of workflow ${quoted(workflow.name)}`,
+      "list its runs with: devtool workflow list",
+    );
+  }
+  const runs = [...before.kept, ...stepRunsOf(other)];
+  if (fromStep !== "" && !runs.some((one) => isWithin(one.path, fromStep))) {
+    const paths = [...new Set(runs.map(({ path }) => path))];
+    throw invalid(
+      "message_settings.turn.workflow_fork.from_step",
+      fromStep,
+      "is no step of that run",
+      `choose ${paths.join(", ")}`,
+    );
+  }
+  return create(WorkflowRunSchema, {
+    workflow,
+    input: before.input ?? {},
+    forkedFrom: taskId,
+    kept: runs.filter(
+      (one) =>
+        one.result &&
+        !one.undoes &&
+        !(fromStep !== "" && isWithin(one.path, fromStep)) &&
+        !runs.some(({ undoes, path }) => undoes && path === one.path),
+    ),
+  });
+}
+
+function isWithin(path: string, step: string): boolean {
+  return path === step || path.startsWith(`${step}/`);
+}
+
+/** Returns the tries of the steps of a run, in the order in which they began. */
+export function stepRunsOf({
+  history,
+}: Pick<Task, "history">): readonly StepRun[] {
+  return history.flatMap(({ parts }) =>
+    parts.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
+  );
+}
+
+function assertAgents(
+  workflow: Workflow | undefined,
+  agents: readonly CalledAgent[],
+): void {
+  for (const step of workflow ? everyStep(workflow) : []) {
+    const wanted = step.agent || step.workflow;
+    if (wanted === "" || agents.some(({ name }) => name === wanted)) continue;
+    const known = agents.map(({ name }) => name).join(", ");
+    throw new DevtoolError(
+      `workflow: step ${quoted(step.id)} names ${quoted(wanted)}, which this run cannot call`,
+      Code.FailedPrecondition,
+      {
+        remedy:
+          known === ""
+            ? "serve other agents beside the workflow, or raise agent_calls.max_depth"
+            : `choose ${known}`,
+      },
+    );
+  }
+}

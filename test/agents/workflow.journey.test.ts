@@ -1,0 +1,552 @@
+import {
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
+import { fileText } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import {
+  FailureAction,
+  type Task,
+  TaskState,
+  type Workflow,
+} from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { Code, DevtoolError } from "@devtool/server/agent";
+import { defineWorkflow, workflowAgent } from "@devtool/workflow";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+
+/** What the plain agents of the tests were told, in order. */
+let told: string[] = [];
+let active = 0;
+let mostActive = 0;
+
+/** An agent that answers each message with what a function returns. */
+function plainAgent(
+  name: string,
+  answer: (message: string, signal: AbortSignal) => string | Promise<string>,
+): Agent {
+  return {
+    about: { name, description: `Plain ${name}.` },
+    open: () => ({
+      createExecutor: () => ({
+        async *execute(turn, signal) {
+          const [part] = turn.prompt?.parts ?? [];
+          const text = part?.content.case === "text" ? part.content.value : "";
+          told.push(`${name}: ${text}`);
+          mostActive = Math.max(mostActive, ++active);
+          try {
+            yield { case: "text", value: await answer(text, signal) };
+          } finally {
+            active--;
+          }
+        },
+      }),
+    }),
+  };
+}
+
+const echo = plainAgent("echo", (message) => `echo of ${message}`);
+
+describe("a workflow", () => {
+  let server: DevtoolServer;
+  let client: DevtoolClient;
+  let workspace: string;
+
+  beforeEach(() => {
+    told = [];
+    active = 0;
+    mostActive = 0;
+    workspace = temporaryDirectory();
+  });
+  afterEach(() => server.close());
+
+  async function serve(
+    workflows: readonly Workflow[],
+    agents: Readonly<Record<string, Agent>> = {},
+  ): Promise<void> {
+    const flows = workflows.map((one) => [one.name, workflowAgent(one)]);
+    server = await createServer({
+      agents: {
+        ...Object.fromEntries(flows),
+        echo,
+        coder: codingAgent(),
+        ...agents,
+      },
+      workspace,
+    });
+    client = clientOf(server);
+  }
+
+  async function run(
+    text: string,
+    data?: Record<string, string>,
+  ): Promise<Task> {
+    const { task } = await client.tasks.sendMessage({
+      message: {
+        messageId: crypto.randomUUID(),
+        parts: [
+          { content: { case: "text", value: text } },
+          ...(data
+            ? [{ content: { case: "data" as const, value: data } }]
+            : []),
+        ],
+      },
+    });
+    if (!task) throw new Error("there is no task");
+    return task;
+  }
+
+  async function answer(asked: Task, option = "proceed_once"): Promise<Task> {
+    const parts = pendingToolCalls(asked).map((call) =>
+      confirmationPart(call, option),
+    );
+    const { task } = await client.tasks.sendMessage({
+      message: { messageId: crypto.randomUUID(), parts },
+      taskId: asked.id,
+    });
+    if (!task) throw new Error("there is no task");
+    return task;
+  }
+
+  it("gives each step what the steps before have come to, and answers with the last result", async () => {
+    await serve([
+      defineWorkflow({
+        name: "chain",
+        steps: [
+          {
+            id: "second",
+            agent: "echo",
+            task: "{{inputs.from}} and {{input.place}}",
+            inputs: { from: "{{steps.first.result.text}}" },
+            dependencies: ["first"],
+          },
+          { id: "first", agent: "echo", task: "{{input.text}}" },
+        ],
+        output: "{{steps.second.result.text}}!",
+      }),
+    ]);
+    const task = await run("hi {{steps.first.result.text}}", { place: "here" });
+    expect(task.state, task.error).toBe(TaskState.COMPLETED);
+    expect(told).toEqual([
+      "echo: hi {{steps.first.result.text}}",
+      "echo: echo of hi {{steps.first.result.text}} and here",
+    ]);
+    expect(saidBy(task)).toBe(
+      "echo of echo of hi {{steps.first.result.text}} and here!",
+    );
+    expect(runsOf(task)).toEqual(["first#1", "second#1"]);
+    expect(task.workflowRun?.workflow?.name).toBe("chain");
+  });
+
+  it("reads the data of an answer by its fields, and says which there are", async () => {
+    await serve(
+      [
+        defineWorkflow({
+          name: "data",
+          steps: [
+            { id: "a", agent: "json", task: "go" },
+            {
+              id: "b",
+              agent: "echo",
+              task: "{{steps.a.result.version}} {{steps.a.result.list.deep}}",
+              dependencies: ["a"],
+            },
+          ],
+        }),
+      ],
+      {
+        json: plainAgent("json", () => '{"version":"1.2","list":{"deep":[1]}}'),
+      },
+    );
+    expect(saidBy(await run("x"))).toBe("echo of 1.2 [1]");
+  });
+
+  it("runs side by side what may be, at most as many as it says", async () => {
+    const gates = new Map<string, () => void>();
+    await serve(
+      [
+        defineWorkflow({
+          name: "wide",
+          concurrency: 2,
+          steps: ["a", "b", "c", "d"].map((id) => ({
+            id,
+            agent: "slow",
+            task: id,
+          })),
+        }),
+      ],
+      {
+        slow: plainAgent("slow", async (message) => {
+          await new Promise<void>((resolve) => {
+            gates.set(message, resolve);
+            if (active === 2 || gates.size === 4) {
+              for (const open of gates.values()) open();
+            }
+          });
+          return message;
+        }),
+      },
+    );
+    expect(saidBy(await run("x"))).toBe("d");
+    expect(mostActive).toBe(2);
+  });
+
+  it("tries again, and fails with the words of the agent", async () => {
+    let tries = 0;
+    await serve(
+      [
+        defineWorkflow({
+          name: "again",
+          steps: [{ id: "a", agent: "shaky", task: "go", retries: 2 }],
+        }),
+      ],
+      {
+        shaky: plainAgent("shaky", () => {
+          if (++tries % 3 !== 0)
+            throw new DevtoolError("no luck", Code.Aborted);
+          if (tries > 3) throw new DevtoolError("never", Code.Aborted);
+          return "luck";
+        }),
+      },
+    );
+    const task = await run("x");
+    expect(runsOf(task)).toEqual(["a#1 no luck", "a#2 no luck", "a#3"]);
+    expect(saidBy(task)).toBe("luck");
+    const failed = await run("x");
+    expect(failed.state).toBe(TaskState.FAILED);
+    expect(failed.error).toMatch(/^step "a" failed: never/);
+  });
+
+  it("goes on behind a step that may fail, and undoes what a later failure spoils", async () => {
+    await serve(
+      [
+        defineWorkflow({
+          name: "saga",
+          steps: [
+            {
+              id: "flaky",
+              agent: "bad",
+              task: "go",
+              onFailure: FailureAction.CONTINUE,
+            },
+            {
+              id: "book",
+              agent: "echo",
+              task: "book {{steps.flaky.error}}|{{steps.flaky.result.text}}|",
+              dependencies: ["flaky"],
+              undo: "cancel {{steps.book.result.text}}",
+            },
+            {
+              id: "pay",
+              agent: "echo",
+              task: "pay",
+              dependencies: ["book"],
+              undo: "refund",
+            },
+            {
+              id: "ship",
+              agent: "bad",
+              task: "ship",
+              dependencies: ["pay"],
+              onFailure: FailureAction.COMPENSATE,
+            },
+            { id: "after", agent: "echo", task: "x", dependencies: ["ship"] },
+          ],
+        }),
+      ],
+      {
+        bad: plainAgent("bad", () => {
+          throw new DevtoolError("broken", Code.Aborted);
+        }),
+      },
+    );
+    const task = await run("x");
+    expect(task.state).toBe(TaskState.FAILED);
+    expect(task.error).toMatch(/^step "ship" failed: broken/);
+    const book = told[1]?.replace("echo: ", "") ?? "";
+    expect(book).toMatch(/^book broken.*\|\|$/s);
+    expect(told).toEqual([
+      "bad: go",
+      `echo: ${book}`,
+      "echo: pay",
+      "bad: ship",
+      "echo: refund",
+      `echo: cancel echo of ${book}`,
+    ]);
+  });
+
+  it("ends the other steps when one fails, and a try that takes too long", async () => {
+    const canceled: string[] = [];
+    await serve(
+      [
+        defineWorkflow({
+          name: "stop",
+          steps: [
+            { id: "long", agent: "waits", task: "long" },
+            {
+              id: "timed",
+              agent: "waits",
+              task: "timed",
+              timeout: { seconds: 0n, nanos: 300_000_000 },
+            },
+          ],
+        }),
+      ],
+      {
+        waits: plainAgent("waits", async (message, signal) => {
+          await new Promise((resolve) =>
+            signal.addEventListener("abort", resolve, { once: true }),
+          );
+          canceled.push(message);
+          throw signal.reason;
+        }),
+      },
+    );
+    const task = await run("x");
+    expect(task.error).toBe('step "timed" failed: it took more than 0.3 s');
+    expect(canceled.sort()).toEqual(["long", "timed"]);
+    const { tasks } = await client.tasks.listTasks({});
+    expect(
+      tasks.map(({ lastEvent }) => TaskState[lastEvent?.state ?? 0]).sort(),
+    ).toEqual(["CANCELED", "CANCELED", "FAILED"]);
+  });
+
+  it("has one write and one review until the review approves", async () => {
+    const loop = {
+      until: "{{steps.review.result.text}}",
+      startsWith: "OK",
+      max: 3,
+    };
+    const steps = [
+      {
+        id: "write",
+        agent: "echo",
+        task: "write{{steps.review.result.text}}",
+      },
+      {
+        id: "review",
+        agent: "reviewer",
+        task: "review {{steps.write.result.text}}",
+        dependencies: ["write"],
+      },
+    ];
+    let rounds = 0;
+    await serve(
+      [
+        defineWorkflow({
+          name: "loop",
+          steps: [
+            { id: "draft", loop, steps, output: "{{steps.write.result.text}}" },
+          ],
+        }),
+      ],
+      {
+        reviewer: plainAgent("reviewer", () =>
+          ++rounds === 2 ? "OK good" : `more ${rounds}`,
+        ),
+      },
+    );
+    const task = await run("x");
+    expect(saidBy(task)).toBe("echo of writemore 1");
+    expect(runsOf(task)).toEqual([
+      "draft/1/write#1",
+      "draft/1/review#1",
+      "draft/2/write#1",
+      "draft/2/review#1",
+    ]);
+    rounds = 2;
+    const never = await run("x");
+    expect(never.error).toMatch(
+      /^step "draft" failed: after 3 rounds, loop\.until does not begin with "OK", but says "more 5"/,
+    );
+  });
+
+  it("asks before a step, with the message that is sent, and fails when it is declined", async () => {
+    await serve([
+      defineWorkflow({
+        name: "release",
+        steps: [
+          { id: "notes", agent: "echo", task: "notes" },
+          {
+            id: "publish",
+            agent: "echo",
+            task: "publish {{steps.notes.result.text}}",
+            approval: "Publish?",
+            dependencies: ["notes"],
+          },
+        ],
+      }),
+    ]);
+    const asked = await run("x");
+    expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
+    expect(
+      pendingToolCalls(asked)[0]?.confirmationRequest?.details.value,
+    ).toMatchObject({
+      description: "Publish?\n\necho gets:\npublish echo of notes",
+    });
+    expect(told).toEqual(["echo: notes"]);
+    expect(saidBy(await answer(asked))).toBe("echo of publish echo of notes");
+    const declined = await answer(await run("x"), "cancel");
+    expect(declined.error).toBe('step "publish" failed: it was declined');
+    expect(told.filter((one) => one.includes("publish"))).toHaveLength(1);
+  });
+
+  it("hands up what a step asks, with its path, also out of a workflow inside", async () => {
+    await serve([
+      defineWorkflow({
+        name: "outer",
+        steps: [
+          {
+            id: "sub",
+            workflow: "inner",
+            task: "hi",
+            inputs: { file: "made.txt" },
+          },
+        ],
+      }),
+      defineWorkflow({
+        name: "inner",
+        steps: [
+          { id: "code", agent: "coder", task: "write {{input.file}} content" },
+        ],
+        output: "{{steps.code.result}}",
+      }),
+    ]);
+    const asked = await run("x");
+    expect(asked.state, asked.error).toBe(TaskState.INPUT_REQUIRED);
+    const [question] = pendingToolCalls(asked);
+    expect(question?.description).toMatch(
+      /^Agent inner → "coder" → "write_file" asks: /,
+    );
+    const done = await answer(asked);
+    expect(done.state, done.error).toBe(TaskState.COMPLETED);
+    expect(fileText(workspace, "made.txt")).toBe("content");
+  });
+
+  it("cancels the tasks of its steps with it", async () => {
+    let isCanceled = false;
+    const begun = Promise.withResolvers<void>();
+    await serve(
+      [
+        defineWorkflow({
+          name: "cut",
+          steps: [{ id: "a", agent: "waits", task: "go" }],
+        }),
+      ],
+      {
+        waits: plainAgent("waits", async (_, signal) => {
+          begun.resolve();
+          await new Promise((resolve) =>
+            signal.addEventListener("abort", resolve, { once: true }),
+          );
+          isCanceled = true;
+          throw signal.reason;
+        }),
+      },
+    );
+    const message = textMessage(crypto.randomUUID(), "x");
+    const { task } = await client.tasks.sendMessage({
+      message,
+      returnImmediately: true,
+    });
+    await begun.promise;
+    await client.tasks.cancelTask({ taskId: task?.id ?? "" });
+    expect(isCanceled).toBe(true);
+  });
+
+  it("goes on with a run of before: from a step, or with what had failed", async () => {
+    let isBroken = true;
+    await serve(
+      [
+        defineWorkflow({
+          name: "fork",
+          steps: [
+            { id: "a", agent: "echo", task: "a" },
+            { id: "b", agent: "shaky", task: "b", dependencies: ["a"] },
+            { id: "c", agent: "echo", task: "c", dependencies: ["b"] },
+          ],
+        }),
+      ],
+      {
+        shaky: plainAgent("shaky", () => {
+          if (isBroken) throw new DevtoolError("broken", Code.Aborted);
+          return "done";
+        }),
+      },
+    );
+    const failed = await run("x");
+    expect(failed.state).toBe(TaskState.FAILED);
+    isBroken = false;
+    told = [];
+    const fork = async (taskId: string, fromStep = ""): Promise<Task> => {
+      const message = textMessage(crypto.randomUUID(), "fork");
+      const { task } = await client.tasks.sendMessage({
+        message,
+        messageSettings: { turn: { workflowFork: { taskId, fromStep } } },
+      });
+      if (!task) throw new Error("there is no task");
+      return task;
+    };
+    const resumed = await fork(failed.id);
+    expect(resumed.state, resumed.error).toBe(TaskState.COMPLETED);
+    expect(told).toEqual(["shaky: b", "echo: c"]);
+    expect(resumed.workflowRun?.forkedFrom).toBe(failed.id);
+    told = [];
+    const again = await fork(resumed.id, "b");
+    expect(again.state, again.error).toBe(TaskState.COMPLETED);
+    expect(told).toEqual(["shaky: b", "echo: c"]);
+    expect((await fork(resumed.id, "x")).error).toMatch(
+      /from_step "x" is no step of that run: choose a, b, c/,
+    );
+    await expect(
+      client.tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "x"),
+        sessionSettings: { agent: "echo" },
+        messageSettings: { turn: { workflowFork: { taskId: failed.id } } },
+      }),
+    ).rejects.toThrow(/workflow_fork/);
+  });
+
+  it("does not begin where a step names an agent that is not there", async () => {
+    await serve([
+      defineWorkflow({
+        name: "lost",
+        steps: [
+          { id: "a", agent: "echo", task: "a" },
+          { id: "b", agent: "nobody", task: "b" },
+        ],
+      }),
+    ]);
+    const task = await run("x");
+    expect(task.error).toMatch(
+      /^workflow: step "b" names "nobody", which this run cannot call: choose .*echo/,
+    );
+    expect(told).toEqual([]);
+  });
+});
+
+/** The last words of a task. */
+function saidBy({ history, error }: Task): string {
+  if (error !== "") return error;
+  const { parts = [] } = history.at(-1) ?? {};
+  return parts
+    .map(({ content }) => (content.case === "text" ? content.value : ""))
+    .join("");
+}
+
+/** The tries of steps, in the order in which they began. */
+function runsOf({ history }: Task): string[] {
+  return history.flatMap(({ parts }) =>
+    parts.flatMap(({ toolCallDetail }) => {
+      const { stepRun } = toolCallDetail ?? {};
+      if (!stepRun) return [];
+      const { path, attempt, error } = stepRun;
+      const [words = ""] = error.split("\n");
+      return `${path}#${attempt}${error === "" ? "" : ` ${words}`}`;
+    }),
+  );
+}
