@@ -48,6 +48,8 @@ export interface MessageToSend {
   readonly request: MessageInitShape<typeof SendMessageRequestSchema>;
   /** What the task works for from now on. Default: as before. */
   readonly goal?: Goal | undefined;
+  /** What holds for the turn of the message. Default: as for the session. */
+  readonly turn?: MessageInitShape<typeof MessageSettingsSchema>["turn"];
   /** The task before the message; undefined for a new one. */
   readonly before?: Task | undefined;
 }
@@ -69,7 +71,7 @@ export async function converse(
     ...sent.request,
     messageSettings: create(
       MessageSettingsSchema,
-      defined({ clientLabel, goal: sent.goal }),
+      defined({ clientLabel, goal: sent.goal, turn: sent.turn }),
     ),
   };
   for await (const event of streamMessage(client, request, signal, resume)) {

@@ -125,7 +125,8 @@ function dependenciesOf(
     for (const id of step.dependencies) {
       const other = steps.find((one) => one.id === id);
       if (!other) {
-        throw unknownStep(`step ${quoted(prefix + step.id)}`, id, ids);
+        const others = new Set([...ids].filter((one) => one !== step.id));
+        throw unknownStep(`step ${quoted(prefix + step.id)}`, id, others);
       }
       visit(other, [...path, step.id]);
       for (const each of [id, ...(found.get(id) ?? [])]) all.add(each);

@@ -28,6 +28,7 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
   { names: ["ide"], add: addIde },
   { names: ["exec", "commands"], add: addSlashCommands },
   { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
+  { names: ["workflow"], add: addWorkflow },
   { names: ["top"], add: addTop },
 ];
 
@@ -193,6 +194,70 @@ function addTop(program: Command, io: Io, done: Done): void {
     .option("--once", "print them once (default where there is no terminal)")
     .action(async (options) =>
       done(await (await import("../command/top.ts")).top(options, io)),
+    );
+}
+
+function addWorkflow(program: Command, io: Io, done: Done): void {
+  const workflow = program
+    .command("workflow")
+    .description("Run workflows: steps that agents do, from files");
+  const load = () => import("../command/workflow.ts");
+  withConnection(withApproval(workflow.command("run <workflow> [text]")))
+    .description(
+      "Run a workflow of a file (.yaml, .toml), or one that the server serves, by its name",
+    )
+    .option(
+      "--input <name=value...>",
+      "fields for {{input.NAME}} in the workflow",
+    )
+    .option(
+      "--workspace <dir>",
+      "directory to work in (default: current directory)",
+    )
+    .option("--json", JSON_EVENTS)
+    .addHelpText("after", EXIT_CODES)
+    .action(async (named, text, options) =>
+      done(await (await load()).runFlow(named, text, options, io)),
+    );
+  workflow
+    .command("list")
+    .description("List the workflows of the config file and of the user")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (options) =>
+      done(await (await load()).listFlows(options, io)),
+    );
+  withConnection(workflow.command("show <workflow>"))
+    .description(
+      `Check a file and print its steps, or print the tries and totals of a run (${TASK_ID})`,
+    )
+    .action(async (named, options) =>
+      done(await (await load()).showFlow(named, options, io)),
+    );
+  withConnection(workflow.command("cancel").argument("<run>", TASK_ID))
+    .description("Cancel a run and the tasks of its steps")
+    .action(async (run, options) =>
+      done(
+        await (await import("../command/tasks.ts")).cancel(run, options, io),
+      ),
+    );
+  withConnection(
+    withApproval(workflow.command("resume").argument("<run>", TASK_ID)),
+  )
+    .description("Run again what did not succeed in a run that has ended")
+    .option("--json", JSON_EVENTS)
+    .addHelpText("after", EXIT_CODES)
+    .action(async (run, options) =>
+      done(await (await load()).forkFlow(run, options, io)),
+    );
+  withConnection(
+    withApproval(workflow.command("fork").argument("<run>", TASK_ID)),
+  )
+    .description("Begin a run with the results of another one up to a step")
+    .requiredOption("--from <step>", "path of the first step to run again")
+    .option("--json", JSON_EVENTS)
+    .addHelpText("after", EXIT_CODES)
+    .action(async (run, options) =>
+      done(await (await load()).forkFlow(run, options, io)),
     );
 }
 

@@ -8,6 +8,7 @@ import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
 import type { AgentPlace } from "./agent-programs.ts";
 import { AGENT_PROGRAMS, CODEX } from "./known-programs.ts";
+import { isWorkflowFile } from "./workflow-name.ts";
 
 /** An agent that the operator configured. */
 export interface AgentSpec {
@@ -25,6 +26,8 @@ type AgentSource =
   | { readonly case: "codex" }
   /** A module, by its absolute path. */
   | { readonly case: "module"; readonly path: string }
+  /** A workflow, by the absolute path of its file. */
+  | { readonly case: "workflow"; readonly path: string }
   /** A program that speaks the Agent Client Protocol. */
   | ({ readonly case: "acp" } & AcpSource);
 
@@ -124,6 +127,9 @@ function parseSource(
       args: profile.args,
     };
   }
+  if (isWorkflowFile(agent)) {
+    return { case: "workflow", path: resolve(directory, agent) };
+  }
   if (!agent.startsWith(ACP_PREFIX)) {
     return { case: "module", path: resolve(directory, agent) };
   }
@@ -148,6 +154,8 @@ function parseSource(
 /** How `loadAgents` makes agents that are not modules. */
 export interface AgentMakers {
   readonly codingAgent: () => Agent;
+  /** Makes the agent of a workflow's file. */
+  readonly workflow: (path: string) => Promise<Agent>;
   /**
    * Where the programs of agents are looked up, and how their permission
    * requests are answered.
@@ -156,24 +164,37 @@ export interface AgentMakers {
 }
 
 /**
- * Loads agents by name, in order; only the coding agent when there are no
- * specs. Throws an error that names the one that cannot be loaded.
+ * Loads agents by name, in order; the coding agent when there are no specs.
+ * Throws an error that names the one that cannot be loaded.
+ *
+ * @param workflows the files of workflows that come after them
  */
 export async function loadAgents(
   specs: readonly AgentSpec[],
   makers: AgentMakers,
+  workflows: readonly string[] = [],
 ): Promise<Readonly<Record<string, Agent>>> {
-  if (specs.length === 0) return { [CODING_AGENT]: makers.codingAgent() };
-  const agents: [string, Agent][] = [];
+  const agents = new Map<string, Agent>();
+  if (specs.length === 0) agents.set(CODING_AGENT, makers.codingAgent());
   for (const spec of specs) {
-    agents.push([spec.name, await makeAgent(spec, makers)]);
+    agents.set(spec.name, await makeAgent(spec, makers));
+  }
+  for (const path of workflows) {
+    const agent = await makers.workflow(path);
+    const { name } = agent.about;
+    if (agents.has(name)) {
+      throw new Error(
+        `workflow file "${path}" has the name "${name}" of another agent: choose another name`,
+      );
+    }
+    agents.set(name, agent);
   }
   return Object.fromEntries(agents);
 }
 
 async function makeAgent(
   { name, source, setting }: AgentSpec,
-  { codingAgent, place }: AgentMakers,
+  { codingAgent, workflow, place }: AgentMakers,
 ): Promise<Agent> {
   switch (source.case) {
     case "codingAgent":
@@ -184,6 +205,8 @@ async function makeAgent(
     }
     case "module":
       return loadAgent(source.path, setting);
+    case "workflow":
+      return workflow(source.path);
     case "acp": {
       const { createAcpAgent } = await import("./acp-agents.ts");
       const here = { ...place, setting };

@@ -53,6 +53,8 @@ export interface RunOptions
   readonly agent?: string;
   /** Files of images to send with the prompt. */
   readonly image?: readonly string[];
+  /** More parts of the prompt. Default: none. */
+  readonly parts?: readonly Part[];
   /**
    * File to write the agent's last message to. It is emptied when the job
    * starts.
@@ -94,7 +96,8 @@ export async function run(
     io,
   );
   const said = new LastMessage(server.foreign === "plain" ? "answer" : "apart");
-  const { task, exitCode } = await followJob([prompt, ...images], options, {
+  const more = [...images, ...(options.parts ?? [])];
+  const { task, exitCode } = await followJob([prompt, ...more], options, {
     server,
     conversation,
     said,
@@ -150,7 +153,7 @@ interface Job {
  * task.
  */
 async function followJob(
-  [prompt, ...images]: readonly [string, ...Part[]],
+  [prompt, ...others]: readonly [string, ...Part[]],
   { approvalMode, agent, ...options }: RunOptions,
   { server, conversation, said, goal, io }: Job,
 ): Promise<{ readonly task: Task; readonly exitCode: number }> {
@@ -163,7 +166,7 @@ async function followJob(
   };
   const { workspace, model, resume } = server;
   const text = textMessage(conversation.nextId(), prompt);
-  const message = { ...text, parts: [...text.parts, ...images] };
+  const message = { ...text, parts: [...text.parts, ...others] };
   const named = defined({ task: options.task, approvalMode });
   const taskId =
     (await continuedTaskId(server.client, named, interrupt.signal)) ?? "";

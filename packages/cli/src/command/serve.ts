@@ -35,6 +35,7 @@ import {
 } from "../agents/agent-options.ts";
 import { permissionPolicy } from "../agents/agent-permission.ts";
 import { OperatorIde } from "../agents/user-ide.ts";
+import { userWorkflows } from "../agents/workflow-files.ts";
 import { approvalModeOf } from "../approval-mode.ts";
 import {
   defaultDataDirectory,
@@ -322,6 +323,11 @@ async function decideOptions(
   });
   const makers: AgentMakers = {
     codingAgent: () => codingAgent({ ...configured, approvalMode }),
+    workflow: async (path) =>
+      (await import("../agents/workflow-files.ts")).createWorkflowAgent(path, {
+        remoteAgents: configured.remoteAgents,
+        maxDepth: configured.agentCalls?.maxDepth,
+      }),
     place: {
       env: io.env,
       workspaces: workspaceRoots,
@@ -335,7 +341,9 @@ async function decideOptions(
     ...configured,
     ...(options.profile
       ? await profileOptions(options.profile, { env: io.env, configured })
-      : { agents: await loadAgents(specs, makers) }),
+      : {
+          agents: await loadAgents(specs, makers, await userWorkflows(data)),
+        }),
     ...(options.anonymous && { anonymous: "admit" as const }),
   };
   return { decided, approvalMode, ide };

@@ -36,6 +36,11 @@ export interface JobOptions extends ConnectionOptions {
    * user is asked before an MCP server of the editor starts as a program.
    */
   readonly isForEditor?: boolean;
+  /**
+   * Files of workflows that a server of its own serves for the job. Default:
+   * none.
+   */
+  readonly workflows?: readonly string[];
 }
 
 /**
@@ -104,6 +109,7 @@ export async function serverForJob(
     return undefined;
   });
   const workspace = resolve(options.workspace ?? ".");
+  if (options.workflows) return startServer(workspace, options, io);
   if (!address) return startServer(workspace, options, io);
   const isNamed =
     options.url !== undefined || options.task !== undefined || !address.info;
@@ -163,6 +169,7 @@ async function startServer(
   const { agentSpecs, choicesOf, loadAgents } = await import(
     "../agents/agent-modules.ts"
   );
+  const { createWorkflowAgent } = await import("../agents/workflow-files.ts");
   const { isForEditor = false } = options;
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
@@ -170,21 +177,30 @@ async function startServer(
   if ((await ensureWorkspace(workspace)) === "new") {
     createNotifier(io)(`made the directory ${workspace} to work in`);
   }
-  const agents = await loadAgents(agentSpecs([], operator), {
-    codingAgent: () => codingAgent(withCheckedAddresses(configured)),
-    place: {
-      env: io.env,
-      workspaces: [workspace],
-      approvalMode: configured.approvalMode,
-      permission: () =>
-        permissionPolicy({ ...configured, dataDirectory: data }),
-      ide: new OperatorIde({
-        ...configured,
-        dataDirectory: data,
-        onNotice: createNotifier(io),
-      }),
+  const agents = await loadAgents(
+    agentSpecs([], operator),
+    {
+      codingAgent: () => codingAgent(withCheckedAddresses(configured)),
+      workflow: (path) =>
+        createWorkflowAgent(path, {
+          remoteAgents: configured.remoteAgents,
+          maxDepth: configured.agentCalls?.maxDepth,
+        }),
+      place: {
+        env: io.env,
+        workspaces: [workspace],
+        approvalMode: configured.approvalMode,
+        permission: () =>
+          permissionPolicy({ ...configured, dataDirectory: data }),
+        ide: new OperatorIde({
+          ...configured,
+          dataDirectory: data,
+          onNotice: createNotifier(io),
+        }),
+      },
     },
-  });
+    await workflowsOf(options, data),
+  );
   const start: Start = (taskFile) =>
     createServer({
       ...configured,
@@ -221,6 +237,17 @@ async function startServer(
     resume: {},
     [Symbol.asyncDispose]: () => server.close(),
   };
+}
+
+/** The workflows of the job first, and those of the user that it has not. */
+async function workflowsOf(
+  { workflows = [] }: JobOptions,
+  data: string,
+): Promise<readonly string[]> {
+  const { userWorkflows } = await import("../agents/workflow-files.ts");
+  const own = workflows.map((path) => resolve(path));
+  const others = await userWorkflows(data);
+  return [...own, ...others.filter((path) => !own.includes(path))];
 }
 
 /** A server that was started, and the file with its tasks. */

@@ -8,11 +8,7 @@ import {
   type Task,
   ToolCallStatus,
 } from "@devtool/schema";
-import {
-  type AgentEvent,
-  Code,
-  DevtoolError,
-} from "@devtool/server/agent";
+import { type AgentEvent, Code, DevtoolError } from "@devtool/server/agent";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
 import type { Tool } from "../tool/tool.ts";

@@ -13,8 +13,8 @@ import {
 import {
   type AgentServices,
   type CallUpdate,
-  changedDetail,
   Code,
+  changedDetail,
   DevtoolError,
   type Turn,
   toolFailure,

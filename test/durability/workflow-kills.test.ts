@@ -1,0 +1,160 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { type Task, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import { roundsOf, seedOf } from "../depth.ts";
+import { generator } from "../json-mutants.ts";
+import { type ServerProcess, startServing } from "./crash/server-process.ts";
+
+const KILLS = roundsOf("DEVTOOL_WORKFLOW_KILLS", {
+  quick: 1,
+  ci: 6,
+  deep: 100,
+});
+const RUNS = roundsOf("DEVTOOL_WORKFLOWS", { quick: 2, ci: 4, deep: 20 });
+/** A server is killed at most this long after it listens, in milliseconds. */
+const MAX_LIFE_MS = 1_500;
+
+/**
+ * An agent that goes on from its task: it writes its message into a file, once,
+ * and fails the first time where it is told to.
+ */
+const WORKER = `
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+const base = BASE;
+const has = (file, line) => existsSync(file) && readFileSync(file, "utf8").split("\\n").includes(line);
+export const agent = {
+  about: { name: "worker", description: "Works." },
+  open: () => ({
+    createExecutor: () => ({
+      continuesFromLog: "unasked",
+      async *execute(turn, signal) {
+        const said = turn.prompt.parts[0].content.value;
+        await delay(30, undefined, { signal });
+        const [word] = said.split(" ").filter((one) => one.startsWith("shaky"));
+        const first = base + "/" + word;
+        if (word && !existsSync(first)) writeFileSync(first, turn.task.id);
+        if (word && readFileSync(first, "utf8") === turn.task.id) {
+          yield { case: "end", value: { state: 4, text: "the first time" } };
+          return;
+        }
+        if (!has(base + "/done", said)) appendFileSync(base + "/done", said + "\\n");
+        await delay(30, undefined, { signal });
+        yield { case: "text", value: "did " + said };
+      },
+    }),
+  }),
+};
+`;
+
+const FLOW = `
+name: flow
+steps:
+  - { id: a, agent: worker, task: "a {{input.text}}" }
+  - { id: b, agent: worker, task: "b {{input.text}}", dependencies: [a] }
+  - { id: c, agent: worker, task: "c shaky-{{input.text}}", dependencies: [a], retries: 2, retry_delay: 0.2s }
+  - id: again
+    dependencies: [b]
+    loop: { until: "{{steps.look.result.text}}", starts_with: "did look did write did look did write", max: 4 }
+    steps:
+      - { id: write, agent: worker, task: "write {{steps.look.result.text}} {{input.text}}" }
+      - { id: look, agent: worker, task: "look {{steps.write.result.text}}", dependencies: [write] }
+  - { id: end, agent: worker, task: "end {{input.text}}", approval: "End?", dependencies: [again, c] }
+`;
+
+describe(`${RUNS} workflows under a server that is killed ${KILLS} times`, () => {
+  it("end as they would have, and no step is done twice", async () => {
+    const base = temporaryDirectory();
+    const workspace = join(base, "work");
+    mkdirSync(workspace);
+    writeFileSync(
+      join(base, "worker.mjs"),
+      WORKER.replace("BASE", JSON.stringify(base)),
+      { mode: 0o600 },
+    );
+    writeFileSync(join(base, "flow.yaml"), FLOW, { mode: 0o600 });
+    const random = generator(seedOf());
+    const start = (): Promise<ServerProcess> =>
+      startServing([
+        ...["--data", join(base, "data"), "--workspace", workspace],
+        ...["--agent", join(base, "flow.yaml")],
+        ...["--agent", join(base, "worker.mjs")],
+      ]);
+    let server = await start();
+    const ids: string[] = [];
+    for (let run = 0; run < RUNS; run++) {
+      const { task } = await clientOf(server.info).tasks.sendMessage({
+        message: textMessage(`run-${run}`, `run${run}`),
+        returnImmediately: true,
+      });
+      ids.push(task?.id ?? "");
+    }
+    for (let kill = 0; kill < KILLS; kill++) {
+      await delay(random() * MAX_LIFE_MS);
+      await server.kill();
+      server = await start();
+    }
+    const { tasks } = clientOf(server.info);
+    for (const [run, taskId] of ids.entries()) {
+      const get = async (): Promise<Task | undefined> =>
+        (await tasks.getTask({ taskId })).task;
+      await expect
+        .poll(async () => TaskState[(await get())?.state ?? 0], {
+          timeout: 120_000,
+        })
+        .toBe("INPUT_REQUIRED");
+      const asked = await get();
+      const parts = (asked ? pendingToolCalls(asked) : []).map((call) =>
+        confirmationPart(call, "proceed_once"),
+      );
+      await tasks.sendMessage({
+        message: { messageId: `yes-${run}`, parts },
+        taskId,
+      });
+      const task = await get();
+      expect([TaskState[task?.state ?? 0], task?.error]).toEqual([
+        "COMPLETED",
+        "",
+      ]);
+      const runs = task?.history.flatMap(({ parts: all }) =>
+        all.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
+      );
+      const tries = runs?.map(
+        ({ path, attempt, error }) => `${path}#${attempt}${error && " failed"}`,
+      );
+      expect(tries?.sort()).toEqual([
+        "a#1",
+        "again/1/look#1",
+        "again/1/write#1",
+        "again/2/look#1",
+        "again/2/write#1",
+        "b#1",
+        "c#1 failed",
+        "c#2",
+        "end#1",
+      ]);
+    }
+    const done = readFileSync(join(base, "done"), "utf8").trim().split("\n");
+    expect(done).toHaveLength(RUNS * 8);
+    expect(new Set(done).size).toBe(done.length);
+    // Each try is one task of the worker, and each run one of its own.
+    let count = 0;
+    let pageToken = "";
+    do {
+      const page = await tasks.listTasks({ pageSize: 100, pageToken });
+      count += page.tasks.length;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+    expect(count).toBe(RUNS * (9 + 1));
+    await server.kill();
+  });
+});
