@@ -124,7 +124,7 @@ export async function followTask(
     requests
       .answer(request, AbortSignal.any([over, withdrawn.signal]))
       .then((answer) =>
-        persist(
+        untilAnswered(
           () => requests.update(first.taskId, { [key]: answer }, over),
           over,
         ),
@@ -156,7 +156,9 @@ export async function followTask(
       }
       await delay(task.pollMs, undefined, { signal: over });
       const { taskId } = first;
-      task = readTask(await persist(() => requests.get(taskId, over), over));
+      task = readTask(
+        await untilAnswered(() => requests.get(taskId, over), over),
+      );
     }
   } catch (reason) {
     if (over.aborted && endsTask(over.reason)) {
@@ -170,8 +172,8 @@ export async function followTask(
 }
 
 /** Sends a request until it has an answer, or fails in a way that stays. */
-async function persist<T>(
-  request: () => Promise<T>,
+async function untilAnswered<T>(
+  attempt: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   for (
@@ -180,7 +182,7 @@ async function persist<T>(
     waitMs = Math.min(waitMs * 2, MAX_POLL_MS)
   ) {
     try {
-      return await request();
+      return await attempt();
     } catch (reason) {
       signal.throwIfAborted();
       if (isFinal(reason)) throw reason;
