@@ -103,7 +103,7 @@ export class Connections {
     this.#sessionPeers.add(peer);
     this.#onAdmission.set(session, () => {
       isAdmitted = true;
-      admission.end();
+      admission.stop();
       restartTimer();
     });
     session.on("stream", (stream) => {
@@ -115,7 +115,7 @@ export class Connections {
       });
     });
     session.once("close", () => {
-      admission.end();
+      admission.stop();
       clearTimeout(timer);
       this.sessions.delete(session);
       this.#sessionPeers.delete(peer);
@@ -166,12 +166,12 @@ export class Connections {
 export function closeUnlessRead(
   close: () => void,
   timeoutMs: number,
-): { end(): void } {
+): { stop(): void } {
   let isOver = false;
   const late = (): void => void setImmediate(() => isOver || close());
   const timer = setTimeout(late, timeoutMs).unref();
   return {
-    end: () => {
+    stop: () => {
       isOver = true;
       clearTimeout(timer);
     },

@@ -121,11 +121,11 @@ export function createSniffingServer(
     const destroy = (): void => void socket.destroy();
     socket.setNoDelay(true).on("error", destroy);
     const waiting = closeUnlessRead(destroy, limits.headersTimeoutMs);
-    socket.once("close", () => waiting.end());
+    socket.once("close", () => waiting.stop());
     socket.once("readable", () => {
       const first = socket.read();
       if (!(first instanceof Buffer)) return void socket.destroy();
-      waiting.end();
+      waiting.stop();
       socket.unshift(first);
       serverOf(first).emit("connection", socket);
       // From here on, that server handles errors of the socket.
