@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { textMessage } from "@devtool/client";
+import { subscribeTask, textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   findToolCallDetail,
@@ -94,6 +94,23 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     server = await start();
     await completed(taskId);
     expect(remote.calls("tools/call")).toBe(1);
+  });
+
+  it("is cancelled at its server with the task, and no other agent is missed", async () => {
+    const taskId = await begin();
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    const client = clientOf(server.info);
+    await client.tasks.cancelTask({ taskId });
+    expect(remote.calls("tasks/cancel")).toBe(1);
+    const notices: string[] = [];
+    for await (const { payload } of subscribeTask(
+      client,
+      { taskId },
+      AbortSignal.timeout(30_000),
+    )) {
+      if (payload.case === "notice") notices.push(payload.value.text);
+    }
+    expect(notices).toEqual([]);
   });
 
   it("is not lost with a look at its task that fails", async () => {

@@ -7,6 +7,7 @@ import type {
   ToolEvent,
 } from "@devtool/coding-agent/tool";
 import { abortable } from "@devtool/internal/abortable";
+import { keepStart } from "@devtool/internal/cut-text";
 import { ToolCallDetailSchema, ToolCallProgressSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -48,6 +49,9 @@ export interface CallHooks {
  */
 const PROGRESS_MS = 200;
 
+/** The maximum length of the text of a progress event, in characters. */
+const MAX_PROGRESS_LENGTH = 1000;
+
 /**
  * Turns what a server does to its call into the events of the call.
  *
@@ -83,7 +87,11 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
     this.#deadline.restart();
     this.#progress = {
       case: "progress",
-      value: create(ToolCallProgressSchema, { done, total, text }),
+      value: create(ToolCallProgressSchema, {
+        done,
+        total,
+        text: keepStart(text, MAX_PROGRESS_LENGTH),
+      }),
     };
     this.#wake.resolve();
   }

@@ -194,11 +194,8 @@ async function callTool(
     maxOutputLength,
     callTimeoutMs,
   } = options;
-  const { name: mcpServer } = supervisor.server;
   let connection: McpConnection | undefined;
   const follow = async (task: ServerTask): Promise<CallToolResult> => {
-    const { taskId } = task;
-    await hooks.recordTask({ mcpServer, taskId });
     const requests = await taskRequests(supervisor, hooks);
     return followTask(task, requests, hooks, signal);
   };
@@ -221,7 +218,8 @@ async function callTool(
     if (timeout.aborted) {
       connection?.checkAlive();
       const tool = `tool ${JSON.stringify(definition.name)} of MCP server ${JSON.stringify(supervisor.server.name)}`;
-      const problem = `${tool} showed no progress for ${callTimeoutMs} ms and was cancelled`;
+      const lost = reason instanceof DevtoolError ? `: ${reason.message}` : "";
+      const problem = `${tool} showed no progress for ${callTimeoutMs} ms and was cancelled${lost}`;
       return failureResult(
         "timeout",
         `${problem}; what it did until then is unknown`,

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { keepStart } from "@devtool/internal/cut-text";
+import { endsWork } from "@devtool/internal/ends-work";
 import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-events.ts";
+import { describeError } from "./describe-error.ts";
 
 /** The extension whose servers may answer a call with a task (SEP-2663). */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
@@ -18,10 +21,11 @@ const MAX_POLL_MS = 30_000;
  */
 const FIRST_RETRY_MS = 250;
 
-/** Errors of JSON-RPC that the same request gets again. */
-const FINAL_ERRORS: ReadonlySet<unknown> = new Set([
-  -32_600, -32_601, -32_602, -32_021, -32_022,
-]);
+/** The maximum size of the id of a task, in bytes. */
+const MAX_ID_BYTES = 1024;
+
+/** The maximum length of what a task says of its status, in characters. */
+const MAX_STATUS_LENGTH = 1000;
 
 /** The maximum number of questions of a call. */
 const MAX_QUESTIONS = 100;
@@ -42,6 +46,8 @@ export interface ServerTask {
 
 /** The requests about tasks to a server. */
 export interface TaskRequests {
+  /** Records the task with its call. Resolves when the log has it. */
+  record(taskId: string): Promise<void>;
   get(taskId: string, signal: AbortSignal): Promise<unknown>;
   update(
     taskId: string,
@@ -86,13 +92,22 @@ function readTask(value: unknown): ServerTask {
   if (taskId === "" || status === "") {
     throw new Error("invalid answer: its task has no taskId or no status");
   }
+  const size = Buffer.byteLength(taskId);
+  if (size > MAX_ID_BYTES) {
+    throw new Error(
+      `invalid answer: its taskId is ${size} bytes: limit is ${MAX_ID_BYTES}`,
+    );
+  }
   const { pollIntervalMs } = task;
   const pollMs =
     typeof pollIntervalMs === "number" ? pollIntervalMs : DEFAULT_POLL_MS;
   return {
     taskId,
     status,
-    statusMessage: stringOrEmpty(task.statusMessage),
+    statusMessage: keepStart(
+      stringOrEmpty(task.statusMessage),
+      MAX_STATUS_LENGTH,
+    ),
     inputRequests: objectOrEmpty(task.inputRequests),
     result: task.result,
     error: objectOrEmpty(task.error),
@@ -101,8 +116,8 @@ function readTask(value: unknown): ServerTask {
 }
 
 /**
- * Follows a task to its end, and puts what it asks to the user. Each question
- * is asked once, and withdrawn when the server does not ask it any more. A
+ * Records a task, follows it to its end, and puts what it asks to the user.
+ * Each question is asked once, and withdrawn when the server does not ask it any more. A
  * request that gets lost is sent again until the signal aborts.
  *
  * Returns the result of the call. Rejects when the task fails, and when the
@@ -135,6 +150,7 @@ export async function followTask(
   };
   let shown = "";
   try {
+    await requests.record(first.taskId);
     for (let task = first; ; ) {
       const result = endOf(task, requests);
       if (result) return result;
@@ -161,7 +177,7 @@ export async function followTask(
       );
     }
   } catch (reason) {
-    if (over.aborted && endsTask(over.reason)) {
+    if (over.aborted && (!signal.aborted || endsWork(signal.reason))) {
       await requests.cancel(first.taskId);
     }
     failed.signal.throwIfAborted();
@@ -171,11 +187,15 @@ export async function followTask(
   }
 }
 
-/** Sends a request until it has an answer, or fails in a way that stays. */
+/**
+ * Sends a request until it has an answer, or fails in a way that stays. When
+ * the signal aborts meanwhile, rejects with how the request failed last.
+ */
 async function untilAnswered<T>(
   attempt: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
+  let last: unknown;
   for (
     let waitMs = FIRST_RETRY_MS;
     ;
@@ -184,24 +204,31 @@ async function untilAnswered<T>(
     try {
       return await attempt();
     } catch (reason) {
-      signal.throwIfAborted();
-      if (isFinal(reason)) throw reason;
+      if (!signal.aborted && isFinal(reason)) throw reason;
+      if (!signal.aborted) last = reason;
     }
-    await delay(waitMs, undefined, { signal });
+    await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    if (!signal.aborted) continue;
+    if (last === undefined) throw signal.reason;
+    throw new DevtoolError(
+      `the last request about its task failed: ${describeError(last)}`,
+      Code.Unavailable,
+      { cause: last },
+    );
   }
 }
 
-function isFinal(reason: unknown): boolean {
-  if (!(reason instanceof Error) || !("code" in reason)) return false;
-  return FINAL_ERRORS.has(reason.code) || reason.code === Code.Unauthenticated;
-}
-
 /**
- * Whether the end of a call ends its task: not when the server of the agent
- * stops or has lost its store, since the call then goes on later.
+ * Whether the same request would get the same error: an error of JSON-RPC, or
+ * one of HTTP that is the client's fault.
  */
-function endsTask(reason: unknown): boolean {
-  return !(reason instanceof DevtoolError && reason.code === Code.Unavailable);
+function isFinal(reason: unknown): boolean {
+  if (!(reason instanceof Error)) return false;
+  const code = "code" in reason ? Number(reason.code) : 0;
+  const status = "status" in reason ? Number(reason.status) : 0;
+  if (code === Code.Unauthenticated) return true;
+  const isOfClient = status >= 400 && status < 500;
+  return (code < 0 || isOfClient) && status !== 408 && status !== 429;
 }
 
 /**

@@ -15,7 +15,9 @@ export async function taskRequests(
   hooks: CallHooks,
 ): Promise<TaskRequests> {
   const { specTypeSchemas } = await loadSdk();
+  const { name: mcpServer } = supervisor.server;
   return {
+    record: (taskId) => hooks.recordTask({ mcpServer, taskId }),
     get: (taskId, signal) =>
       supervisor.ask(
         (connection) => connection.askTask("tasks/get", { taskId }, signal),

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import { endsWork } from "@devtool/internal/ends-work";
 import {
   findToolCallDetail,
   isQuestionOfCall,
@@ -8,7 +9,7 @@ import {
   type Task,
   ToolCallStatus,
 } from "@devtool/schema";
-import { type AgentEvent, Code, DevtoolError } from "@devtool/server/agent";
+import type { AgentEvent } from "@devtool/server/agent";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -58,16 +59,17 @@ export async function* cancelCalls(
   task: Task,
   reason: unknown,
 ): AsyncIterable<AgentEvent> {
-  if (reason instanceof DevtoolError && reason.code === Code.Unavailable) {
-    return;
-  }
+  if (!endsWork(reason)) return;
   const calls = openToolCalls(task).flatMap((call) => {
     const { toolCallId, status } = call;
     const { delegation } = findToolCallDetail(task, toolCallId) ?? {};
     const runs =
       status === ToolCallStatus.EXECUTING &&
       !isQuestionOfCall(task, toolCallId);
-    return runs && delegation ? [{ call, agentName: delegation.agent }] : [];
+    // A call of an MCP server cancels its own task.
+    return runs && delegation && delegation.mcpServer === ""
+      ? [{ call, agentName: delegation.agent }]
+      : [];
   });
   if (calls.length === 0) return;
   const { connect } = await import("../delegate/agent-tool.ts");

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { endsWork } from "@devtool/internal/ends-work";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
   findToolCall,
@@ -13,7 +14,6 @@ import {
 import {
   type AgentServices,
   type CallUpdate,
-  Code,
   changedDetail,
   DevtoolError,
   type Turn,
@@ -128,7 +128,8 @@ export async function* runDelegated(
           callSignal,
         );
       } finally {
-        if (callSignal.aborted && !ended && endsWork(callSignal.reason)) {
+        const isOver = !signal.aborted || endsWork(signal.reason);
+        if (callSignal.aborted && !ended && isOver) {
           await cancelChild(agent, place);
         }
       }
@@ -155,14 +156,6 @@ export async function* runDelegated(
     const failure = toolFailure("execution_failed", message);
     yield withStep({ call: failedCall(last, failure) });
   }
-}
-
-/**
- * Whether what a call began ends with it: not when the server stops or has lost
- * its store, since the call then goes on later.
- */
-function endsWork(reason: unknown): boolean {
-  return !(reason instanceof DevtoolError && reason.code === Code.Unavailable);
 }
 
 /** Cancels the work of a call. An agent that cannot be told may go on. */
