@@ -41,6 +41,10 @@ export function readCallResult(
     : event;
 }
 
+/** The types of images and sounds that models take; others are text alone. */
+const MEDIA_TYPES =
+  /^(image\/(png|jpeg|gif|webp)|audio\/(wav|mpeg|mp3|aiff|aac|ogg|flac))$/;
+
 /** The maximum size of the files of a result, in bytes. */
 const MAX_FILE_BYTES: number = 4 * 1024 * 1024;
 
@@ -63,13 +67,17 @@ export function withFiles(content: readonly ContentBlock[]): {
   return files.length > 0 ? { files } : {};
 }
 
+/** Returns the type and the data of a block; no data for another type. */
 function mediaOf(block: ContentBlock): readonly [type: string, data: string] {
-  if (block.type === "image" || block.type === "audio") {
-    return [block.mimeType, block.data];
-  }
-  if (block.type !== "resource" || !("blob" in block.resource)) return ["", ""];
-  const { mimeType = "", blob } = block.resource;
-  return /^(image|audio)\//.test(mimeType) ? [mimeType, blob] : ["", ""];
+  const { type } = block;
+  const file =
+    type === "image" || type === "audio"
+      ? { mimeType: block.mimeType, data: block.data }
+      : type === "resource" && "blob" in block.resource
+        ? { mimeType: block.resource.mimeType ?? "", data: block.resource.blob }
+        : { mimeType: "", data: "" };
+  const mediaType = file.mimeType.toLowerCase();
+  return MEDIA_TYPES.test(mediaType) ? [mediaType, file.data] : ["", ""];
 }
 
 function outputOf(result: CallToolResult, maxOutputLength: number): ToolEvent {

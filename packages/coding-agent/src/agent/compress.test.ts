@@ -32,6 +32,25 @@ describe("needsCompression", () => {
     ).toBe(true);
   });
 
+  it("counts the images of results", () => {
+    const step = (count: number): Message =>
+      create(MessageSchema, {
+        role: Role.AGENT,
+        parts: [
+          {
+            content: { case: "toolCall", value: { toolCallId: "c" } },
+            toolCallDetail: {
+              files: Array.from({ length: count }, () => ({
+                mediaType: "image/png",
+              })),
+            },
+          },
+        ],
+      });
+    expect(needsCompression([step(6)], undefined, 10_000)).toBe(false);
+    expect(needsCompression([step(7)], undefined, 10_000)).toBe(true);
+  });
+
   it("is false for a model without a limit", () => {
     expect(
       needsCompression([userMessage("x".repeat(10_000))], undefined, undefined),

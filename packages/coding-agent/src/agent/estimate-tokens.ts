@@ -18,7 +18,8 @@ const FILE_TOKENS = 1000;
 export function estimateTokens(messages: readonly Message[]): number {
   let tokens = 0;
   for (const { parts } of messages) {
-    for (const { content } of parts) {
+    for (const { content, toolCallDetail } of parts) {
+      tokens += (toolCallDetail?.files.length ?? 0) * FILE_TOKENS;
       tokens +=
         content.case === "file"
           ? FILE_TOKENS

@@ -14,6 +14,12 @@ import {
   type ToolOutput,
 } from "@devtool/schema";
 
+/**
+ * The maximum size of the images and sounds of results in a request, in bytes.
+ * APIs refuse requests of more than 20 MB, as base64.
+ */
+const MAX_FILE_BYTES: number = 8 * 1024 * 1024;
+
 /** The results of the calls in a conversation, as a model is told them. */
 export class CallResults {
   /** The user's answers to calls, by the ids of the calls. */
@@ -22,8 +28,11 @@ export class CallResults {
   /** The ids of the calls whose arguments the user wrote. */
   readonly #edited: ReadonlySet<string>;
 
-  /** The images and sounds of results, by the ids of the calls. */
+  /** The images and sounds of results that fit, by the ids of the calls. */
   readonly #files = new Map<string, readonly File[]>();
+
+  /** The number of those that do not fit, by the ids of the calls. */
+  readonly #leftOut = new Map<string, number>();
 
   /** `history` is that of the request (`ModelRequest.history`). */
   constructor(history: readonly Message[]) {
@@ -35,9 +44,19 @@ export class CallResults {
           : [],
       ),
     );
-    for (const { content, toolCallDetail } of parts) {
+    let restBytes = MAX_FILE_BYTES;
+    for (const { content, toolCallDetail } of parts.toReversed()) {
       if (content.case !== "toolCall" || !toolCallDetail) continue;
-      this.#files.set(content.value.toolCallId, toolCallDetail.files);
+      const { toolCallId } = content.value;
+      const fitting = toolCallDetail.files.filter(({ source }) => {
+        const bytes = source.case === "bytes" ? source.value.length : 0;
+        if (bytes > restBytes) return false;
+        restBytes -= bytes;
+        return true;
+      });
+      this.#files.set(toolCallId, fitting);
+      const count = toolCallDetail.files.length - fitting.length;
+      if (count > 0) this.#leftOut.set(toolCallId, count);
     }
     for (const answer of history.flatMap(confirmationsOf)) {
       // The last answer decides. The content that the user gave can be in an
@@ -54,7 +73,8 @@ export class CallResults {
 
   /**
    * Returns the result of a call as `output` or `error`, with a `note` if the
-   * user changed what the call proposed.
+   * user changed what the call proposed, or if images and sounds of the result
+   * are too large to be in this request beside newer ones.
    */
   describe(call: ToolCall): JsonObject {
     const answer = this.#answers.get(call.toolCallId);
@@ -66,12 +86,17 @@ export class CallResults {
       response.note =
         "The user changed the arguments of this call; they are shown as the user wrote them.";
     }
+    const count = this.#leftOut.get(call.toolCallId);
+    if (count !== undefined) {
+      const leftOut = `${count} images or sounds of this result are not shown any more.`;
+      response.note = [response.note, leftOut].filter(Boolean).join(" ");
+    }
     return response;
   }
 
   /**
-   * Returns the images and sounds of a result as parts of the user's, with the
-   * name of the tool.
+   * Returns the images and sounds of a result that fit as parts of the user's,
+   * with the name of the tool. The newest ones fit first.
    */
   fileParts({ toolCallId, toolName }: ToolCall): Part[] {
     const files = this.#files.get(toolCallId) ?? [];
