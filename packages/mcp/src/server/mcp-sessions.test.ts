@@ -89,6 +89,18 @@ describe("sessions of hosts", () => {
     expect(await statusOf("bob", other)).toBe(200);
   });
 
+  it("end after those without a response that is being sent", async () => {
+    const first = await begin("ada");
+    const sent = Promise.withResolvers<void>();
+    const streaming = ask("ada", first, () => sent.promise);
+    const second = await begin("ada");
+    for (let at = 2; at < 65; at++) await begin("ada");
+    expect(await statusOf("ada", second)).toBe(404);
+    sent.resolve();
+    await streaming;
+    expect(await statusOf("ada", first)).toBe(200);
+  });
+
   it("are 64 of a caller, and 1024 in all: the least recently used one ends", async () => {
     const first = await begin("ada");
     const second = await begin("ada");

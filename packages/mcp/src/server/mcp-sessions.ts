@@ -8,7 +8,8 @@ import type { PortTasks } from "./port.ts";
 
 /**
  * The maximum number of sessions of a caller, and of all callers. A further one
- * ends the one that was used least recently.
+ * ends the one that was used least recently: one without a response that is
+ * still being sent, if there is one.
  */
 const MAX_OWN_SESSIONS = 64;
 const MAX_SESSIONS = 1024;
@@ -101,9 +102,9 @@ export class McpSessions {
         const own = [...this.#sessions.values()].filter(
           (other) => other.principal === principal,
         );
-        if (own.length >= MAX_OWN_SESSIONS) this.#end(own[0]);
+        if (own.length >= MAX_OWN_SESSIONS) this.#endOldest(own);
         if (this.#sessions.size >= MAX_SESSIONS) {
-          this.#end(this.#sessions.values().next().value);
+          this.#endOldest([...this.#sessions.values()]);
         }
         this.#sessions.set(id, session);
       },
@@ -131,6 +132,11 @@ export class McpSessions {
       const isIdle = session.responses === 0 && session.usedAtMs < since;
       if (isIdle) this.#end(session);
     }
+  }
+
+  #endOldest(sessions: readonly Session[]): void {
+    const unused = sessions.find(({ responses }) => responses === 0);
+    this.#end(unused ?? sessions[0]);
   }
 
   #end(session: Session | undefined): void {

@@ -16,6 +16,7 @@ describe("the files of an agent in a result", () => {
         source: { case: "uri" as const, value: "https://x.example/r" },
       },
       { name: "big\n", source: bytes(new Uint8Array(4 * 1024 * 1024)) },
+      { name: "after", source: bytes(Buffer.from("ok")) },
     ];
     const task = (state: TaskState) =>
       create(TaskSchema, {
@@ -48,6 +49,10 @@ describe("the files of an agent in a result", () => {
       {
         type: "text",
         text: '[file "big\\n", 4194304 bytes: too large to show]',
+      },
+      {
+        type: "resource",
+        resource: { uri: "devtool://files/t1/after", blob: "b2s=" },
       },
     ]);
     const works = taskResult(task(TaskState.WORKING), { asksUser: true });

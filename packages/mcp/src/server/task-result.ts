@@ -57,8 +57,10 @@ function fileBlocks(task: Task): ContentBlock[] {
   return files.map((file, at) => {
     const { source } = file;
     const size = source.case === "bytes" ? source.value.length : 0;
-    rest -= size;
-    if (rest >= 0) return fileBlock(file, task.id, at);
+    if (size <= rest) {
+      rest -= size;
+      return fileBlock(file, task.id, at);
+    }
     const text = `[file ${quoted(file.name)}, ${size} bytes: too large to show]`;
     return { type: "text", text };
   });
