@@ -1,4 +1,5 @@
 import { isAbsolute } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { create, fromJson, fromJsonString } from "@bufbuild/protobuf";
 import { abortable } from "@devtool/internal/abortable";
 import { keepStart } from "@devtool/internal/cut-text";
@@ -6,6 +7,7 @@ import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
+  parseJsonOrUndefined,
   plainJson,
 } from "@devtool/internal/json";
 import { KeyedQueue } from "@devtool/internal/keyed-queue";
@@ -58,6 +60,12 @@ const CONTEXT_TIMEOUT_MS = 500;
 /** The time between checks that the editor of an open diff is there. */
 const CHECK_MS = 5000;
 
+/**
+ * How long the report of a diff that was closed here may take, in milliseconds,
+ * after the companion has said that it closed the diff.
+ */
+const REPORT_MS = 250;
+
 /** Maximum length of a path, in UTF-16 code units. */
 const MAX_PATH = 4096;
 
@@ -73,6 +81,11 @@ export class CompanionLink implements AsyncDisposable {
   /** Diffs are told apart by their files: a file has one at a time. */
   readonly #diffs = new KeyedQueue();
   readonly #waiting = new Map<string, (answer: IdeAnswer) => void>();
+  /**
+   * The proposed contents of diffs that the user answered when they were closed
+   * here, and whose answers have not been heard yet.
+   */
+  readonly #unheard = new Map<string, string>();
   readonly #told = Promise.withResolvers<void>();
   readonly #onTrust: () => void;
   #state: WorkspaceState | undefined;
@@ -197,7 +210,9 @@ export class CompanionLink implements AsyncDisposable {
 
   /**
    * Shows a proposed content of a file, and resolves to what the user does with
-   * it. A diff of the same file that is still open is waited for.
+   * it. A diff of the same file that is still open is waited for, and so is what
+   * the editor reports about one that was closed here: a report names the file
+   * alone.
    *
    * Rejects when the editor does not show it or goes away. When the signal
    * aborts, closes the view and rejects with the signal's reason; with an error
@@ -210,18 +225,19 @@ export class CompanionLink implements AsyncDisposable {
   ): Promise<IdeAnswer> {
     signal.throwIfAborted();
     const begun = Promise.withResolvers<void>();
-    const answer = this.#diffs.run(path, async () => {
-      signal.throwIfAborted();
-      begun.resolve();
-      return await this.#showDiff(path, content, signal);
-    });
+    const answer = Promise.withResolvers<IdeAnswer>();
     // Nobody waits for it where its turn comes too late.
-    answer.catch(() => undefined);
+    answer.promise.catch(() => undefined);
+    void this.#diffs.run(path, async () => {
+      if (signal.aborted) return;
+      begun.resolve();
+      await this.#showDiff(path, content, answer, signal);
+    });
     await abortable(begun.promise, signal).catch((cause) => {
       const problem = "another diff of the file is open: answer that one first";
       throw new Error(problem, { cause });
     });
-    return await answer;
+    return await answer.promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -244,30 +260,59 @@ export class CompanionLink implements AsyncDisposable {
     signal.throwIfAborted();
   }
 
+  /**
+   * Settles an answer with that of the user. Resolves once no report about the
+   * diff is on its way.
+   */
   async #showDiff(
     path: string,
-    content: string,
+    newContent: string,
+    answer: PromiseWithResolvers<IdeAnswer>,
     signal: AbortSignal,
-  ): Promise<IdeAnswer> {
-    const ended = Promise.withResolvers<IdeAnswer>();
-    this.#waiting.set(path, ended.resolve);
+  ): Promise<void> {
+    const report = Promise.withResolvers<IdeAnswer>();
+    this.#waiting.set(path, (heard) => {
+      if (this.#isUnheard(path, newContent, heard)) return;
+      report.resolve(heard);
+    });
     const left = new AbortController();
     try {
-      const input = { filePath: path, newContent: content };
+      const input = { filePath: path, newContent };
       await abortable(this.#call("openDiff", input, signal), signal);
-      const lost = this.#lost(left.signal);
-      return await abortable(Promise.race([ended.promise, lost]), signal);
+      const either = Promise.race([report.promise, this.#lost(left.signal)]);
+      answer.resolve(await abortable(either, signal));
+    } catch (reason) {
+      left.abort();
+      const isClosed = !signal.aborted || (await this.#closeDiff(path));
+      answer.reject(reason);
+      if (!signal.aborted) return;
+      const late = AbortSignal.timeout(isClosed ? REPORT_MS : TIMEOUT_MS);
+      await abortable(report.promise, late).catch(
+        () => isClosed || this.#unheard.set(path, newContent),
+      );
     } finally {
       left.abort();
       this.#waiting.delete(path);
-      if (signal.aborted) await this.#closeDiff(path);
     }
+  }
+
+  /** Whether an answer is that to an earlier diff of the file. Takes it once. */
+  #isUnheard(path: string, newContent: string, heard: IdeAnswer): boolean {
+    const earlier = this.#unheard.get(path);
+    this.#unheard.delete(path);
+    return (
+      heard.case === "accepted" &&
+      heard.content === earlier &&
+      heard.content !== newContent
+    );
   }
 
   /** Rejects once the companion does not answer any more. */
   async #lost(left: AbortSignal): Promise<never> {
     for (;;) {
-      await pauseFor(CHECK_MS, left);
+      await delay(CHECK_MS, undefined, { signal: left, ref: false }).catch(
+        () => undefined,
+      );
       if (!left.aborted && !(await this.isAlive())) {
         throw new Error(`${this.editor} does not answer any more`);
       }
@@ -276,11 +321,14 @@ export class CompanionLink implements AsyncDisposable {
     }
   }
 
-  async #closeDiff(path: string): Promise<void> {
+  /** Returns whether the diff was open, so that the user has not answered it. */
+  async #closeDiff(path: string): Promise<boolean> {
     const timeout = AbortSignal.timeout(TIMEOUT_MS);
     // Older companions report a diff that is closed here as rejected.
     const input = { filePath: path, suppressNotification: true };
-    await this.#call("closeDiff", input, timeout).catch(() => undefined);
+    const text = await this.#call("closeDiff", input, timeout).catch(() => "");
+    const { content } = objectOrEmpty(parseJsonOrUndefined(text));
+    return typeof content === "string";
   }
 
   async #call(
@@ -370,10 +418,4 @@ function ideDiagnostic({ message, severity, range, source }: Diagnostic) {
     source: keepStart(source, MAX_SOURCE),
     ...(range && { position: { line: line + 1, character: character + 1 } }),
   };
-}
-
-/** Resolves after a time, or as soon as the signal aborts. */
-async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-  await abortable(new Promise(() => undefined), limit).catch(() => undefined);
 }
