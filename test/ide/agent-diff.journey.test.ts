@@ -6,7 +6,7 @@ import {
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { startServerProcess } from "../durability/crash/server-process.ts";
 import { clientOf } from "../scenarios/ground.ts";
 import { answer, callsOf, IdeGround, say } from "./agent-ground.ts";
@@ -142,6 +142,21 @@ describe("a change that our agent proposes", () => {
     view.accept();
     await callsOf(server, id);
     expect(await place.ground.read("a.txt")).toBe("proposed\n");
+    await server.close();
+  });
+
+  it("is shown soon where the editor failed to show it once", async () => {
+    const { place, server } = await setUp();
+    const open = vi.spyOn(place.editor, "openDiff");
+    open.mockRejectedValueOnce(new Error("no window is open"));
+    const asked = propose({ place, server }, "proposed\n");
+    // Far below the time after which editors are looked for without a change.
+    const soon = { timeout: 15_000 };
+    await vi.waitFor(() => expect(place.editor.diffs).toHaveLength(1), soon);
+    const { id, view } = await asked;
+    view.accept();
+    await callsOf(server, id);
+    expect(open).toHaveBeenCalledTimes(2);
     await server.close();
   });
 

@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { type Companion, startCompanion } from "@devtool/ide";
 import { IdeLinks } from "@devtool/ide/operator";
 import { ScriptedEditor } from "@devtool/ide/testing";
@@ -120,6 +121,30 @@ describe("an editor that is opened while an agent waits for one", () => {
     waiting.abort();
     expect(await changes.next()).toMatchObject({ done: true });
   });
+
+  it.each<[string, (directory: string) => void, number]>([
+    ["the user's own", (directory) => mkdirSync(directory), 8],
+    // It is read each two seconds.
+    ["a link", (directory) => symlinkSync(temporaryDirectory(), directory), 1],
+  ])(
+    "is not looked for all the time where a directory is busy: %s",
+    async (_what, make, most) => {
+      const { env, directory } = setUp();
+      mkdirSync(dirname(directory));
+      make(directory);
+      await using links = new IdeLinks(env);
+      const waiting = new AbortController();
+      const write = setInterval(
+        () => writeFileSync(join(directory, "log"), String(performance.now())),
+        5,
+      );
+      void delay(1500).then(() => waiting.abort());
+      const changes = await Array.fromAsync(links.changes(waiting.signal));
+      clearInterval(write);
+      expect(changes.length).toBeGreaterThan(0);
+      expect(changes.length).toBeLessThanOrEqual(most);
+    },
+  );
 
   it("is asked again once its user trusts the folder", async () => {
     const { env, start } = setUp();

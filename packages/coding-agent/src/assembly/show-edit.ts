@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   type Message,
@@ -31,6 +32,12 @@ interface AskedEdit {
 /** How often an editor may fail to show an edit. */
 const MAX_FAILURES = 30;
 
+/** The time before a first failure is repeated, in milliseconds; then doubled. */
+const RETRY_MS = 1000;
+
+/** The longest time before a failure is repeated, in milliseconds. */
+const MAX_RETRY_MS = 30_000;
+
 /**
  * Shows the edit of a call that asks in the user's editor until the signal
  * aborts. What the user decides there answers the call; with content of their
@@ -50,19 +57,27 @@ export async function showEdit(
   let failures = 0;
   // An editor may be opened while the question waits.
   for await (const turned of ide.changes(place, signal)) {
-    try {
-      const found = await ide.connect(place, signal);
-      if (found.case === "none" || !found.link.showsDiffs) continue;
-      const { link } = found;
-      const shown = AbortSignal.any([signal, turned]);
-      const answer = await link.openDiff(filePath, newContent, shown);
-      return await turn.answer(messageOf(asked, answer, nextId()), link.editor);
-    } catch (reason) {
-      if (signal.aborted) return;
-      if (turned.aborted || ++failures < MAX_FAILURES) continue;
-      const why = reason instanceof Error ? reason.message : String(reason);
-      onNotice(`${quoted(filePath)} is not shown in the editor: ${why}`);
-      return;
+    const shown = AbortSignal.any([signal, turned]);
+    while (!shown.aborted) {
+      try {
+        const found = await ide.connect(place, signal);
+        if (found.case === "none" || !found.link.showsDiffs) break;
+        const { link } = found;
+        const answer = await link.openDiff(filePath, newContent, shown);
+        const message = messageOf(asked, answer, nextId());
+        return await turn.answer(message, link.editor);
+      } catch (reason) {
+        if (shown.aborted) break;
+        if (++failures >= MAX_FAILURES) {
+          const why = reason instanceof Error ? reason.message : String(reason);
+          onNotice(`${quoted(filePath)} is not shown in the editor: ${why}`);
+          return;
+        }
+        const ms = Math.min(RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+        await delay(ms, undefined, { signal: shown, ref: false }).catch(
+          () => undefined,
+        );
+      }
     }
   }
 }

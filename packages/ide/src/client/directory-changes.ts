@@ -1,17 +1,19 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import { abortable } from "@devtool/internal/abortable";
+import { faultOfDirectory } from "../discovery/own-directory.ts";
 
 /** The time after which a directory is read without a change, too. */
 const ANYWAY_MS = 30_000;
 
-/** The same where directories cannot be watched. */
+/** The same where the directory is not watched. */
 const POLL_MS = 2000;
 
 /**
  * Yields at once, and then whenever something may have changed in a directory,
  * which need not exist yet. Yields each 30 seconds anyway, as some file systems
- * report no changes. Ends when the signal aborts.
+ * report no changes. Ends when the signal aborts. A directory that is a link, or
+ * another user's, may change all the time and is not watched.
  *
  * What the caller reads after one yield is never older than that: changes are
  * heard from before it on.
@@ -22,7 +24,8 @@ export async function* directoryChanges(
 ): AsyncGenerator<void> {
   while (!signal.aborted) {
     const changed = Promise.withResolvers<void>();
-    const watcher = watchNearest(path, changed.resolve);
+    const fault = await faultOfDirectory(path);
+    const watcher = fault ? undefined : watchNearest(path, changed.resolve);
     try {
       yield;
       const late = AbortSignal.timeout(watcher ? ANYWAY_MS : POLL_MS);

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { isOtherProcess } from "@devtool/internal/other-process";
 import { oneLine } from "@devtool/internal/visible-text";
 import { faultOfDirectory } from "../discovery/own-directory.ts";
@@ -19,6 +20,8 @@ export type IdeConnection =
 
 /** How long a companion that let nobody in is left alone, in milliseconds. */
 const RETRY_AFTER_MS = 30_000;
+/** The least time between two changes that are noticed, in milliseconds. */
+const BETWEEN_CHANGES_MS = 250;
 /** What is shown of the error of a companion, which may say anything. */
 const MAX_REASON = 200;
 
@@ -69,13 +72,19 @@ export class IdeLinks implements AsyncDisposable {
 
   /**
    * Yields at once, and then whenever another editor may be there, or one that
-   * is connected is trusted with its workspace: each 30 seconds anyway. Ends
-   * when the signal aborts.
+   * is connected is trusted with its workspace: each 30 seconds anyway, and at
+   * most four times a second. Ends when the signal aborts.
    */
   async *changes(signal: AbortSignal): AsyncGenerator<void> {
     while (!signal.aborted) {
       const either = AbortSignal.any([signal, this.#trusted.signal]);
-      yield* directoryChanges(this.#directory, either);
+      for await (const _change of directoryChanges(this.#directory, either)) {
+        yield;
+        const pause = { signal, ref: false };
+        await delay(BETWEEN_CHANGES_MS, undefined, pause).catch(
+          () => undefined,
+        );
+      }
     }
   }
 
