@@ -91,6 +91,12 @@ describe("fetching a card (CARD-2)", () => {
       code: Code.NotFound,
       says: "HTTP 403: host is not served: use --allow-host",
     },
+    ...[502, 503, 504].map((status) => ({
+      name: `is behind a proxy that answers with ${status}`,
+      answer: json("no upstream", status),
+      code: Code.Unavailable,
+      says: `cannot be reached now: HTTP ${status}: no upstream`,
+    })),
     {
       name: "has a page instead of a card",
       answer: json("<html>"),

@@ -70,7 +70,7 @@ export interface AgentCardOptions {
  * `Code.FailedPrecondition` if the card is invalid, lacks the extension, or has
  * another version of it, which the message names; `Code.InvalidArgument` for an
  * invalid URL; `Code.Unavailable`, `Code.DeadlineExceeded` or `Code.Canceled` if
- * the agent was not reached.
+ * the agent was not reached, or a proxy says that it is down (502 to 504).
  */
 export async function fetchAgentCard(
   options: AgentCardOptions,
@@ -191,6 +191,12 @@ async function fetchCardText(
     refusals.push(
       `HTTP ${response.status}${reason === "" ? "" : `: ${reason}`}`,
     );
+  }
+  // A proxy whose agent does not answer, which may come back.
+  const down = refusals.find((refusal) => /^HTTP 50[234]\b/.test(refusal));
+  if (down !== undefined) {
+    const message = `the agent at ${url} cannot be reached now: ${down}`;
+    throw new ConnectError(message, Code.Unavailable);
   }
   throw new ConnectError(
     `the agent at ${url} has no card: ${refusals[0]}`,
