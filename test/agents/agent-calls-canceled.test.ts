@@ -12,6 +12,7 @@ import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
+import { defineWorkflow, workflowAgent } from "@devtool/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 
@@ -26,6 +27,8 @@ describe("the cancellation of a task that calls other agents", () => {
   let above: DevtoolServer;
   /** Makes the requests of the agent above. */
   let reach: typeof fetch;
+  /** What the operator of the server above is told. */
+  let notices: string[];
   let workspace: string;
   let dataDirectory: string;
 
@@ -33,6 +36,7 @@ describe("the cancellation of a task that calls other agents", () => {
     workspace = temporaryDirectory();
     dataDirectory = temporaryDirectory();
     reach = fetch;
+    notices = [];
     below = await createServer({
       agents: {
         helper: codingAgent(),
@@ -119,39 +123,98 @@ describe("the cancellation of a task that calls other agents", () => {
     await clientOf(above).tasks.cancelTask({ taskId: id });
     const task = await get(clientOf(above), id);
     expect(task.state).toBe(TaskState.CANCELED);
-    const notices: string[] = [];
-    for await (const event of subscribeTask(
-      clientOf(above),
-      { taskId: id },
-      signal,
-    )) {
-      if (event.payload.case !== "notice") continue;
-      notices.push(event.payload.value.text);
-    }
-    expect(notices).toEqual([
+    expect(await noticesOf(id)).toEqual([
       expect.stringMatching(
         /^Agent far could not be told to cancel: .* Its work may go on\.$/,
       ),
     ]);
   });
 
+  it("says so when an agent of A2A 0.3 has not said which task it works for", async () => {
+    const sent = reachOldAgent();
+    const { id } = await begin("x");
+    await sent;
+    await clientOf(above).tasks.cancelTask({ taskId: id });
+    expect(await noticesOf(id)).toEqual([
+      "Agent far could not be told to cancel: it has not said which task does the work, and lists none. Its work may go on.",
+    ]);
+  });
+
+  it("says so to the operator when a step of a workflow cannot be told", async () => {
+    const sent = reachOldAgent();
+    const { tasks } = clientOf(above);
+    const { task: { id: taskId = "" } = {} } = await tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "x"),
+      sessionSettings: { agent: "flow" },
+      returnImmediately: true,
+    });
+    await sent;
+    await tasks.cancelTask({ taskId });
+    expect(notices).toEqual([
+      `agent "far" could not be told to cancel what task "${taskId}" gave it: it has not said which task does the work, and lists none; its work may go on`,
+    ]);
+  });
+
+  /**
+   * Puts an agent of A2A 0.3 in the place of the one below, which never answers
+   * a message and knows no other methods. Resolves when it has the message.
+   */
+  function reachOldAgent(): Promise<void> {
+    const sent = Promise.withResolvers<void>();
+    const card = {
+      protocolVersion: "0.3.0",
+      name: "old",
+      url: "http://127.0.0.1:1/",
+      preferredTransport: "JSONRPC",
+      capabilities: { streaming: false },
+    };
+    reach = async (_address, init) => {
+      if (init?.method !== "POST") return Response.json(card);
+      const { id, method } = JSON.parse(String(init.body));
+      if (method === "message/send") {
+        sent.resolve();
+        await new Promise(() => undefined);
+      }
+      const error = { code: -32_601, message: "there is no such method" };
+      return Response.json({ jsonrpc: "2.0", id, error });
+    };
+    return sent.promise;
+  }
+
+  async function noticesOf(taskId: string): Promise<readonly string[]> {
+    const found: string[] = [];
+    for await (const { payload } of subscribeTask(
+      clientOf(above),
+      { taskId },
+      signal,
+    )) {
+      if (payload.case === "notice") found.push(payload.value.text);
+    }
+    return found;
+  }
+
   function start(): Promise<DevtoolServer> {
+    const far = {
+      name: "far",
+      url: below.url,
+      token: below.token,
+      description: "",
+      fetch: ((input, init) => reach(input, init)) satisfies typeof fetch,
+    };
     return createServer({
       agents: {
-        main: codingAgent({
-          remoteAgents: [
-            {
-              name: "far",
-              url: below.url,
-              token: below.token,
-              description: "",
-              fetch: (input, init) => reach(input, init),
-            },
-          ],
-        }),
+        main: codingAgent({ remoteAgents: [far] }),
+        flow: workflowAgent(
+          defineWorkflow({
+            name: "flow",
+            steps: [{ id: "a", agent: "far", task: "go" }],
+          }),
+          { remoteAgents: [far] },
+        ),
       },
       workspace,
       dataDirectory,
+      onNotice: (text) => notices.push(text),
     });
   }
 

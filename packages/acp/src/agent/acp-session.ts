@@ -225,6 +225,7 @@ export class AcpSession implements AsyncDisposable {
     trace: TraceContext | undefined,
   ): Arrivals<SessionItem> {
     const queue = this.#inbox.open();
+    this.terminals.beginTurn();
     // It ends with the agent's answer or with the agent, also when the turn is
     // canceled.
     const asked = this.connection.request(
@@ -265,7 +266,7 @@ export class AcpSession implements AsyncDisposable {
       .notify("session/cancel", { sessionId: this.#id })
       .catch(() => undefined);
     // An agent may take its time; what it runs here does not.
-    this.terminals.killAll();
+    this.terminals.cancelTurn();
     await told;
     this.endTurn();
     await abortable(this.#turn, AbortSignal.timeout(cancelTimeoutMs)).catch(

@@ -1,4 +1,10 @@
-import { chmodSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import {
   type AgentConnection,
@@ -12,21 +18,28 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClientGate } from "./client-action.ts";
 import { Terminals } from "./terminals.ts";
 
-const OPEN: ClientGate = { run: (_action, perform) => perform() };
-
 describe("terminals for an agent", () => {
   let base: string;
   let workspace: string;
   let terminals: Terminals;
   let connection: AgentConnection;
+  /** What an action waits for, as for the answer of a user. */
+  let allowed: Promise<void>;
+  const gate: ClientGate = {
+    run: async (_action, perform) => {
+      await allowed;
+      return await perform();
+    },
+  };
   beforeEach(() => {
+    allowed = Promise.resolve();
     base = temporaryDirectory();
     workspace = join(base, "workspace");
     mkdirSync(join(workspace, "src"), { recursive: true });
     const app = client({ name: "test" });
     terminals = new Terminals({
       workspacePath: workspace,
-      gate: OPEN,
+      gate,
       onOutput: () => undefined,
     });
     terminals.register(app);
@@ -219,6 +232,23 @@ describe("terminals for an agent", () => {
       code: -32_002,
       message: `terminal ${JSON.stringify(ids[0])} does not exist`,
     });
+  });
+
+  it("do not start from the cancellation of a turn to the next one", async () => {
+    const canceled = { message: "the turn was canceled" };
+    const held = Promise.withResolvers<void>();
+    allowed = held.promise;
+    const inFlight = sh("touch left");
+    await connection.client
+      .request("terminal/output", { sessionId: "s", terminalId: "none" })
+      .catch(() => undefined);
+    terminals.cancelTurn();
+    await expect(sh("touch next")).rejects.toMatchObject(canceled);
+    terminals.beginTurn();
+    held.resolve();
+    await expect(inFlight).rejects.toMatchObject(canceled);
+    await outputOf(await sh("true"));
+    expect(readdirSync(workspace)).toEqual(["src"]);
   });
 
   it("do not start once the session has ended", async () => {

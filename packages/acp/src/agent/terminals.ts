@@ -61,7 +61,8 @@ export class Terminals implements AsyncDisposable {
   readonly #terminals = new Map<string, Terminal>();
   /** The output of terminals that were released, which calls may still show. */
   readonly #released = new Map<string, string>();
-  #isClosed = false;
+  /** Aborts when nothing may start any more that was asked for in a turn. */
+  #turn = new AbortController();
 
   constructor(options: TerminalsOptions) {
     this.#options = options;
@@ -111,13 +112,22 @@ export class Terminals implements AsyncDisposable {
     );
   }
 
-  /** Kills what runs. The agent learns from the terminals that it has ended. */
-  killAll(): void {
+  /** Lets commands start in a turn that begins. */
+  beginTurn(): void {
+    this.#turn = new AbortController();
+  }
+
+  /**
+   * Kills what runs, and lets nothing start before the next turn. The agent
+   * learns from the terminals that they have ended.
+   */
+  cancelTurn(): void {
+    this.#turn.abort(gone("the turn was canceled"));
     for (const terminal of this.#terminals.values()) kill(terminal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
+    this.#turn.abort(gone("the session has ended"));
     await Promise.all(
       [...this.#terminals.keys()].map((id) => this.#release(id)),
     );
@@ -129,6 +139,8 @@ export class Terminals implements AsyncDisposable {
   ): Promise<string> {
     const { workspacePath, gate } = this.#options;
     const { command, args = [], env = [] } = request;
+    const turn = this.#turn.signal;
+    turn.throwIfAborted();
     const unusable = [command, ...args, ...env.map(({ value }) => value)].find(
       (word) => word.includes("\0") || !word.isWellFormed(),
     );
@@ -161,7 +173,7 @@ export class Terminals implements AsyncDisposable {
       async () => {
         // The directory may have been replaced while the user decided.
         await workspaceDirectoryOf(workspacePath, directory);
-        return await this.#start(request, directory);
+        return await this.#start(request, directory, turn);
       },
       signal,
     );
@@ -170,6 +182,7 @@ export class Terminals implements AsyncDisposable {
   async #start(
     { command, args = [], env = [], outputByteLimit }: CreateTerminalRequest,
     cwd: string,
+    turn: AbortSignal,
   ): Promise<string> {
     if (this.#terminals.size >= MAX_TERMINALS) {
       throw new DevtoolError(
@@ -177,9 +190,7 @@ export class Terminals implements AsyncDisposable {
         Code.ResourceExhausted,
       );
     }
-    if (this.#isClosed) {
-      throw new DevtoolError("the session has ended", Code.FailedPrecondition);
-    }
+    turn.throwIfAborted();
     const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
     const terminalId = randomUUID();
     failpoint("devtool:acp.terminal.before");
@@ -238,6 +249,10 @@ export class Terminals implements AsyncDisposable {
     }
     return terminal;
   }
+}
+
+function gone(problem: string): DevtoolError {
+  return new DevtoolError(problem, Code.FailedPrecondition);
 }
 
 /**

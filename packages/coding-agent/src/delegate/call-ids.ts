@@ -41,14 +41,14 @@ export function knownTaskOf({ task, toolCallId }: PlacedCall["place"]): string {
 }
 
 /**
- * Returns the ids of the tasks that may have the message of a call: none when
- * the agent does not say which tasks it has.
+ * Returns the ids of the tasks that may have the message of a call. Undefined
+ * when the agent does not say which tasks it has.
  */
 export async function tasksOf(
   { place, taskId }: PlacedCall,
   { client, isOwnServer }: Connection,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<readonly string[] | undefined> {
   const known = knownTaskOf(place) || taskId;
   if (known !== "") return [known];
   if (isOwnServer) return [idOf(place, "task")];
@@ -62,14 +62,17 @@ export async function tasksOf(
     return tasks.map(({ id }) => id);
   } catch (reason) {
     // A2A 0.3 lists no tasks.
-    if (ConnectError.from(reason).code === Code.Unimplemented) return [];
+    if (ConnectError.from(reason).code === Code.Unimplemented) {
+      return undefined;
+    }
     throw reason;
   }
 }
 
 /**
  * Cancels the work of a call at its agent. Does nothing where it has ended, or
- * never began. Throws when the agent cannot be told, or cancels no tasks.
+ * never began. Throws when the agent cannot be told, cancels no tasks, or does
+ * not say which task it is.
  */
 export async function cancelWork(
   call: PlacedCall,
@@ -77,7 +80,12 @@ export async function cancelWork(
   signal: AbortSignal,
 ): Promise<void> {
   const { tasks } = connection.client;
-  for (const taskId of await tasksOf(call, connection, signal)) {
+  const taskIds = await tasksOf(call, connection, signal);
+  if (!taskIds) {
+    const problem = "it has not said which task does the work, and lists none";
+    throw new ConnectError(problem, Code.Unimplemented);
+  }
+  for (const taskId of taskIds) {
     try {
       await callWithRetry(
         (limit) => tasks.cancelTask({ taskId }, { signal: limit }),

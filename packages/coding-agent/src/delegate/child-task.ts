@@ -164,7 +164,7 @@ export class ChildTask {
   async #find(): Promise<boolean> {
     const { taskId } = this.#call;
     const ids = await tasksOf(this.#call, this.#connection, this.#signal);
-    for (const id of ids) {
+    for (const id of ids ?? []) {
       const found = await this.#load(id).catch((reason: unknown) => {
         if (ConnectError.from(reason).code === Code.NotFound) return undefined;
         throw reason;

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
 import { endsWork } from "@devtool/internal/ends-work";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
@@ -16,6 +17,7 @@ import {
   type CallUpdate,
   changedDetail,
   DevtoolError,
+  quoted,
   type Turn,
   toolFailure,
 } from "@devtool/server/agent";
@@ -130,7 +132,7 @@ export async function* runDelegated(
       } finally {
         const isOver = !signal.aborted || endsWork(signal.reason);
         if (callSignal.aborted && !ended && isOver) {
-          await cancelChild(agent, place);
+          await cancelChild(agent, place, services.onNotice);
         }
       }
     },
@@ -158,15 +160,23 @@ export async function* runDelegated(
   }
 }
 
-/** Cancels the work of a call. An agent that cannot be told may go on. */
+/** Cancels the work of a call, or says that an agent could not be told. */
 async function cancelChild(
   agent: CalledAgent,
   { task, toolCallId }: CallPlace,
+  onNotice: (text: string) => void,
 ): Promise<void> {
   const signal = AbortSignal.timeout(CANCEL_MS);
   const place = { task, toolCallId };
   try {
     const connection = await connect(agent, { task, isResumed: true }, signal);
     await cancelWork({ place, taskId: "" }, connection, signal);
-  } catch {}
+  } catch (reason) {
+    const why = signal.aborted
+      ? `it did not answer within ${CANCEL_MS / 1000} seconds`
+      : ConnectError.from(reason).rawMessage;
+    onNotice(
+      `agent ${quoted(agent.name)} could not be told to cancel what task ${quoted(task.id)} gave it: ${why}; its work may go on`,
+    );
+  }
 }
