@@ -61,8 +61,19 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.goto(`${server.url}/console/#/session/${taskId}`);
       await page.getByText("Goal · the agent works for it · 0 turns").waitFor();
       await page.getByText("test -e reached").waitFor();
-      await page.getByRole("button", { name: "Pause" }).click();
+      const pause = page.getByRole("button", { name: "Pause" });
+      await page.route("**/SetGoalState", (route) =>
+        route.fulfill({
+          status: 403,
+          json: { code: "permission_denied", message: "not yours" },
+        }),
+      );
+      await pause.click();
+      await page.getByRole("alert").getByText("not yours").waitFor();
+      await page.unroute("**/SetGoalState");
+      await pause.click();
       await page.getByText("Goal · paused · 0 turns").waitFor();
+      expect(await page.getByRole("alert").count()).toBe(0);
       await page.getByRole("button", { name: "Go on" }).click();
       await page.getByText("Goal · the agent works for it").waitFor();
       await client.tasks.cancelTask({ taskId });

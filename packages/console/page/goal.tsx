@@ -1,6 +1,8 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import { GoalState, type Task } from "@devtool/schema";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { problemText } from "./problem-text.ts";
 import { countText, words } from "./words.ts";
 
 /** The goal of a task: its checks, how far it is, and the button to pause it. */
@@ -11,6 +13,7 @@ export function Goal({
   readonly client: ConsoleClient;
   readonly task: Task;
 }): ReactNode {
+  const [problem, setProblem] = useState("");
   if (!goal || !goalProgress) return null;
   const { state, turns, checks } = goalProgress;
   const states: Readonly<Record<string, string>> = words.goalStates;
@@ -20,6 +23,16 @@ export function Goal({
   const goesOn =
     isActive || state === GoalState.PAUSED || state === GoalState.BLOCKED;
   const next = isActive ? GoalState.PAUSED : GoalState.ACTIVE;
+  const change = async (): Promise<void> => {
+    setProblem("");
+    try {
+      await client.tasks.setGoalState({ taskId, state: next });
+    } catch (reason) {
+      // A goal may end meanwhile, which the conversation shows then.
+      if (ConnectError.from(reason).code === Code.FailedPrecondition) return;
+      setProblem(problemText(reason));
+    }
+  };
   return (
     <details className="plan" open>
       <summary>
@@ -34,19 +47,12 @@ export function Goal({
           </li>
         ))}
       </ol>
-      {/* A goal may end meanwhile, which the conversation shows then. */}
       {goesOn && (
-        <button
-          type="button"
-          onClick={() =>
-            void client.tasks
-              .setGoalState({ taskId, state: next })
-              .catch(() => undefined)
-          }
-        >
+        <button type="button" onClick={() => void change()}>
           {isActive ? words.pauseGoal : words.resumeGoal}
         </button>
       )}
+      {problem && <p role="alert">{problem}</p>}
     </details>
   );
 }
