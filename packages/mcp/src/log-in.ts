@@ -224,6 +224,7 @@ class LoginProvider implements OAuthClientProvider {
     this.#tokens = tokens;
     if (!this.#discovery || !this.#client) return;
     const { store, url } = this.#options;
+    await using _lock = await store.lock(url);
     await store.write(url, {
       discovery: this.#discovery,
       client: this.#client,

@@ -30,7 +30,7 @@ export interface LoginStore {
   remove(url: string): Promise<void>;
   /**
    * Waits until no other process changes the login of a URL, and keeps others
-   * from it until the result is disposed of. Only for a URL with a login.
+   * from it until the result is disposed of.
    */
   lock(url: string): Promise<AsyncDisposable>;
 }

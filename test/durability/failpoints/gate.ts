@@ -73,7 +73,7 @@ const EXCUSED: readonly {
   },
   {
     path: /cli\/src\/mcp\/login-files\.ts$/,
-    name: /^lockFile$/,
+    name: /^(lockFile|unlock)$/,
     why: "a lock that a crash leaves is taken over after a minute",
   },
   {
