@@ -1,6 +1,7 @@
 /**
  * An MCP server with a note, listed, and others by a template. The tool `touch`
- * says that one has changed to whoever subscribed to it. Speaks all revisions.
+ * says that one has changed to whoever subscribed to it. `note:busy` changes
+ * while it is read. Speaks all revisions.
  */
 import { fromJsonSchema, McpServer, serveStdio } from "./sdk.ts";
 
@@ -17,9 +18,10 @@ serveStdio(() => {
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: [{ uriTemplate: "note:{name}", name: "note" }],
   }));
-  server.setRequestHandler("resources/read", ({ params: { uri } }) => ({
-    contents: [{ uri, text: "A note." }],
-  }));
+  server.setRequestHandler("resources/read", async ({ params: { uri } }) => {
+    if (uri === "note:busy") await server.sendResourceUpdated({ uri });
+    return { contents: [{ uri, text: "A note." }] };
+  });
   server.setRequestHandler("resources/subscribe", ({ params }) => {
     subscribed.add(params.uri);
     return {};

@@ -46,6 +46,24 @@ describe("a resource that was read", () => {
     expect(await described(servers)).not.toContain("note:c");
   });
 
+  it("is changed when it changes while it is read again", async () => {
+    const { servers } = serversOf([
+      nodeServer("notes", ["--experimental-transform-types", PROGRAM]),
+    ]);
+    await using _servers = servers;
+    const changed = "- notes: note:busy (changed since you read it";
+    await read(servers, "notes", "note:busy");
+    const touch = toolNamed(await servers.tools(signal), "touch");
+    await expect
+      .poll(async () => {
+        await play(touch, { uri: "note:busy" }, signal);
+        return described(servers);
+      })
+      .toContain(changed);
+    await read(servers, "notes", "note:busy");
+    expect(await described(servers)).toContain(changed);
+  });
+
   it("is subscribed to at servers before 2026-07-28", async () => {
     const { servers } = serversOf([
       nodeServer("everything", [serverProgram("server-everything"), "stdio"]),

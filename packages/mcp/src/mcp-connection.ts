@@ -125,7 +125,8 @@ export class McpConnection implements AsyncDisposable {
   isSessionGone = false;
   /** The resources that were read, each with whether it has changed since. */
   readonly #read = new Map<string, "unchanged" | "changed">();
-  #listening: Promise<McpSubscription | undefined> | undefined;
+  /** The subscription to the changes of resources (2026). */
+  #listening: Promise<McpSubscription | undefined> = Promise.resolve(undefined);
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
   readonly #secrets: ServerSecrets;
@@ -316,13 +317,21 @@ export class McpConnection implements AsyncDisposable {
     { uri, trace }: ResourceRequest,
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
-    const result = await this.#ask(
-      (client, options) =>
-        client.readResource({ uri, ...traceMeta(trace) }, options),
-      signal,
-    );
-    await this.#watch(uri);
-    return result;
+    const before = this.#read.get(uri);
+    const isWatched = this.#markRead(uri);
+    try {
+      const result = await this.#ask(
+        (client, options) =>
+          client.readResource({ uri, ...traceMeta(trace) }, options),
+        signal,
+      );
+      if (isWatched && before === undefined) this.#watch(uri);
+      return result;
+    } catch (reason) {
+      if (before === undefined) this.#read.delete(uri);
+      if (before === "changed") this.noteChange(uri);
+      throw reason;
+    }
   }
 
   /** The resources that have changed since they were read. */
@@ -338,26 +347,36 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /**
-   * Hears of changes of a resource from now on, where its server tells them. A
-   * subscription that fails costs nothing else.
+   * Notes that a resource is read now: what its server says from here on is
+   * news. Returns whether its changes can be heard of.
    */
-  async #watch(uri: string): Promise<void> {
-    const { client } = this.#opened;
-    if (!client.getServerCapabilities()?.resources?.subscribe) return;
-    const isNew = !this.#read.has(uri);
-    if (isNew && this.#read.size >= MAX_WATCHED) return;
+  #markRead(uri: string): boolean {
+    const { resources } = this.#opened.client.getServerCapabilities() ?? {};
+    const hasRoom = this.#read.has(uri) || this.#read.size < MAX_WATCHED;
+    if (!resources?.subscribe || !hasRoom) return false;
     this.#read.set(uri, "unchanged");
-    if (!isNew) return;
+    return true;
+  }
+
+  /**
+   * Hears of changes of a resource from now on, in the background. A
+   * subscription that fails costs nothing else: the next read tries again.
+   */
+  #watch(uri: string): void {
+    const { client } = this.#opened;
     const options = { signal: this.ended, timeout: REQUEST_MS };
+    const fail = (): void => void this.#read.delete(uri);
     if (!this.#isModern) {
-      await client.subscribeResource({ uri }, options).catch(() => undefined);
+      client.subscribeResource({ uri }, options).catch(fail);
       return;
     }
-    const before = this.#listening;
-    const filter = { resourceSubscriptions: [...this.#read.keys()] };
-    this.#listening = client.listen(filter, options).catch(() => undefined);
-    await this.#listening;
-    await (await before)?.close().catch(() => undefined);
+    this.#listening = this.#listening.then(async (before) => {
+      const filter = { resourceSubscriptions: [...this.#read.keys()] };
+      const next = await client.listen(filter, options).catch(fail);
+      if (!next) return before;
+      await before?.close().catch(() => undefined);
+      return next;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
