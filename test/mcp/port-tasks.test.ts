@@ -23,11 +23,12 @@ describe("the Tasks extension (SEP-2663)", () => {
   let directory: string;
   let workspace: string;
   let server: DevtoolServer;
-  const start = (): Promise<DevtoolServer> =>
+  const start = (limits = {}): Promise<DevtoolServer> =>
     serveCodingAgent({
       workspace,
       dataDirectory: join(directory, "data"),
       dialects: [mcp(), ...defaultDialects()],
+      limits,
     });
   beforeEach(async () => {
     directory = temporaryDirectory();
@@ -199,6 +200,49 @@ describe("the Tasks extension (SEP-2663)", () => {
     let last = await next();
     while (last.status !== "completed") last = await next();
     expect(last.result.structuredContent).toMatchObject({ text: "Written." });
+    stop.abort();
+  });
+
+  it("counts a subscription to several tasks as one stream, and ends one too many", async () => {
+    await server.close();
+    server = await start({ maxStreamsPerCaller: 1 });
+    const both = [
+      await begin("write a.txt hello"),
+      await begin("write b.txt hello"),
+    ];
+    for (const taskId of both) await until(taskId, "input_required");
+    const stop = new AbortController();
+    const told = messagesOf(
+      await openModern(server, listen(both), stop.signal),
+    );
+    await told.next();
+    const seen = new Set<string>();
+    const ended = new Set<string>();
+    const next = async () => {
+      const { taskId, status } = Object((await told.next()).value).params;
+      (status === "cancelled" ? ended : seen).add(taskId);
+    };
+    while (seen.size < 2) await next();
+    for (const taskId of both) {
+      await ask({ method: "tasks/cancel", params: { taskId } });
+    }
+    while (ended.size < 2) await next();
+    expect([seen, ended]).toEqual([new Set(both), new Set(both)]);
+    const third = await begin("write c.txt hello");
+    await until(third, "input_required");
+    const open = messagesOf(
+      await openModern(server, listen([third]), stop.signal),
+    );
+    await open.next();
+    const over = messagesOf(await openModern(server, listen([third])));
+    const rest: unknown[] = [];
+    for await (const message of over) rest.push(message);
+    expect(rest.at(-1)).toMatchObject({
+      id: 1,
+      error: {
+        message: expect.stringContaining("streams: the caller has 1 open"),
+      },
+    });
     stop.abort();
   });
 

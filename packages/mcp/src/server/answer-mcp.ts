@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import {
   callKeys,
   type DialectServices,
@@ -90,11 +91,15 @@ export class McpAnswers {
     const opened = await modern.fetch(web, { parsedBody });
     await sendWebResponse(
       call,
-      withNotifications(opened, (subscription, notify, ended) => {
+      withNotifications(opened, async (subscription, notify, ended) => {
         const until = AbortSignal.any([signal, ended]);
-        void serveSubscription(subscription, tasks, notify, until).catch(
-          call.report,
-        );
+        try {
+          await serveSubscription(subscription, tasks, notify, until);
+        } catch (reason) {
+          const { code } = DevtoolError.from(reason);
+          if (code === Code.Internal) call.report(reason);
+          throw reason;
+        }
       }),
     );
   }

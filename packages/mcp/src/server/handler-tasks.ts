@@ -6,15 +6,22 @@ import type { PortTasks } from "./port.ts";
 /**
  * Returns the tasks of the caller of a request. A call of them ends with its
  * own signal, and at the latest with the one that all of them share; only a
- * cancellation goes on then.
+ * cancellation goes on then. What follows tasks with one signal counts as one
+ * stream of the caller.
  */
 export function handlerTasks(
   handler: RequestHandler,
   context: HandlerContext,
   end: AbortSignal,
 ): PortTasks {
-  const until = (signal: AbortSignal): HandlerContext =>
-    withSignal(context, AbortSignal.any([end, signal]));
+  const contexts = new WeakMap<AbortSignal, HandlerContext>();
+  const until = (signal: AbortSignal): HandlerContext => {
+    const known = contexts.get(signal);
+    if (known) return known;
+    const made = withSignal(context, AbortSignal.any([end, signal]));
+    contexts.set(signal, made);
+    return made;
+  };
   const { tasks } = handler;
   return {
     send: async (request, signal) => {

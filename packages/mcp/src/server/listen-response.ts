@@ -1,17 +1,22 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import { createParser } from "eventsource-parser";
-import { openedSubscription, type Subscription } from "./task-subscriptions.ts";
+import {
+  endOfSubscription,
+  openedSubscription,
+  type Subscription,
+} from "./task-subscriptions.ts";
 
 /**
  * Serves a subscription: `notify` sends a message to its host. `ended` aborts
- * when nobody hears it any more.
+ * when nobody hears it any more. Rejects when the subscription cannot be served,
+ * which ends the response.
  */
 type Serve = (
   subscription: Subscription,
   notify: (message: JsonObject) => void,
   ended: AbortSignal,
-) => void;
+) => Promise<void>;
 
 /**
  * Returns the response to a `subscriptions/listen` with the notifications of
@@ -40,7 +45,13 @@ export function withNotifications(response: Response, serve: Serve): Response {
           if (!isObject(message)) return;
           const subscription = openedSubscription(message);
           notify(subscription?.acknowledged ?? message);
-          if (subscription) serve(subscription, notify, ended.signal);
+          if (!subscription) return;
+          serve(subscription, notify, ended.signal).catch((reason: unknown) => {
+            if (ended.signal.aborted) return;
+            notify(endOfSubscription(subscription, reason));
+            ended.abort();
+            controller.terminate();
+          });
         },
       });
       feed = (chunk) => parser.feed(decoder.decode(chunk, { stream: true }));

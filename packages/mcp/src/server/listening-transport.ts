@@ -1,17 +1,21 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isObject, objectOrEmpty, plainJson } from "@devtool/internal/json";
+import { DevtoolError } from "@devtool/server/agent";
 import {
   type JSONRPCMessage,
   type MessageExtraInfo,
   ProtocolError,
+  ProtocolErrorCode,
   parseJSONRPCMessage,
   type Transport,
 } from "@modelcontextprotocol/server";
 import type { PortTasks } from "./port.ts";
 import {
+  endOfSubscription,
   isListen,
   openedSubscription,
   prepareListen,
+  type Subscription,
   serveSubscription,
 } from "./task-subscriptions.ts";
 
@@ -55,19 +59,45 @@ export class ListeningTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const plain = plainJson(message);
     const subscription = isObject(plain) && openedSubscription(plain);
-    if (!subscription) return this.#wire.send(message);
+    if (!subscription) {
+      // The answer to the request for a subscription ends it.
+      if (isObject(plain) && plain.method === undefined) this.#stop(plain.id);
+      return this.#wire.send(message);
+    }
+    const stop = this.#open.get(subscription.id);
     await this.#write(subscription.acknowledged);
+    if (stop) void this.#serve(subscription, stop);
+  }
+
+  /** Serves a subscription, and says so when it cannot be served any more. */
+  async #serve(
+    subscription: Subscription,
+    stop: AbortController,
+  ): Promise<void> {
     const { id } = subscription;
-    const stop = new AbortController();
-    this.#open.get(id)?.abort();
-    this.#open.set(id, stop);
     const signal = AbortSignal.any([stop.signal, this.#closed.signal]);
     const notify = (note: JsonObject): void => {
       if (!signal.aborted) void this.#write(note).catch(this.#report);
     };
-    void serveSubscription(subscription, this.#tasks, notify, signal).catch(
-      this.#report,
-    );
+    try {
+      await serveSubscription(subscription, this.#tasks, notify, signal);
+    } catch (reason) {
+      this.#report(reason);
+      notify(endOfSubscription(subscription, reason));
+      this.onmessage?.({
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: id },
+      });
+    } finally {
+      stop.abort();
+      if (this.#open.get(id) === stop) this.#open.delete(id);
+    }
+  }
+
+  #stop(id: unknown): void {
+    this.#open.get(id)?.abort();
+    this.#open.delete(id);
   }
 
   async close(): Promise<void> {
@@ -82,32 +112,41 @@ export class ListeningTransport implements Transport {
     const plain = plainJson(message);
     if (!isObject(plain)) return;
     if (plain.method === "notifications/cancelled") {
-      const { requestId } = objectOrEmpty(plain.params);
-      this.#open.get(requestId)?.abort();
-      this.#open.delete(requestId);
+      this.#stop(objectOrEmpty(plain.params).requestId);
     }
     if (!isListen(plain)) return this.onmessage?.(message, extra);
+    const { id = null } = plain;
+    const stop = new AbortController();
+    // It may be cancelled before it is open.
+    this.#stop(id);
+    this.#open.set(id, stop);
+    const signal = AbortSignal.any([stop.signal, this.#closed.signal]);
     try {
-      const { signal } = this.#closed;
       const prepared = await prepareListen(plain, this.#tasks, signal);
-      this.onmessage?.(parseJSONRPCMessage(prepared), extra);
+      if (!signal.aborted) {
+        this.onmessage?.(parseJSONRPCMessage(prepared), extra);
+      }
     } catch (reason) {
-      if (!(reason instanceof ProtocolError)) throw reason;
-      const { code, message: text, data } = reason;
-      const error = {
-        code,
-        message: text,
-        ...(data !== undefined && { data }),
-      };
-      await this.#write({
-        jsonrpc: "2.0",
-        id: plain.id ?? null,
-        error: plainJson(error),
-      });
+      if (signal.aborted) return;
+      this.#stop(id);
+      if (!(reason instanceof ProtocolError)) this.#report(reason);
+      await this.#write({ jsonrpc: "2.0", id, error: errorOf(reason) });
     }
   }
 
   #write(message: JsonObject): Promise<void> {
     return this.#wire.send(parseJSONRPCMessage(message));
   }
+}
+
+/** Returns an error of JSON-RPC for a request that failed. */
+function errorOf(reason: unknown): JsonValue {
+  const { code, message, data } =
+    reason instanceof ProtocolError
+      ? reason
+      : new ProtocolError(
+          ProtocolErrorCode.InternalError,
+          DevtoolError.from(reason).message,
+        );
+  return plainJson({ code, message, ...(data !== undefined && { data }) });
 }

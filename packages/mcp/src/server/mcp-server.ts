@@ -170,7 +170,9 @@ function addResources(server: Server, options: McpServerOptions): void {
       watched.set(uri, stop);
       const tell = (): Promise<void> => server.sendResourceUpdated({ uri });
       void tellChanges(tasks, uri, tell, stop.signal)
-        .catch(onError)
+        .catch((reason: unknown) => {
+          if (DevtoolError.from(reason).code === Code.Internal) onError(reason);
+        })
         .finally(() => {
           // The host may have subscribed again since.
           if (watched.get(uri) === stop) watched.delete(uri);

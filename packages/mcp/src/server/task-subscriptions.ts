@@ -146,7 +146,8 @@ export function openedSubscription(
  * task as it is and each time its status changes, and each change of a
  * resource.
  *
- * Rejects with what is not the client's fault.
+ * Rejects when one of them cannot be followed: the subscription is over
+ * (`endOfSubscription`).
  */
 export async function serveSubscription(
   { id, uris, taskIds }: Subscription,
@@ -178,11 +179,21 @@ export async function serveSubscription(
   ]);
 }
 
+/** Returns the error with which a subscription ends that cannot be served. */
+export function endOfSubscription(
+  { id }: Pick<Subscription, "id">,
+  reason: unknown,
+): JsonObject {
+  const { message } = DevtoolError.from(reason);
+  const error = { code: ProtocolErrorCode.InternalError, message };
+  return { jsonrpc: "2.0", id, error };
+}
+
 /**
  * Tells each change of a task's resource until the task ends or the signal
  * aborts. A task that the caller does not have never changes.
  *
- * Rejects with what is not the client's fault.
+ * Rejects when the task cannot be followed.
  */
 export async function tellChanges(
   tasks: PortTasks,
@@ -207,6 +218,6 @@ async function whileWanted(
     await run();
   } catch (reason) {
     if (signal.aborted || reason instanceof ProtocolError) return;
-    if (DevtoolError.from(reason).code === Code.Internal) throw reason;
+    if (DevtoolError.from(reason).code !== Code.NotFound) throw reason;
   }
 }
