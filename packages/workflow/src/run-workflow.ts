@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { durationMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { Semaphore } from "@devtool/internal/semaphore";
 import {
   FailureAction,
@@ -19,6 +19,8 @@ import type { StepCall, StepEnd, WorkflowDriver } from "./workflow-driver.ts";
 
 /** How many agents work at the same time, if a workflow does not say. */
 const CONCURRENCY = 4;
+/** Maximum number of tries in a run, without those that undo. */
+const MAX_TRIES = 1000;
 
 /**
  * Runs a workflow that `checkWorkflow` accepts, and returns its result: `text`,
@@ -36,17 +38,41 @@ export async function runWorkflow(
 }
 
 /** The failure of a step, with its path in the words. */
-class StepFailure extends DevtoolError {}
+class StepFailure extends DevtoolError {
+  constructor(
+    problem: string,
+    /** Whether what was done is undone. */
+    readonly compensates: boolean,
+  ) {
+    super(problem, Code.Aborted);
+  }
+}
 
-/** A step that an agent has done, and that `undo` can undo. */
+/** The failure of a run that no step can go on behind. */
+class RunFailure extends DevtoolError {}
+
+/** A step that an agent has done in this run, and that `undo` can undo. */
 interface DoneStep {
   readonly step: WorkflowStep;
   readonly path: string;
-  readonly scope: Scope;
+  /** What the agent is told, or why that cannot be said. */
+  readonly undo: string | DevtoolError;
   readonly endMs: number;
 }
 
-type Values = Map<string, StepValue>;
+/** What the steps of a list come to. */
+class Values {
+  /** By id. A round of a loop begins with those of the round before. */
+  readonly steps: Map<string, StepValue> = new Map();
+  readonly #inside = new Map<string, Values>();
+
+  /** Returns what the steps inside of a step come to. */
+  inside(id: string): Values {
+    const values = this.#inside.get(id) ?? new Values();
+    this.#inside.set(id, values);
+    return values;
+  }
+}
 
 /** Where a list of steps is. */
 interface Place {
@@ -68,7 +94,7 @@ class Runner {
   readonly #kept: ReadonlyMap<string, StepRun>;
   readonly #slots: Semaphore;
   readonly #done: DoneStep[] = [];
-  #compensates = false;
+  #tryCount = 0;
 
   constructor(run: WorkflowRun, driver: WorkflowDriver, signal: AbortSignal) {
     this.#run = run;
@@ -81,8 +107,8 @@ class Runner {
   async run(): Promise<JsonObject> {
     const { workflow, input = {} } = this.#run;
     const { steps = [], output = "" } = workflow ?? {};
-    const values: Values = new Map();
-    const scope: Scope = { input, inputs: {}, steps: values };
+    const values = new Values();
+    const scope: Scope = { input, inputs: {}, steps: values.steps };
     try {
       const place = { prefix: "", scope, values, mayKeep: true };
       await this.#runList(steps, place, this.#signal);
@@ -91,7 +117,8 @@ class Runner {
       this.#signal.throwIfAborted();
       if (!(reason instanceof DevtoolError)) throw reason;
       const problem = wordsOf(reason);
-      const undone = this.#compensates ? await this.#undoAll() : "";
+      const compensates = reason instanceof StepFailure && reason.compensates;
+      const undone = compensates ? await this.#undoAll() : "";
       throw new DevtoolError(problem + undone, Code.Aborted);
     }
   }
@@ -134,7 +161,7 @@ class Runner {
     signal: AbortSignal,
   ): Promise<void> {
     const { id, dependencies, onFailure } = step;
-    const { values } = place;
+    const values = place.values.steps;
     const path = place.prefix + id;
     // What was kept is of no use behind what runs again.
     const mayKeep =
@@ -150,15 +177,20 @@ class Runner {
     } catch (reason) {
       signal.throwIfAborted();
       if (!(reason instanceof DevtoolError)) throw reason;
+      if (reason instanceof RunFailure) throw reason;
       if (onFailure === FailureAction.CONTINUE) {
         const error = wordsOf(reason);
         values.set(id, { ...NOTHING, error, isKept: false });
         return;
       }
-      this.#compensates ||= onFailure === FailureAction.COMPENSATE;
-      if (reason instanceof StepFailure) throw reason;
-      const problem = `step ${quoted(path)} failed: ${wordsOf(reason)}`;
-      throw new StepFailure(problem, Code.Aborted);
+      const isInner = reason instanceof StepFailure;
+      throw new StepFailure(
+        isInner
+          ? reason.problem
+          : `step ${quoted(path)} failed: ${wordsOf(reason)}`,
+        onFailure === FailureAction.COMPENSATE ||
+          (isInner && reason.compensates),
+      );
     }
   }
 
@@ -169,7 +201,7 @@ class Runner {
     signal: AbortSignal,
   ): Promise<StepValue> {
     const { loop } = step;
-    const inner: Values = new Map();
+    const inner = place.values.inside(step.id);
     if (!loop) return this.#once(step, path, inner, place, signal);
     let said = "";
     let { mayKeep } = place;
@@ -178,8 +210,8 @@ class Runner {
       const here = { ...place, mayKeep };
       const value = await this.#once(step, at, inner, here, signal);
       mayKeep = value.isKept;
-      place.values.set(step.id, value);
-      said = render(loop.until, inside(place.scope, inner)).trim();
+      place.values.steps.set(step.id, value);
+      said = render(loop.until, inside(place.scope, inner.steps)).trim();
       if (said.startsWith(loop.startsWith)) return value;
     }
     const problem = `after ${loop.max} rounds, loop.until does not begin with ${quoted(loop.startsWith)}, but says ${quoted(said)}`;
@@ -195,11 +227,11 @@ class Runner {
     signal: AbortSignal,
   ): Promise<StepValue> {
     if (step.steps.length > 0) {
-      const scope = inside(outer, inner);
+      const scope = inside(outer, inner.steps);
       await this.#approve(step, path, scope, "", signal);
       const place = { prefix: `${path}/`, scope, values: inner, mayKeep };
       await this.#runList(step.steps, place, signal);
-      const isKept = step.steps.every(({ id }) => inner.get(id)?.isKept);
+      const isKept = step.steps.every(({ id }) => inner.steps.get(id)?.isKept);
       return {
         result: resultOf(step.steps, step.output, scope),
         error: "",
@@ -214,12 +246,10 @@ class Runner {
     );
     const scope = { ...outer, inputs };
     const kept = mayKeep ? this.#kept.get(path) : undefined;
-    if (kept?.result) {
-      const endMs = kept.endTime ? timestampMs(kept.endTime) : 0;
-      return this.#record(step, path, scope, kept.result, endMs, true);
-    }
+    // What another run did is not undone by this one.
+    if (kept?.result) return { result: kept.result, error: "", isKept: true };
     const message = messageOf(step, scope);
-    await this.#approve(step, path, scope, message, signal);
+    await this.#approve(step, path, scope, toldTo(step, scope), signal);
     const call = {
       path,
       agent: step.agent || step.workflow,
@@ -227,20 +257,12 @@ class Runner {
       ...(step.workflow !== "" && { data: inputs }),
     };
     const { result, endMs } = await this.#tries(step, call, false, signal);
-    return this.#record(step, path, scope, result, endMs, false);
-  }
-
-  #record(
-    step: WorkflowStep,
-    path: string,
-    scope: Scope,
-    result: JsonObject,
-    endMs: number,
-    isKept: boolean,
-  ): StepValue {
-    const value = { result, error: "", isKept };
-    const own = inside(scope, new Map([[step.id, value]]));
-    this.#done.push({ step, path, scope: own, endMs });
+    const value = { result, error: "", isKept: false };
+    if (step.undo !== "") {
+      // Later rounds of a loop change the values.
+      const own = inside(scope, new Map([[step.id, value]]));
+      this.#done.push({ step, path, undo: undoOf(step, own), endMs });
+    }
     return value;
   }
 
@@ -248,12 +270,11 @@ class Runner {
     { approval, agent, workflow }: WorkflowStep,
     path: string,
     scope: Scope,
-    message: string,
+    told: string,
     signal: AbortSignal,
   ): Promise<void> {
     if (approval === "") return;
-    const gets =
-      message === "" ? "" : `\n\n${agent || workflow} gets:\n${message}`;
+    const gets = told === "" ? "" : `\n\n${agent || workflow} gets:\n${told}`;
     const text = render(approval, scope) + gets;
     if (await this.#driver.wait({ path, text }, signal)) return;
     throw new DevtoolError("it was declined", Code.Aborted);
@@ -283,20 +304,27 @@ class Runner {
   }
 
   async #try(call: StepCall, signal: AbortSignal): Promise<StepEnd> {
-    using _slot = await this.#slots.acquire(signal);
+    if (!call.undoes && ++this.#tryCount > MAX_TRIES) {
+      throw new RunFailure(
+        `the run has had ${MAX_TRIES} tries of steps, which is the limit: make a part of it a workflow of its own`,
+        Code.ResourceExhausted,
+      );
+    }
+    // The driver cancels a try of before a restart that another failure stops.
+    using _slot = await this.#slots.acquire(this.#signal);
     return this.#driver.step(call, signal);
   }
 
   /** Undoes what was done, the last first. Returns what could not be undone. */
   async #undoAll(): Promise<string> {
     const done = this.#done
-      .filter(({ step }) => step.undo !== "")
+      .toReversed()
       .sort((one, other) => other.endMs - one.endMs);
     const problems: string[] = [];
-    for (const { step, path, scope } of done) {
+    for (const { step, path, undo } of done) {
       try {
-        const message = render(step.undo, scope);
-        const call = { path, agent: step.agent, message };
+        if (undo instanceof DevtoolError) throw undo;
+        const call = { path, agent: step.agent, message: undo };
         await this.#tries(step, call, true, this.#signal);
       } catch (reason) {
         this.#signal.throwIfAborted();
@@ -309,7 +337,16 @@ class Runner {
   }
 }
 
-function inside(scope: Scope, inner: Values): Scope {
+/** Returns what undoes a step, or why that cannot be said. */
+function undoOf({ undo }: WorkflowStep, scope: Scope): string | DevtoolError {
+  try {
+    return render(undo, scope);
+  } catch (reason) {
+    return DevtoolError.from(reason);
+  }
+}
+
+function inside(scope: Scope, inner: Scope["steps"]): Scope {
   // Both may still change: what is read is what they have then.
   const steps = {
     get: (id: string) => inner.get(id) ?? scope.steps.get(id),
@@ -328,10 +365,14 @@ function resultOf(
   return result;
 }
 
-/** Returns what an agent is told, with the inputs that the task leaves out. */
+/** Returns the message for an agent, or a workflow, which gets inputs as data. */
 function messageOf(step: WorkflowStep, scope: Scope): string {
+  return step.workflow === "" ? toldTo(step, scope) : render(step.task, scope);
+}
+
+/** Returns a step's task, with the inputs that the task leaves out. */
+function toldTo(step: WorkflowStep, scope: Scope): string {
   const task = render(step.task, scope);
-  if (step.workflow !== "") return task;
   const named = new Set(
     referencesOf(step.task).map(([root, name]) =>
       root === "inputs" ? name : "",

@@ -22,20 +22,29 @@ export interface Scope {
 /** The names of a reference, such as `["steps", "x", "result", "text"]`. */
 export type Reference = readonly string[];
 
-const REFERENCE = /\{\{\s*([^{}]*?)\s*\}\}/g;
+const REFERENCE = /\{\{([^{}]*)\}\}/g;
 const NAME = /^[\w-]+$/;
+const MAX_TEXT_LENGTH = 1_048_576;
 
 /**
  * Returns the references of a text. Throws `Code.InvalidArgument` for braces
  * that hold none.
  */
 export function referencesOf(text: string): readonly Reference[] {
-  const rest = text.replace(REFERENCE, "");
-  if (rest.includes("{{") || rest.includes("}}")) {
-    throw badReference("{{", "is not closed, or not opened");
+  const rest = text.replace(REFERENCE, " ");
+  const [literal] = /\{\{|\}\}/.exec(rest) ?? [];
+  if (literal) {
+    throw new DevtoolError(
+      `${quoted(literal)} is not part of a reference`,
+      Code.InvalidArgument,
+      {
+        remedy:
+          "close the reference, or give a text with such braces as {{input.NAME}}",
+      },
+    );
   }
   return [...text.matchAll(REFERENCE)].map(([whole, path = ""]) => {
-    const names = path.split(".");
+    const names = namesOf(path);
     if (!names.every((name) => NAME.test(name))) {
       throw badReference(whole, "is not names with dots between them");
     }
@@ -54,10 +63,22 @@ function badReference(value: string, problem: string): DevtoolError {
   );
 }
 
-/** Returns a text with the values of its references, as they are now. */
+function namesOf(path: string): Reference {
+  return path.trim().split(".");
+}
+
+/**
+ * Returns a text with the values of its references, as they are now. Throws
+ * `Code.ResourceExhausted` for one that is too long.
+ */
 export function render(text: string, scope: Scope): string {
-  return text.replace(REFERENCE, (_, path: string) =>
-    textOfValue(valueAt(path.split("."), scope)),
+  const rendered = text.replace(REFERENCE, (_, path: string) =>
+    textOfValue(valueAt(namesOf(path), scope)),
+  );
+  if (rendered.length <= MAX_TEXT_LENGTH) return rendered;
+  throw new DevtoolError(
+    `a text has ${rendered.length} characters with the values that it refers to: limit is ${MAX_TEXT_LENGTH}`,
+    Code.ResourceExhausted,
   );
 }
 
@@ -66,8 +87,8 @@ export function render(text: string, scope: Scope): string {
  * it is one such reference, or else its text.
  */
 export function renderResult(text: string, scope: Scope): JsonObject {
-  const [, path = ""] = /^\{\{\s*([^{}]*?)\s*\}\}$/.exec(text.trim()) ?? [];
-  const value = path === "" ? undefined : valueAt(path.split("."), scope);
+  const [, path = ""] = /^\{\{([^{}]*)\}\}$/.exec(text.trim()) ?? [];
+  const value = path === "" ? undefined : valueAt(namesOf(path), scope);
   return isObject(value) ? value : { text: render(text, scope) };
 }
 
