@@ -3,7 +3,7 @@ import {
   setTimeout as delay,
   setImmediate as nextTick,
 } from "node:timers/promises";
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   timestampDate,
   timestampFromDate,
@@ -77,12 +77,13 @@ export class LogDriver implements WorkflowDriver {
 
   async step(call: StepCall, signal: AbortSignal): Promise<StepEnd> {
     const { path, attempt, undoes } = call;
-    const id = `${undoes ? "undo" : "step"}:${path}:${attempt}`;
+    const id = this.#callId(`${undoes ? "undo" : "step"}:${path}:${attempt}`);
     const known = this.#stepRun(id);
     if (known?.endTime) {
       return known.isStopped ? stopped(signal) : endOf(known);
     }
-    await this.#beginNew(signal);
+    // What was at work goes on even behind a failure, to be canceled.
+    if (!known) await this.#beginNew(signal);
     await this.#work(id, call, known, signal);
     const ended = this.#stepRun(id);
     if (ended?.endTime && !ended.isStopped) return endOf(ended);
@@ -92,16 +93,16 @@ export class LogDriver implements WorkflowDriver {
 
   async wait(question: StepQuestion, signal: AbortSignal): Promise<boolean> {
     const { turn, outbox } = this.#options;
-    const id = `approval:${question.path}`;
+    const id = this.#callId(`approval:${question.path}`);
     const known = findToolCall(turn.task, id);
     const answered = findConfirmation(turn.task, id);
-    if (known && isEnded(known)) {
-      return answered ? isYes(answered.selectedOptionId) : stopped(signal);
+    if (known && isEnded(known) && answered) {
+      return isYes(answered.selectedOptionId);
     }
     const call = known ?? questionCall(id, question);
     let answer = answered;
     if (!answer || isAwaitingApproval(call)) {
-      await this.#beginNew(signal);
+      if (!known) await this.#beginNew(signal);
       turn.confirmations.open(id);
       const digest = hash("sha256", question.text, "buffer");
       const detail = changedDetail(undefined, { digest });
@@ -165,7 +166,7 @@ export class LogDriver implements WorkflowDriver {
     const stepRun = (
       changed: ToolCall,
       messageId: string,
-      child: Task | undefined,
+      child: ChildEnd,
     ): StepRun => {
       const run = { ...begun, messageId };
       return isEnded(changed)
@@ -201,6 +202,22 @@ export class LogDriver implements WorkflowDriver {
     }
   }
 
+  /**
+   * Returns the id of a call: another one for each time that the call was
+   * canceled with the turn, as by a budget, before it had an end.
+   */
+  #callId(first: string): string {
+    const { task } = this.#options.turn;
+    for (let id = first, count = 2; ; id = `${first}:${count++}`) {
+      const call = findToolCall(task, id);
+      const wasCut =
+        call?.status === ToolCallStatus.CANCELLED &&
+        !this.#stepRun(id)?.endTime &&
+        !findConfirmation(task, id);
+      if (!wasCut) return id;
+    }
+  }
+
   #stepRun(id: string): StepRun | undefined {
     return findToolCallDetail(this.#options.turn.task, id)?.stepRun;
   }
@@ -216,24 +233,25 @@ export class LogDriver implements WorkflowDriver {
 
   #ended(
     begun: StepRun,
-    { status, result }: ToolCall,
-    child: Task | undefined,
+    call: ToolCall,
+    end: ChildEnd,
     isStopped: boolean,
   ): StepRun {
+    const child = end === "unknown" ? undefined : end;
     const { inputTokens = 0n, outputTokens = 0n } = child?.usage ?? {};
-    const error = result.case === "error" ? result.value.message : "";
-    const didSucceed = status === ToolCallStatus.SUCCEEDED && child;
+    const { result, error } = outcomeOf(call, child);
     return {
       ...begun,
       inputTokens,
       outputTokens,
-      isStopped: !didSucceed && isStopped,
+      isStopped: !result && isStopped,
       isFinal:
+        end === "unknown" ||
         child?.state === TaskState.CANCELED ||
         child?.state === TaskState.REJECTED,
-      error: didSucceed ? "" : error || "it was canceled",
+      error,
       endTime: timestampFromDate(this.#options.services.now()),
-      ...(didSucceed && { result: stepResult(child) }),
+      ...(result && { result }),
     };
   }
 
@@ -254,6 +272,25 @@ export class LogDriver implements WorkflowDriver {
       () => undefined,
     );
     return { signal: ends.signal, [Symbol.dispose]: () => stop.abort() };
+  }
+}
+
+/** How the task of an agent ended, as `runDelegated` says it. */
+type ChildEnd = Parameters<Parameters<typeof runDelegated>[0]["stepRun"]>[2];
+
+/** Returns the result of a try, or why it failed. */
+function outcomeOf(
+  { status, result }: ToolCall,
+  child: Task | undefined,
+): { readonly result?: JsonObject; readonly error: string } {
+  if (status !== ToolCallStatus.SUCCEEDED || !child) {
+    const error = result.case === "error" ? result.value.message : "";
+    return { error: error || "it was canceled" };
+  }
+  try {
+    return { result: stepResult(child), error: "" };
+  } catch (reason) {
+    return { error: DevtoolError.from(reason).message };
   }
 }
 

@@ -1,8 +1,13 @@
-import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
+import {
+  type AgentEvent,
+  type CallUpdate,
+  Code,
+  DevtoolError,
+} from "@devtool/server/agent";
 
 interface Waiting {
   readonly updates: readonly CallUpdate[];
-  readonly recorded: () => void;
+  readonly recorded: PromiseWithResolvers<void>;
 }
 
 /**
@@ -13,13 +18,18 @@ export class Outbox {
   #waiting: Waiting[] = [];
   #wake = Promise.withResolvers<void>();
   #isClosed = false;
+  #hasEnded = false;
 
-  /** Resolves when the turn has recorded the updates. */
-  put(updates: readonly CallUpdate[]): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push({ updates, recorded: resolve });
+  /**
+   * Resolves when the turn has recorded the updates. Rejects with
+   * `Code.Aborted` when the turn has ended without.
+   */
+  async put(updates: readonly CallUpdate[]): Promise<void> {
+    if (this.#hasEnded) throw notRecorded();
+    const recorded = Promise.withResolvers<void>();
+    this.#waiting.push({ updates, recorded });
     this.#wake.resolve();
-    return promise;
+    return recorded.promise;
   }
 
   /** Ends `events` once all is recorded. */
@@ -29,18 +39,30 @@ export class Outbox {
   }
 
   async *events(): AsyncIterable<AgentEvent> {
-    for (;;) {
-      await this.#wake.promise;
-      const batch = this.#waiting;
-      if (batch.length === 0 && this.#isClosed) return;
-      this.#waiting = [];
-      if (!this.#isClosed) this.#wake = Promise.withResolvers();
-      if (batch.length === 0) continue;
-      yield {
-        case: "toolCalls",
-        value: batch.flatMap(({ updates }) => updates),
-      };
-      for (const { recorded } of batch) recorded();
+    let batch: readonly Waiting[] = [];
+    try {
+      for (;;) {
+        await this.#wake.promise;
+        batch = this.#waiting;
+        if (batch.length === 0 && this.#isClosed) return;
+        this.#waiting = [];
+        if (!this.#isClosed) this.#wake = Promise.withResolvers();
+        if (batch.length === 0) continue;
+        yield {
+          case: "toolCalls",
+          value: batch.flatMap(({ updates }) => updates),
+        };
+        for (const { recorded } of batch) recorded.resolve();
+      }
+    } finally {
+      this.#hasEnded = true;
+      for (const { recorded } of [...batch, ...this.#waiting]) {
+        recorded.reject(notRecorded());
+      }
     }
   }
+}
+
+function notRecorded(): DevtoolError {
+  return new DevtoolError("the turn has ended", Code.Aborted);
 }

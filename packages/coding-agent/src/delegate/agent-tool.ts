@@ -175,6 +175,7 @@ export async function* followChild(
     yield* new ChildTask(call, connection, signal).follow();
   } catch (reason) {
     signal.throwIfAborted();
+    await call.onFailure?.(reason);
     const { message: problem } =
       reason instanceof ConnectError
         ? { message: reason.rawMessage }

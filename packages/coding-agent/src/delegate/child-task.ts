@@ -55,6 +55,8 @@ export interface ChildCall extends PlacedCall {
   readonly maxOutputLength: number;
   /** Gets the agent's task as it ended, before the call ends. */
   readonly onEnd?: ((task: Task) => void) | undefined;
+  /** Gets why the call fails where the task has no end, before the call ends. */
+  readonly onFailure?: ((reason: unknown) => Promise<void>) | undefined;
 }
 
 /** The minimum time between two versions of the live output, in milliseconds. */

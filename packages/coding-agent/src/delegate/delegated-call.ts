@@ -15,6 +15,7 @@ import {
 import {
   type AgentServices,
   type CallUpdate,
+  Code,
   changedDetail,
   DevtoolError,
   quoted,
@@ -27,8 +28,8 @@ import { failedCall } from "../tool/prepared-call.ts";
 import { runCall } from "../tool/running-call.ts";
 import type { CallPlace, ToolInvocation } from "../tool/tool.ts";
 import { agentToolName, connect, followChild } from "./agent-tool.ts";
-import { cancelWork, idOf } from "./call-ids.ts";
-import type { CalledAgent } from "./called-agent.ts";
+import { cancelWork, idOf, knownTaskOf } from "./call-ids.ts";
+import type { CalledAgent, Connection } from "./called-agent.ts";
 import { CANCEL_MS } from "./child-task.ts";
 
 /** The maximum length of live output and of a call's result, in characters. */
@@ -50,12 +51,12 @@ export interface DelegatedCall {
   /**
    * Returns what the record of the call says of the step that it is: while the
    * call runs, and with the agent's task when it has ended. Without one, it
-   * ended otherwise.
+   * ended otherwise: `"unknown"` where the agent may still work.
    */
   readonly stepRun: (
     call: ToolCall,
     messageId: string,
-    ended: Task | undefined,
+    ended: Task | "unknown" | undefined,
   ) => StepRun;
 }
 
@@ -100,7 +101,8 @@ export async function* runDelegated(
       inputParameters: structFromJson(args),
     });
   const messageId = idOf({ task: turn.task, toolCallId }, "message");
-  let ended: Task | undefined;
+  let ended: Task | "unknown" | undefined;
+  let connection: Connection | undefined;
   const withStep = ({ call: changed, detail }: CallUpdate): CallUpdate => ({
     call: changed,
     detail: changedDetail(detail ?? findToolCallDetail(turn.task, toolCallId), {
@@ -116,16 +118,31 @@ export async function* runDelegated(
       const onEnd = (task: Task): void => {
         ended = task;
       };
+      const onFailure = async (reason: unknown): Promise<void> => {
+        const isUnderWay = connection !== undefined || place.isResumed;
+        if (!isUnderWay || wasRefused(reason, place)) return;
+        const isKnown =
+          codeOf(reason) !== Code.Aborted &&
+          (await cancelChild(agent, place, services.onNotice));
+        if (!isKnown) ended = "unknown";
+      };
       try {
         yield* followChild(
           {
-            agent,
+            agent: {
+              ...agent,
+              connect: async (task, limit) => {
+                connection = await agent.connect(task, limit);
+                return connection;
+              },
+            },
             ...work,
             taskId: "",
             place,
             trace,
             maxOutputLength: MAX_OUTPUT_LENGTH,
             onEnd,
+            onFailure,
           },
           callSignal,
         );
@@ -160,17 +177,42 @@ export async function* runDelegated(
   }
 }
 
-/** Cancels the work of a call, or says that an agent could not be told. */
+function codeOf(reason: unknown): Code {
+  return reason instanceof ConnectError
+    ? reason.code
+    : DevtoolError.from(reason).code;
+}
+
+/** Whether an agent, of which nothing is known, answered that it has nothing. */
+function wasRefused(reason: unknown, place: CallPlace): boolean {
+  return knownTaskOf(place) === "" && !LOST.has(codeOf(reason));
+}
+
+/** The codes of a connection that is lost, or of a call that may be under way. */
+const LOST: ReadonlySet<Code> = new Set([
+  Code.Aborted,
+  Code.Canceled,
+  Code.DeadlineExceeded,
+  Code.Internal,
+  Code.Unavailable,
+  Code.Unknown,
+]);
+
+/**
+ * Cancels the work of a call, or says that an agent could not be told. Returns
+ * whether it was.
+ */
 async function cancelChild(
   agent: CalledAgent,
   { task, toolCallId }: CallPlace,
   onNotice: (text: string) => void,
-): Promise<void> {
+): Promise<boolean> {
   const signal = AbortSignal.timeout(CANCEL_MS);
   const place = { task, toolCallId };
   try {
     const connection = await connect(agent, { task, isResumed: true }, signal);
     await cancelWork({ place, taskId: "" }, connection, signal);
+    return true;
   } catch (reason) {
     const why = signal.aborted
       ? `it did not answer within ${CANCEL_MS / 1000} seconds`
@@ -178,5 +220,6 @@ async function cancelChild(
     onNotice(
       `agent ${quoted(agent.name)} could not be told to cancel what task ${quoted(task.id)} gave it: ${why}; its work may go on`,
     );
+    return false;
   }
 }
