@@ -8,8 +8,10 @@ import {
 import {
   ApprovalMode,
   ArtifactUpdateSchema,
+  approvalModeOf,
   NoticeSchema,
   type StepRun,
+  stricterMode,
   type Task,
   type Workflow,
   type WorkflowRun,
@@ -26,6 +28,7 @@ import {
   type Turn,
 } from "@devtool/server/agent";
 import { checkWorkflow, everyStep } from "./check-workflow.ts";
+import { keptSteps } from "./kept-steps.ts";
 import { LogDriver } from "./log-driver.ts";
 import { Outbox } from "./outbox.ts";
 import { runWorkflow } from "./run-workflow.ts";
@@ -37,6 +40,11 @@ interface WorkflowAgentOptions {
   readonly remoteAgents?: readonly RemoteAgent[] | undefined;
   /** How many agents may call each other in a row, from 1 to 8. Default: 3. */
   readonly maxDepth?: number | undefined;
+  /**
+   * The operator's approval mode. Agents that follow none do no steps of runs
+   * with a stricter one. Default: `DEFAULT`.
+   */
+  readonly approvalMode?: ApprovalMode | undefined;
 }
 
 const ARTIFACT_ID = "result";
@@ -90,12 +98,10 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
   const { agents, chain } = reachableAgents(task, {
     services,
     ...options,
-    modes: ({ sessionSettings }) => ({
-      mode: sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
-      operatorMode: ApprovalMode.UNSPECIFIED,
-    }),
+    modes: (asked) => modesOf(asked, options),
   });
   assertAgents(run.workflow, agents);
+  assertNoneElsewhere(run.workflow, agents, execution);
   const outbox = new Outbox();
   const driver = new LogDriver({
     turn,
@@ -110,6 +116,16 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
   ended.catch(() => undefined);
   yield* outbox.events();
   yield* answer(turn, await ended);
+}
+
+/** Returns the mode of a run, and what it is narrower than, if it is. */
+function modesOf(
+  task: Task,
+  { approvalMode = ApprovalMode.DEFAULT }: WorkflowAgentOptions,
+): { readonly mode: ApprovalMode; readonly operatorMode: ApprovalMode } {
+  const mode = approvalModeOf(task);
+  const isNarrowed = stricterMode(approvalMode, mode) !== approvalMode;
+  return { mode, operatorMode: isNarrowed ? approvalMode : mode };
 }
 
 function* answer(turn: Turn, result: JsonObject): Iterable<AgentEvent> {
@@ -132,6 +148,7 @@ async function newRun({
   workflow,
   services,
   turn,
+  signal,
 }: Execution): Promise<WorkflowRun> {
   const parts = turn.prompt?.parts ?? [];
   const data = parts.flatMap(({ content }) =>
@@ -143,7 +160,7 @@ async function newRun({
   const { taskId, fromStep } = fork;
   const transport = await services.agents.transportFor(turn.task);
   const { tasks } = createDevtoolClient(transport);
-  const { task: other } = await tasks.getTask({ taskId });
+  const { task: other } = await tasks.getTask({ taskId }, { signal });
   const before = other?.workflowRun;
   if (!other || before?.workflow?.name !== workflow.name) {
     throw invalid(
@@ -153,7 +170,9 @@ async function newRun({
       "list its runs with: devtool workflow list",
     );
   }
-  const runs = [...before.kept, ...stepRunsOf(other)];
+  assertNoWider(turn.task, other);
+  const own = stepRunsOf(other);
+  const runs = [...before.kept, ...own];
   if (fromStep !== "" && !runs.some((one) => isWithin(one.path, fromStep))) {
     const paths = [...new Set(runs.map(({ path }) => path))];
     throw invalid(
@@ -167,14 +186,30 @@ async function newRun({
     workflow,
     input: before.input ?? {},
     forkedFrom: taskId,
-    kept: runs.filter(
-      (one) =>
-        one.result &&
-        !one.undoes &&
-        !(fromStep !== "" && isWithin(one.path, fromStep)) &&
-        !runs.some(({ undoes, path }) => undoes && path === one.path),
-    ),
+    kept: [...keptSteps(workflow, before.kept, own, fromStep)],
   });
+}
+
+/** Throws where the session of a task allows more than that of another one. */
+function assertNoWider(task: Task, other: Task): void {
+  const { allowedTools: limit = [] } = other.sessionSettings ?? {};
+  const { allowedTools = [] } = task.sessionSettings ?? {};
+  const hasMoreTools =
+    limit.length > 0 &&
+    (allowedTools.length === 0 ||
+      allowedTools.some((tool) => !limit.includes(tool)));
+  const mode = approvalModeOf(other);
+  const hasWiderMode =
+    mode !== ApprovalMode.UNSPECIFIED &&
+    stricterMode(mode, approvalModeOf(task)) !== approvalModeOf(task);
+  if (!hasMoreTools && !hasWiderMode) return;
+  throw new DevtoolError(
+    `the session allows more than that of run ${quoted(other.id)}`,
+    Code.FailedPrecondition,
+    {
+      remedy: `send the same session_settings.${hasMoreTools ? "allowed_tools" : "approval_mode"}`,
+    },
+  );
 }
 
 function isWithin(path: string, step: string): boolean {
@@ -182,9 +217,7 @@ function isWithin(path: string, step: string): boolean {
 }
 
 /** Returns the tries of the steps of a run, in the order in which they began. */
-export function stepRunsOf({
-  history,
-}: Pick<Task, "history">): readonly StepRun[] {
+function stepRunsOf({ history }: Pick<Task, "history">): readonly StepRun[] {
   return history.flatMap(({ parts }) =>
     parts.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
   );
@@ -206,6 +239,30 @@ function assertAgents(
           known === ""
             ? "serve other agents beside the workflow, or raise agent_calls.max_depth"
             : `choose ${known}`,
+      },
+    );
+  }
+}
+
+/** Throws for a step elsewhere, where nobody keeps to what the session narrows. */
+function assertNoneElsewhere(
+  workflow: Workflow | undefined,
+  agents: readonly CalledAgent[],
+  { turn: { task }, options }: Execution,
+): void {
+  const { mode, operatorMode } = modesOf(task, options);
+  const allowsAll = (task.sessionSettings?.allowedTools ?? []).length === 0;
+  if (allowsAll && mode === operatorMode) return;
+  const elsewhere = new Set(options.remoteAgents?.map(({ url }) => url));
+  for (const step of workflow ? everyStep(workflow) : []) {
+    const agent = agents.find(({ name }) => name === step.agent);
+    if (!agent || !elsewhere.has(agent.chainId)) continue;
+    const setting = allowsAll ? "approval_mode" : "allowed_tools";
+    throw new DevtoolError(
+      `workflow: step ${quoted(step.id)} names ${quoted(step.agent)} elsewhere, which does not follow ${setting} of this session`,
+      Code.FailedPrecondition,
+      {
+        remedy: `leave ${setting} out, or have an agent of this server do the step`,
       },
     );
   }

@@ -41,7 +41,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
       [
         ["workflow-agent", "read-workflow"],
         ["log-driver"],
-        ["run-workflow", "outbox", "step-result"],
+        ["run-workflow", "outbox", "step-result", "kept-steps"],
         ["workflow-driver", "check-workflow"],
         ["template"],
       ],
