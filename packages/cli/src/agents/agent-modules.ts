@@ -3,6 +3,7 @@ import { basename, extname, resolve } from "node:path";
 import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
 import { isObject } from "@devtool/internal/json";
 import type { Agent } from "@devtool/server";
+import { errorMessage } from "../errors.ts";
 import { importOwn } from "../own-module.ts";
 import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
@@ -14,6 +15,8 @@ import { isWorkflowFile } from "./workflow-name.ts";
 export interface AgentSpec {
   /** The name by which clients choose it. */
   readonly name: string;
+  /** Whether the operator gave the name. Else a workflow's own one counts. */
+  readonly isNamed: boolean;
   readonly source: AgentSource;
   /** The flag or config field with its value, for errors. */
   readonly setting: string;
@@ -109,7 +112,7 @@ function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
       `${setting} gives no name of letters, digits, - and _: name it (--agent NAME=MODULE, name = "NAME")`,
     );
   }
-  return { name, setting, source };
+  return { name, isNamed: named !== "", setting, source };
 }
 
 function parseSource(
@@ -156,6 +159,8 @@ export interface AgentMakers {
   readonly codingAgent: () => Agent;
   /** Makes the agent of a workflow's file. */
   readonly workflow: (path: string) => Promise<Agent>;
+  /** Gets notices for the operator, as plain text. */
+  readonly onNotice: (text: string) => void;
   /**
    * Where the programs of agents are looked up, and how their permission
    * requests are answered.
@@ -167,27 +172,49 @@ export interface AgentMakers {
  * Loads agents by name, in order; the coding agent when there are no specs.
  * Throws an error that names the one that cannot be loaded.
  *
- * @param workflows the files of workflows that come after them
+ * @param job the files of workflows of a job. They come after the others, and
+ * replace workflows of their name
+ * @param workflows the files of workflows of the user, which come last. One that
+ * cannot be used is left out, with a notice
  */
 export async function loadAgents(
   specs: readonly AgentSpec[],
   makers: AgentMakers,
+  job: readonly string[] = [],
   workflows: readonly string[] = [],
 ): Promise<Readonly<Record<string, Agent>>> {
   const agents = new Map<string, Agent>();
-  if (specs.length === 0) agents.set(CODING_AGENT, makers.codingAgent());
-  for (const spec of specs) {
-    agents.set(spec.name, await makeAgent(spec, makers));
-  }
-  for (const path of workflows) {
-    const agent = await makers.workflow(path);
-    const { name } = agent.about;
+  const add = (name: string, agent: Agent, setting: string): void => {
     if (agents.has(name)) {
       throw new Error(
-        `workflow file "${path}" has the name "${name}" of another agent: choose another name`,
+        `${setting} has the name "${name}" of another agent: choose another name`,
       );
     }
     agents.set(name, agent);
+  };
+  const flows = new Set<string>();
+  if (specs.length === 0) agents.set(CODING_AGENT, makers.codingAgent());
+  for (const spec of specs) {
+    const agent = await makeAgent(spec, makers);
+    const isFlow = spec.source.case === "workflow";
+    const name = isFlow && !spec.isNamed ? agent.about.name : spec.name;
+    add(name, agent, spec.setting);
+    if (isFlow) flows.add(name);
+  }
+  for (const path of job) {
+    const agent = await makers.workflow(path);
+    const { name } = agent.about;
+    if (flows.has(name)) agents.delete(name);
+    add(name, agent, `workflow file "${path}"`);
+  }
+  for (const path of workflows) {
+    if (job.includes(path)) continue;
+    try {
+      const agent = await makers.workflow(path);
+      add(agent.about.name, agent, `workflow file "${path}"`);
+    } catch (reason) {
+      makers.onNotice(`${errorMessage(reason)}; it is left out`);
+    }
   }
   return Object.fromEntries(agents);
 }

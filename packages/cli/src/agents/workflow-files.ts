@@ -1,9 +1,13 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Agent } from "@devtool/server";
 import { readWorkflow, workflowAgent } from "@devtool/workflow";
 import { errorCode, errorMessage } from "../errors.ts";
+import { assertOwn } from "./agent-programs.ts";
 import { isWorkflowFile } from "./workflow-name.ts";
+
+const MAX_FILE_BYTES = 1_048_576;
 
 /** Returns the workflows of the user: the files in `workflows`, by name. */
 export async function userWorkflows(data: string): Promise<readonly string[]> {
@@ -30,21 +34,31 @@ export async function createWorkflowAgent(
   return workflowAgent(await readWorkflowFile(path), options);
 }
 
-/** Reads the workflow of a file that only the user may change. */
+/**
+ * Reads the workflow of a file that only the user, and that user's group, may
+ * change.
+ */
 export async function readWorkflowFile(
   path: string,
 ): Promise<ReturnType<typeof readWorkflow>> {
-  const text = await readFile(path, "utf8").catch((reason: unknown) => {
-    throw new Error(
-      `workflow file "${path}" cannot be read: ${errorMessage(reason)}`,
-      { cause: reason },
-    );
+  const what = `workflow file "${path}"`;
+  // A pipe would wait for a writer.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((reason: unknown) => {
+    throw new Error(`${what} cannot be read: ${errorMessage(reason)}`, {
+      cause: reason,
+    });
   });
-  const { mode, uid } = await stat(path);
-  if ((mode & 0o022) !== 0 || (uid !== 0 && uid !== process.getuid?.())) {
+  await using _file = file;
+  const stats = await file.stat();
+  if (!stats.isFile()) {
+    throw new Error(`${what} is not a file: name one of YAML or TOML`);
+  }
+  assertOwn(stats, what);
+  if (stats.size > MAX_FILE_BYTES) {
     throw new Error(
-      `workflow file "${path}" may be changed by others: look at what it says, then chown it and chmod go-w it`,
+      `${what} has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`,
     );
   }
-  return readWorkflow(text, path);
+  return readWorkflow(await file.readFile("utf8"), path);
 }

@@ -327,7 +327,9 @@ async function decideOptions(
       (await import("../agents/workflow-files.ts")).createWorkflowAgent(path, {
         remoteAgents: configured.remoteAgents,
         maxDepth: configured.agentCalls?.maxDepth,
+        approvalMode,
       }),
+    onNotice,
     place: {
       env: io.env,
       workspaces: workspaceRoots,
@@ -342,7 +344,12 @@ async function decideOptions(
     ...(options.profile
       ? await profileOptions(options.profile, { env: io.env, configured })
       : {
-          agents: await loadAgents(specs, makers, await userWorkflows(data)),
+          agents: await loadAgents(
+            specs,
+            makers,
+            [],
+            await userWorkflows(data),
+          ),
         }),
     ...(options.anonymous && { anonymous: "admit" as const }),
   };

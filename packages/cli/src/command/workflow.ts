@@ -3,6 +3,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { textMessage } from "@devtool/client";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
+  approvalModeOf,
   type Part,
   PartSchema,
   type StepRun,
@@ -16,7 +17,7 @@ import { isWorkflowFile } from "../agents/workflow-name.ts";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
 import { converse } from "../conversation.ts";
-import { UsageError } from "../errors.ts";
+import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
@@ -82,15 +83,21 @@ export async function listFlows(
     source.case === "workflow" ? source.path : [],
   );
   const files = [...configured, ...(await userWorkflows(data))];
+  let isUsable = true;
   for (const file of files) {
-    const { name, description } = await readWorkflowFile(file);
-    writeLine(
-      io.stdout,
-      `${visibleName(name)}  ${oneLine(description)}  ${visibleName(file)}`,
-    );
+    try {
+      const { name, description } = await readWorkflowFile(file);
+      writeLine(
+        io.stdout,
+        `${visibleName(name)}  ${oneLine(description)}  ${visibleName(file)}`,
+      );
+    } catch (reason) {
+      writeLine(io.stderr, oneLine(errorMessage(reason)));
+      isUsable = false;
+    }
   }
   if (files.length === 0) writeLine(io.stderr, "no workflows found");
-  return ExitCode.OK;
+  return isUsable ? ExitCode.OK : ExitCode.FAILED;
 }
 
 /** `devtool workflow show`: checks a file, or says how far a run is. */
@@ -215,7 +222,12 @@ export async function forkFlow(
       request: {
         message: textMessage(conversation.nextId(), before.title),
         ...(settings && { settings }),
-        sessionSettings: { agent: sessionSettings?.agent ?? "" },
+        // The run may do no more than that one.
+        sessionSettings: {
+          agent: sessionSettings?.agent ?? "",
+          approvalMode: approvalModeOf(before),
+          allowedTools: sessionSettings?.allowedTools ?? [],
+        },
       },
       turn: { workflowFork: { taskId: before.id, fromStep } },
     },

@@ -169,7 +169,9 @@ async function startServer(
   const { agentSpecs, choicesOf, loadAgents } = await import(
     "../agents/agent-modules.ts"
   );
-  const { createWorkflowAgent } = await import("../agents/workflow-files.ts");
+  const { createWorkflowAgent, userWorkflows } = await import(
+    "../agents/workflow-files.ts"
+  );
   const { isForEditor = false } = options;
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
@@ -185,7 +187,9 @@ async function startServer(
         createWorkflowAgent(path, {
           remoteAgents: configured.remoteAgents,
           maxDepth: configured.agentCalls?.maxDepth,
+          approvalMode: configured.approvalMode,
         }),
+      onNotice: createNotifier(io),
       place: {
         env: io.env,
         workspaces: [workspace],
@@ -199,7 +203,8 @@ async function startServer(
         }),
       },
     },
-    await workflowsOf(options, data),
+    options.workflows?.map((path) => resolve(path)),
+    await userWorkflows(data),
   );
   const start: Start = (taskFile) =>
     createServer({
@@ -237,17 +242,6 @@ async function startServer(
     resume: {},
     [Symbol.asyncDispose]: () => server.close(),
   };
-}
-
-/** The workflows of the job first, and those of the user that it has not. */
-async function workflowsOf(
-  { workflows = [] }: JobOptions,
-  data: string,
-): Promise<readonly string[]> {
-  const { userWorkflows } = await import("../agents/workflow-files.ts");
-  const own = workflows.map((path) => resolve(path));
-  const others = await userWorkflows(data);
-  return [...own, ...others.filter((path) => !own.includes(path))];
 }
 
 /** A server that was started, and the file with its tasks. */
