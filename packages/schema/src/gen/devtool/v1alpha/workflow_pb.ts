@@ -137,7 +137,8 @@ export type WorkflowStep = Message<"devtool.v1alpha.WorkflowStep"> & {
 
   /**
    * What people are asked before the step starts. They see it with the message
-   * for the agent. Empty asks nothing. A declined step fails.
+   * for the agent, or the task and the inputs of a workflow. Empty asks nothing.
+   * A declined step fails.
    *
    * @generated from field: string approval = 8;
    */
@@ -145,7 +146,8 @@ export type WorkflowStep = Message<"devtool.v1alpha.WorkflowStep"> & {
 
   /**
    * How often the step is tried again when it fails, from 0 to 10. Each try is
-   * a new task of the agent.
+   * a new task of the agent. A run has at most 1,000 tries, without those that
+   * undo.
    *
    * @generated from field: int32 retries = 9;
    */
@@ -204,8 +206,9 @@ export const WorkflowStepSchema: GenMessage<WorkflowStep> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_workflow, 1);
 
 /**
- * How often a step is repeated. In each round, steps inside that have not run
- * yet have their results of the round before, and empty ones in the first.
+ * How often a step is repeated. In each round, steps inside, and those inside of
+ * them, that have not run yet have their results of the round before, and empty
+ * ones in the first.
  *
  * @generated from message devtool.v1alpha.WorkflowLoop
  */
@@ -267,7 +270,7 @@ export type WorkflowRun = Message<"devtool.v1alpha.WorkflowRun"> & {
   forkedFrom: string;
 
   /**
-   * The tries of that run that count for this one.
+   * The tries of that run that count for this one, one for each path.
    *
    * @generated from field: repeated devtool.v1alpha.StepRun kept = 4;
    */
@@ -317,8 +320,8 @@ export type StepRun = Message<"devtool.v1alpha.StepRun"> & {
   messageId: string;
 
   /**
-   * Data of the result: `text`, and the fields of the agent's data. Unset before
-   * the try has succeeded.
+   * Data of the result: `text`, and the fields of the agent's data, at most
+   * 262,144 bytes. Unset before the try has succeeded.
    *
    * @generated from field: google.protobuf.Struct result = 5;
    */
@@ -333,7 +336,7 @@ export type StepRun = Message<"devtool.v1alpha.StepRun"> & {
 
   /**
    * Whether another try is of no use: somebody declined the step or canceled
-   * it.
+   * it, or the agent may still work on this one.
    *
    * @generated from field: bool is_final = 7;
    */
@@ -440,8 +443,9 @@ export enum FailureAction {
   CONTINUE = 2,
 
   /**
-   * As STOP; before the workflow fails, the steps that succeeded and have
-   * `undo` are undone, the last one first.
+   * As STOP; before the workflow fails, the steps that succeeded in this run and
+   * have `undo` are undone, the last one first. Nothing is undone where a step
+   * around this one goes on.
    *
    * @generated from enum value: FAILURE_ACTION_COMPENSATE = 3;
    */
