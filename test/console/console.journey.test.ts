@@ -163,7 +163,17 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByLabel("Message").fill("text Later.");
       await page.getByRole("button", { name: "Queue" }).click();
       await page.locator(".queued", { hasText: "text Later." }).waitFor();
-      await page.getByRole("button", { name: "Take back" }).click();
+      const takeBack = page.getByRole("button", { name: "Take back" });
+      await page.route("**/WithdrawMessage", (route) =>
+        route.fulfill({
+          status: 403,
+          json: { code: "permission_denied", message: "not yours" },
+        }),
+      );
+      await takeBack.click();
+      await page.getByRole("alert").getByText("not yours").waitFor();
+      await page.unroute("**/WithdrawMessage");
+      await takeBack.click();
       await page.locator(".queued").waitFor({ state: "detached" });
       await page.getByRole("button", { name: "Rename" }).click();
       await page.getByLabel("Title").fill("A long sleep");

@@ -1,7 +1,9 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Message, Task } from "@devtool/schema";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { scrollingAround, useFocusHeir } from "./focus.ts";
+import { problemText } from "./problem-text.ts";
 import { words } from "./words.ts";
 
 export interface QueueProps {
@@ -34,21 +36,26 @@ function QueuedMessage({
   readonly message: Message;
 }): ReactNode {
   const row = useFocusHeir<HTMLDivElement>(scrollingAround);
+  const [problem, setProblem] = useState("");
+  const withdraw = async (): Promise<void> => {
+    setProblem("");
+    const { messageId } = message;
+    try {
+      await client.tasks.withdrawMessage({ taskId, messageId });
+    } catch (reason) {
+      // The agent took the message meanwhile: the conversation shows it then.
+      if (ConnectError.from(reason).code === Code.FailedPrecondition) return;
+      setProblem(problemText(reason));
+    }
+  };
   return (
     <div ref={row} className="queued">
       <MessageText message={message} />
       <span>{words.queued}</span>
-      {/* The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then. */}
-      <button
-        type="button"
-        onClick={() =>
-          void client.tasks
-            .withdrawMessage({ taskId, messageId: message.messageId })
-            .catch(() => undefined)
-        }
-      >
+      <button type="button" onClick={() => void withdraw()}>
         {words.withdraw}
       </button>
+      {problem && <p role="alert">{problem}</p>}
     </div>
   );
 }
