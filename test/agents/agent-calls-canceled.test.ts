@@ -11,7 +11,13 @@ import {
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Task, TaskState } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import {
+  Code,
+  createServer,
+  DevtoolError,
+  type DevtoolServer,
+} from "@devtool/server";
+import { MemoryTaskStore, type TaskAppend } from "@devtool/server/store";
 import { defineWorkflow, workflowAgent } from "@devtool/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
@@ -21,6 +27,16 @@ const signal = AbortSignal.timeout(300_000);
 /** How long the processes sleep, by which they are found. */
 const SECONDS = 600 + Math.random();
 const SLEEPS = `sh -c 'sleep ${SECONDS} & sleep ${SECONDS}'`;
+
+/** A store whose disk may be full. */
+class FullStore extends MemoryTaskStore {
+  isFull = false;
+
+  override async append(append: TaskAppend): Promise<void> {
+    if (!this.isFull) return super.append(append);
+    throw new DevtoolError("the disk is full", Code.ResourceExhausted);
+  }
+}
 
 describe("the cancellation of a task that calls other agents", () => {
   let below: DevtoolServer;
@@ -114,6 +130,36 @@ describe("the cancellation of a task that calls other agents", () => {
     expect(await childStates()).toEqual([TaskState.CANCELED]);
   });
 
+  it.each(["main", "flow"])(
+    "is not what a full disk does: the work for %s goes on",
+    async (agent) => {
+      await above.close();
+      const store = new FullStore();
+      above = await start(async () => store);
+      if (agent === "main") {
+        await begin("wait 60000");
+      } else {
+        await clientOf(above).tasks.sendMessage({
+          message: textMessage(crypto.randomUUID(), "wait 60000"),
+          sessionSettings: { agent },
+          returnImmediately: true,
+        });
+      }
+      await until(async () =>
+        (await childStates()).includes(TaskState.WORKING) ? true : undefined,
+      );
+      store.isFull = true;
+      const { tasks } = await clientOf(above).tasks.listTasks({});
+      const full = clientOf(above).tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "more"),
+        taskId: tasks[0]?.id ?? "",
+      });
+      await expect(full).rejects.toThrow("the disk is full");
+      await above.close();
+      expect(await childStates()).toEqual([TaskState.WORKING]);
+    },
+  );
+
   it("says so when the agent cannot be told", async () => {
     const { id } = await begin("wait 60000");
     await until(async () =>
@@ -193,7 +239,9 @@ describe("the cancellation of a task that calls other agents", () => {
     return found;
   }
 
-  function start(): Promise<DevtoolServer> {
+  function start(
+    openStore?: () => Promise<MemoryTaskStore>,
+  ): Promise<DevtoolServer> {
     const far = {
       name: "far",
       url: below.url,
@@ -207,13 +255,14 @@ describe("the cancellation of a task that calls other agents", () => {
         flow: workflowAgent(
           defineWorkflow({
             name: "flow",
-            steps: [{ id: "a", agent: "far", task: "go" }],
+            steps: [{ id: "a", agent: "far", task: "wait 60000" }],
           }),
           { remoteAgents: [far] },
         ),
       },
       workspace,
       dataDirectory,
+      openStore,
       onNotice: (text) => notices.push(text),
     });
   }
