@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
@@ -10,12 +12,13 @@ import {
 } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { type Task, TaskState } from "@devtool/schema";
+import { BudgetConfigSchema, type Task, TaskState } from "@devtool/schema";
 import {
   Code,
   createServer,
   DevtoolError,
   type DevtoolServer,
+  type ServerOptions,
 } from "@devtool/server";
 import { MemoryTaskStore, type TaskAppend } from "@devtool/server/store";
 import { defineWorkflow, workflowAgent } from "@devtool/workflow";
@@ -130,12 +133,27 @@ describe("the cancellation of a task that calls other agents", () => {
     expect(await childStates()).toEqual([TaskState.CANCELED]);
   });
 
+  it("is also what a budget does that is used up", async () => {
+    await above.close();
+    const time = durationFromMs(3000);
+    above = await start({
+      budget: create(BudgetConfigSchema, { turn: { time } }),
+    });
+    await begin("wait 60000");
+    await until(async () =>
+      (await childStates()).includes(TaskState.WORKING) ? true : undefined,
+    );
+    await expect
+      .poll(childStates, { timeout: 30_000 })
+      .toEqual([TaskState.CANCELED]);
+  });
+
   it.each(["main", "flow"])(
     "is not what a full disk does: the work for %s goes on",
     async (agent) => {
       await above.close();
       const store = new FullStore();
-      above = await start(async () => store);
+      above = await start({ openStore: async () => store });
       if (agent === "main") {
         await begin("wait 60000");
       } else {
@@ -240,7 +258,7 @@ describe("the cancellation of a task that calls other agents", () => {
   }
 
   function start(
-    openStore?: () => Promise<MemoryTaskStore>,
+    more: Pick<ServerOptions, "budget" | "openStore"> = {},
   ): Promise<DevtoolServer> {
     const far = {
       name: "far",
@@ -262,7 +280,7 @@ describe("the cancellation of a task that calls other agents", () => {
       },
       workspace,
       dataDirectory,
-      openStore,
+      ...more,
       onNotice: (text) => notices.push(text),
     });
   }
