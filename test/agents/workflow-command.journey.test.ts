@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "@devtool/cli/testing";
 import { fileText } from "@devtool/internal/testing/files";
@@ -53,6 +53,19 @@ describe("devtool workflow", () => {
     });
     expect((await flow("list", "--data", data)).out).toMatch(
       /^release {2}Publishes notes\. {2}.*release\.yaml\n$/,
+    );
+    // A bad file costs only itself.
+    const broken = join(data, "workflows", "broken.yaml");
+    writeFileSync(broken, "steps: []", { mode: 0o600 });
+    const open = join(data, "workflows", "open.yaml");
+    writeFileSync(open, FLOW);
+    chmodSync(open, 0o666);
+    const listed = await flow("list", "--data", data);
+    expect([listed.code, listed.out.match(/^release /gm)?.length]).toEqual([
+      1, 1,
+    ]);
+    expect(listed.err).toMatch(
+      /broken\.yaml" cannot be used: workflow: it has 0 steps: write 1 to 100\n.*open\.yaml" may be changed by everybody: chmod o-w it/,
     );
     const server = await startServing(place);
     const declined = await flow(

@@ -1,3 +1,4 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   confirmationPart,
   type DevtoolClient,
@@ -8,7 +9,9 @@ import { codingAgent } from "@devtool/coding-agent";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
+  ApprovalMode,
   FailureAction,
+  type SessionSettingsSchema,
   type Task,
   TaskState,
   type Workflow,
@@ -84,8 +87,10 @@ describe("a workflow", () => {
   async function run(
     text: string,
     data?: Record<string, string>,
+    sessionSettings: MessageInitShape<typeof SessionSettingsSchema> = {},
   ): Promise<Task> {
     const { task } = await client.tasks.sendMessage({
+      sessionSettings,
       message: {
         messageId: crypto.randomUUID(),
         parts: [
@@ -509,6 +514,103 @@ describe("a workflow", () => {
         messageSettings: { turn: { workflowFork: { taskId: failed.id } } },
       }),
     ).rejects.toThrow(/workflow_fork/);
+  });
+
+  it("has no step elsewhere, or by an agent that follows nothing, where the session is narrowed", async () => {
+    const far = defineWorkflow({
+      name: "far",
+      steps: [{ id: "a", agent: "away", task: "a" }],
+    });
+    const near = defineWorkflow({
+      name: "near",
+      steps: [{ id: "a", agent: "echo", task: "a" }],
+    });
+    await serve([near], {
+      far: workflowAgent(far, {
+        remoteAgents: [
+          { name: "away", url: "http://127.0.0.1:9", description: "" },
+        ],
+      }),
+    });
+    const same = { approvalMode: ApprovalMode.DEFAULT };
+    expect(saidBy(await run("x", undefined, same))).toBe("echo of a");
+    const plan = { approvalMode: ApprovalMode.PLAN };
+    expect(saidBy(await run("x", undefined, plan))).toMatch(
+      /agent "echo" does not follow approval_mode of this session/,
+    );
+    const tools = { allowedTools: ["read_file"] };
+    for (const narrowed of [plan, tools]) {
+      const setting = narrowed === plan ? "approval_mode" : "allowed_tools";
+      const refused = await run("x", undefined, { agent: "far", ...narrowed });
+      expect(refused.error).toBe(
+        `workflow: step "a" names "away" elsewhere, which does not follow ${setting} of this session: leave ${setting} out, or have an agent of this server do the step`,
+      );
+    }
+  });
+
+  it("goes on with a run of before within its limits alone", async () => {
+    await serve([
+      defineWorkflow({
+        name: "limits",
+        steps: [{ id: "a", agent: "coder", task: "text hi" }],
+      }),
+    ]);
+    const limits = {
+      approvalMode: ApprovalMode.PLAN,
+      allowedTools: ["read_file"],
+    };
+    const before = await run("x", undefined, limits);
+    expect(before.state, before.error).toBe(TaskState.COMPLETED);
+    const fork = async (sessionSettings: typeof limits): Promise<string> => {
+      const { task } = await client.tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "fork"),
+        sessionSettings,
+        messageSettings: { turn: { workflowFork: { taskId: before.id } } },
+      });
+      return task?.error ?? "";
+    };
+    expect(await fork(limits)).toBe("");
+    expect(await fork({ ...limits, allowedTools: [] })).toMatch(
+      /^the session allows more than that of run ".*": send the same session_settings\.allowed_tools/,
+    );
+    expect(
+      await fork({ ...limits, approvalMode: ApprovalMode.UNSPECIFIED }),
+    ).toMatch(/send the same session_settings\.approval_mode/);
+  });
+
+  it("goes on after a budget has cut it, with a further try", async () => {
+    let tries = 0;
+    await serve(
+      [
+        defineWorkflow({
+          name: "cut",
+          steps: [
+            { id: "a", agent: "slow", task: "go" },
+            { id: "b", agent: "echo", task: "b", dependencies: ["a"] },
+          ],
+        }),
+      ],
+      {
+        slow: plainAgent("slow", async (_, signal) => {
+          if (++tries > 1) return "done";
+          await new Promise((resolve) =>
+            signal.addEventListener("abort", resolve, { once: true }),
+          );
+          throw signal.reason;
+        }),
+      },
+    );
+    const { task: cut } = await client.tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "x"),
+      messageSettings: { turn: { budget: { time: { nanos: 400_000_000 } } } },
+    });
+    expect(cut?.state).toBe(TaskState.INPUT_REQUIRED);
+    const { task } = await client.tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "Go on."),
+      taskId: cut?.id ?? "",
+    });
+    expect([task?.state, task?.error]).toEqual([TaskState.COMPLETED, ""]);
+    expect(told).toEqual(["slow: go", "slow: go", "echo: b"]);
   });
 
   it("does not begin where a step names an agent that is not there", async () => {

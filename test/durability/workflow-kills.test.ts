@@ -31,7 +31,6 @@ const WORKER = `
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 const base = BASE;
-const has = (file, line) => existsSync(file) && readFileSync(file, "utf8").split("\\n").includes(line);
 export const agent = {
   about: { name: "worker", description: "Works." },
   open: () => ({
@@ -47,7 +46,7 @@ export const agent = {
           yield { case: "end", value: { state: 4, text: "the first time" } };
           return;
         }
-        if (!has(base + "/done", said)) appendFileSync(base + "/done", said + "\\n");
+        appendFileSync(base + "/done", turn.task.id + " " + said + "\\n");
         await delay(30, undefined, { signal });
         yield { case: "text", value: "did " + said };
       },
@@ -143,9 +142,9 @@ describe(`${RUNS} workflows under a server that is killed ${KILLS} times`, () =>
         "end#1",
       ]);
     }
-    const done = readFileSync(join(base, "done"), "utf8").trim().split("\n");
-    expect(done).toHaveLength(RUNS * 8);
-    expect(new Set(done).size).toBe(done.length);
+    // A turn of the worker that was cut says it again, another task never does.
+    const lines = readFileSync(join(base, "done"), "utf8").trim().split("\n");
+    expect(new Set(lines).size).toBe(RUNS * 8);
     // Each try is one task of the worker, and each run one of its own.
     let count = 0;
     let pageToken = "";
