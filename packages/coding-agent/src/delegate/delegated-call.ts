@@ -192,6 +192,7 @@ function wasRefused(reason: unknown, place: CallPlace): boolean {
 const LOST: ReadonlySet<Code> = new Set([
   Code.Aborted,
   Code.Canceled,
+  Code.DataLoss,
   Code.DeadlineExceeded,
   Code.Internal,
   Code.Unavailable,
