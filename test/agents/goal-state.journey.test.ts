@@ -19,7 +19,7 @@ import { CLIENTS, clientOf } from "../client-of.ts";
 
 /**
  * An agent of somebody else, which adds a line to a file in each turn. A turn
- * does not end while the workspace has a file `hold`.
+ * does not end while the workspace has a file `hold`, and fails with `fail`.
  */
 const worker: Agent = {
   about: { name: "Worker", description: "Writes a line in each turn." },
@@ -32,6 +32,7 @@ const worker: Agent = {
         while (existsSync(join(workspace, "hold"))) {
           await delay(10, undefined, { signal });
         }
+        if (existsSync(join(workspace, "fail"))) throw new Error("ill");
         yield { case: "text", value: "wrote a line" };
       },
     }),
@@ -96,6 +97,37 @@ describe("the goal of a task", () => {
     const paused = await atRest(client, taskId);
     expect(paused.state).toBe(TaskState.INPUT_REQUIRED);
     expect(paused.goalProgress).toMatchObject({ state: PAUSED, turns: 1 });
+  });
+
+  it("stays paused when its agent fails, and says both", async () => {
+    const place = newPlace();
+    await using server = await serve(place);
+    const client = clientOf(server);
+    const taskId = await begin(client, place);
+    putFile(place.workspace, "fail", "");
+    await client.tasks.setGoalState({ taskId, state: PAUSED });
+    release(place);
+    const failed = await atRest(client, taskId);
+    expect([failed.state, failed.stateText]).toEqual([
+      TaskState.INPUT_REQUIRED,
+      "The turn failed: internal error: the server's log says more. The goal is paused. Resume it to go on.",
+    ]);
+    rmSync(join(place.workspace, "fail"));
+    await client.tasks.setGoalState({ taskId, state: ACTIVE });
+    const ended = await atRest(client, taskId);
+    expect(ended.goalProgress?.state).toBe(ACHIEVED);
+  });
+
+  it("is paused also where it needs its user, and says so", async () => {
+    const place = newPlace();
+    await using server = await serve(place);
+    const client = clientOf(server);
+    putFile(place.workspace, "fail", "");
+    const taskId = await begin(client, place);
+    release(place);
+    expect((await atRest(client, taskId)).stateText).toContain("needs you");
+    const { task } = await client.tasks.setGoalState({ taskId, state: PAUSED });
+    expect(task?.stateText).toBe("The goal is paused. Resume it to go on.");
   });
 
   it("goes on by itself when it is resumed before its turn has ended", async () => {
@@ -191,16 +223,27 @@ describe("/goal", () => {
   it("begins a conversation in a chat, which goes on with its task", async () => {
     const place = newPlace();
     await using server = await serve(place);
+    await clientOf(server).tasks.sendMessage({
+      message: textMessage("other", "work"),
+      contextId: "another",
+    });
     const flags = ["--url", server.url, "--token", server.token];
+    const wrong = await runCommand(["chat", ...flags], {
+      stdin: "/goal Write lines.\n",
+    });
+    expect([wrong.err, wrong.out]).toEqual([
+      expect.stringContaining("names no check: write /goal OBJECTIVE"),
+      expect.not.stringContaining("wrote a line"),
+    ]);
     const stdin = `/goal Write lines. --check "${THREE_LINES}"\n/goal\nmore\n`;
     const { out } = await runCommand(["chat", ...flags], { stdin });
-    expect(out.match(/The goal is achieved after 3 of 20 turns/g)?.length).toBe(
-      2,
-    );
+    // The other task wrote the first line.
+    const achieved = out.match(/The goal is achieved after 2 of 20 turns/g);
+    expect(achieved?.length).toBe(2);
     expect(textIn(place.workspace, "lines.txt").match(/line/g)?.length).toBe(4);
     const { tasks } = await clientOf(server).tasks.listTasks({});
-    // The task with the goal, and the two executions of the command.
-    expect(tasks.length).toBe(3);
+    // The other one, that with the goal, and two executions of the command.
+    expect(tasks.length).toBe(4);
   });
 
   it("is listed, and does not start for what it cannot read", async () => {
@@ -217,12 +260,18 @@ describe("/goal", () => {
       '--check "true"',
       "Write lines. --check npm test",
       'Write lines. --check "true" --max-turns many',
+      'Write lines. --check "true" --max-turns 1.5',
+      'Write lines. --check "true" --max-cost 0',
       "Write lines. --max-turns 3",
     ]) {
       await expect(command(client, "c", ["goal"], args)).rejects.toThrow(usage);
     }
     await expect(command(client, "c", ["goal"], "")).rejects.toThrow(
       /this conversation has no goal/,
+    );
+    const many = `Write lines. ${'--check "true" '.repeat(9)}`;
+    await expect(command(client, "c", ["goal"], many)).rejects.toThrow(
+      'message_settings.goal.checks "9" are not 1 to 8 commands',
     );
   });
 });

@@ -334,11 +334,11 @@ describe("a goal", () => {
         jwt: { ...issuer.options, rolesClaim: "groups" },
         roles: [
           { role: "qa", rights: ["read", "run"], agents: ["worker"] },
-          {
-            role: "dev",
-            rights: ["read", "run"],
+          ...["dev", "ops"].map((role) => ({
+            role,
+            rights: ["read", "run"] as const,
             agents: ["worker", "devtool"],
-          },
+          })),
         ],
       },
     });
@@ -353,6 +353,22 @@ describe("a goal", () => {
     expect(existsSync(join(workspace, "ran"))).toBe(false);
     const task = await pursue(await as("dev"), goal);
     expect(task.goalProgress?.state).toBe(GoalState.ACHIEVED);
+    // Nor may a caller who has other rights now go on with one.
+    const blocked = { checks: ["false"], maxTurns: 10 };
+    const { id: taskId, goalProgress } = await pursue(await as("dev"), blocked);
+    expect(goalProgress?.state).toBe(GoalState.BLOCKED);
+    const resumedBy = async (role: string) => {
+      const { tasks } = await as(role);
+      return tasks.setGoalState({ taskId, state: GoalState.ACTIVE });
+    };
+    await expect(resumedBy("qa")).rejects.toThrow(
+      'agent "devtool" is not permitted to your roles',
+    );
+    await expect(resumedBy("ops")).rejects.toThrow(
+      "was set with other roles than yours now: send a message with the goal",
+    );
+    expect(textIn(workspace, "lines.txt").match(/line/g)?.length).toBe(4);
+    await resumedBy("dev");
   });
 
   it("asks its user after ten turns in a row that a stop has cut", async () => {

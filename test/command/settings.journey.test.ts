@@ -62,7 +62,10 @@ describe("the settings of a slash command that begins a conversation", () => {
       });
       expect(
         listed.commands.map(({ name, description }) => [name, description]),
-      ).toEqual([["greet", elsewhere]]);
+      ).toEqual([
+        ["greet", elsewhere],
+        ["goal", expect.stringContaining("until commands pass")],
+      ]);
     });
 
     it("name the agents there are when there is no such agent", async () => {

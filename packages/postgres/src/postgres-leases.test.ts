@@ -1,5 +1,6 @@
 import { Code } from "@devtool/server";
 import { created, eventsOf, text } from "@devtool/server/testing";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
 import {
@@ -75,23 +76,26 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await using zombie = await open(schema);
     const lease = await zombie.shared.leases.create("t1");
     await zombie.append({ events: [created("t1")], fence: lease.fence });
-    const taking = server.run(
-      `BEGIN; UPDATE ${schema}.task SET fence = fence + 1 WHERE id = 't1'; SELECT pg_sleep(0.3); COMMIT`,
+    const taking = new Client({ connectionString: server.url });
+    await taking.connect();
+    await taking.query(
+      `BEGIN; UPDATE ${schema}.task SET fence = fence + 1 WHERE id = 't1'`,
     );
+    const appended = zombie.append({
+      events: [text("t1", 2n)],
+      fence: lease.fence,
+    });
+    const refused = expect(appended).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
+    const waiting =
+      "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     await expect
-      .poll(
-        async () =>
-          (
-            await server.run(
-              "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
-            )
-          ).length,
-      )
+      .poll(async () => (await server.run(waiting)).length, { timeout: 20_000 })
       .toBe(1);
-    await expect(
-      zombie.append({ events: [text("t1", 2n)], fence: lease.fence }),
-    ).rejects.toMatchObject({ code: Code.Aborted });
-    await taking;
+    await taking.query("COMMIT");
+    await refused;
+    await taking.end();
     expect(await eventsOf(zombie, "t1")).toHaveLength(1);
   });
 

@@ -86,7 +86,8 @@ describe("a slash command of a chat", () => {
       })
       .not.toBe("");
     await tasks.listCommands(signal);
-    expect(tasks.commands.map(({ name }) => name)).toEqual(["greet"]);
+    const names = tasks.commands.map(({ name }) => name);
+    expect(names).toEqual(["greet", "goal"]);
     tasks.close();
   });
 

@@ -338,7 +338,8 @@ class ChatSession {
     this.running = task;
     this.#contextId ||= task.contextId;
     if (task.id !== "") this.#io.stdout.write("\n");
-    if (line.startsWith("/goal") && this.#task.id === "") {
+    const isGoal = task.command?.commandPath[0] === "goal";
+    if (isGoal && this.#task.id === "") {
       await this.#followBegun(conversation, interrupts);
     }
   }

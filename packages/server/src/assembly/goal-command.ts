@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { createClient } from "@connectrpc/connect";
+import { ConnectError, createClient } from "@connectrpc/connect";
 import {
   type ExecuteSlashCommandRequest,
   type Goal,
@@ -42,57 +42,63 @@ export function withGoalCommand(commands: AgentCommands): AgentCommands {
   };
 }
 
+type GoalServices = Pick<AgentServices, "agents" | "conversations">;
+
 /**
  * Creates the executor of `/goal`: it acts on the latest task of its
  * conversation, with the rights of who sent it.
  */
-export function goalExecutor({
-  agents,
-  conversations,
-}: Pick<AgentServices, "agents" | "conversations">): AgentExecutor {
+export function goalExecutor(services: GoalServices): AgentExecutor {
   return {
-    async *execute({ task: own }, signal) {
-      const line = readGoalLine(own.command);
-      const tasks = createClient(TaskService, await agents.transportFor(own));
-      const task = await conversations.find(own);
-      if (line.case === "set") {
-        const { objective, goal } = line;
-        // The same after a restart, so that it is sent once.
-        const messageId = `goal-${own.id}`;
-        const parts = [
-          { content: { case: "text" as const, value: objective } },
-        ];
-        const sent = tasks.streamMessage(
-          {
-            request: {
-              ...(task ? { taskId: task.id } : { contextId: own.contextId }),
-              message: { messageId, role: Role.USER, parts },
-              messageSettings: { goal, delivery: MessageDelivery.STEER },
-            },
-          },
-          { signal },
-        );
-        // Its first event says that the message is kept; the rest is the task's.
-        for await (const _first of sent) break;
-        const checks = goal.checks.map(quoted).join(", ");
-        yield { case: "text", value: `The goal is set. Checks: ${checks}.` };
-        return;
-      }
-      if (!task?.goal) {
-        throw new DevtoolError(
-          "this conversation has no goal",
-          Code.FailedPrecondition,
-          { remedy: USAGE },
-        );
-      }
-      const { state } = line;
-      const changed =
-        state === undefined
-          ? { task }
-          : await tasks.setGoalState({ taskId: task.id, state }, { signal });
-      yield { case: "text", value: statusOf(changed.task ?? task) };
+    // What it sends has the same id again.
+    continuesFromLog: "unasked",
+    async *execute({ task }, signal) {
+      const value = await play(task, services, signal).catch((reason) => {
+        if (!(reason instanceof ConnectError)) throw reason;
+        throw new DevtoolError(reason.rawMessage, reason.code);
+      });
+      yield { case: "text", value };
     },
   };
+}
+
+/** Does what an execution of `/goal` asks for, and returns what it says. */
+async function play(
+  own: Task,
+  { agents, conversations }: GoalServices,
+  signal: AbortSignal,
+): Promise<string> {
+  const line = readGoalLine(own.command);
+  const tasks = createClient(TaskService, await agents.transportFor(own));
+  const task = await conversations.find(own);
+  if (line.case === "set") {
+    const { objective, goal } = line;
+    const messageId = `goal-${own.id}`;
+    const parts = [{ content: { case: "text" as const, value: objective } }];
+    const request = {
+      ...(task ? { taskId: task.id } : { contextId: own.contextId }),
+      message: { messageId, role: Role.USER, parts },
+      messageSettings: { goal, delivery: MessageDelivery.STEER },
+    };
+    // The first event says that the message is kept; the rest is the task's.
+    for await (const _first of tasks.streamMessage({ request }, { signal })) {
+      break;
+    }
+    const checks = goal.checks.map(quoted).join(", ");
+    return `The goal is set. Checks: ${checks}.`;
+  }
+  if (!task?.goal) {
+    throw new DevtoolError(
+      "this conversation has no goal",
+      Code.FailedPrecondition,
+      { remedy: USAGE },
+    );
+  }
+  const { state } = line;
+  if (state === undefined) return statusOf(task);
+  const request = { taskId: task.id, state };
+  const changed = await tasks.setGoalState(request, { signal });
+  return statusOf(changed.task ?? task);
 }
 
 function statusOf({ goal, goalProgress }: Task): string {
@@ -141,17 +147,26 @@ function readGoal(options: string): Goal {
   const args = words.map((word) =>
     word.replace(/^(--[\w-]+=)?(["'])(.*)\2$/s, "$1$3"),
   );
+  const { values } = parsed(args);
+  const { check = [], "max-turns": turns, "max-cost": cost } = values;
+  if (check.length === 0)
+    throw invalid("/goal", options, "has no check", USAGE);
+  return create(GoalSchema, {
+    checks: check,
+    maxTurns: numberOf("max-turns", turns, /^[1-9]\d{0,3}$/),
+    ...(cost !== undefined && {
+      budget: { cost: numberOf("max-cost", cost, /^\d+(\.\d+)?$/) },
+    }),
+  });
+}
+
+function parsed(args: string[]) {
   try {
-    const { values } = parseArgs({ args, options: OPTIONS });
-    const { check = [], "max-turns": turns, "max-cost": cost } = values;
-    if (check.length === 0) throw new TypeError("no --check");
-    return create(GoalSchema, {
-      checks: check,
-      maxTurns: numberOf(turns),
-      ...(cost !== undefined && { budget: { cost: numberOf(cost) } }),
-    });
-  } catch {
-    throw invalid("/goal", options, "cannot be read", USAGE);
+    return parseArgs({ args, options: OPTIONS });
+  } catch (reason) {
+    const [problem = ""] =
+      reason instanceof Error ? reason.message.split(". ") : [];
+    throw invalid("/goal", args.join(" "), `cannot be read: ${problem}`, USAGE);
   }
 }
 
@@ -161,10 +176,16 @@ const OPTIONS = {
   "max-cost": { type: "string" },
 } as const;
 
-function numberOf(text: string | undefined): number {
-  const value = Number(text ?? 0);
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new TypeError(`${text} is not a number`);
+/** @param form of a number that is over 0 */
+function numberOf(
+  option: keyof typeof OPTIONS,
+  text: string | undefined,
+  form: RegExp,
+): number {
+  if (text === undefined) return 0;
+  const value = form.test(text) ? Number(text) : 0;
+  if (value > 0) return value;
+  throw invalid(`--${option}`, text, "is not a number that can be", USAGE);
 }
 
 /** `/goal` as clients list it (CMD-1). */

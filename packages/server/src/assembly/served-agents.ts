@@ -110,7 +110,8 @@ export class ServedAgents implements AsyncDisposable {
    * servers, the executor fails each turn.
    */
   createExecutor(task: Task): AgentExecutor {
-    if (this.#services && task.command?.commandPath[0] === "goal") {
+    const isGoal = task.command?.commandPath[0] === "goal";
+    if (this.#services && isGoal && this.checksOf(task)) {
       return goalExecutor(this.#services);
     }
     const found = this.#find(task);

@@ -42,7 +42,7 @@ import {
   type SessionOptions,
   type Settings,
 } from "./session-settings.ts";
-import { assertGoal, assertTurn } from "./turn-settings.ts";
+import { assertGoal, assertMayResume, assertTurn } from "./turn-settings.ts";
 import { validMessage } from "./valid-message.ts";
 
 /**
@@ -261,6 +261,11 @@ export class Exchanges {
   async taskOf(taskId: string, principal: string): Promise<Task> {
     using held = await this.find(taskId, principal);
     return held.handle.task;
+  }
+
+  /** Throws for a caller who may not have a task go on with its goal. */
+  assertMayResume(task: Task, caller: SendingCaller): void {
+    assertMayResume(task, caller, this.#options);
   }
 
   /**

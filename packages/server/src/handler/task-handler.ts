@@ -3,6 +3,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { failpoint } from "@devtool/internal/failpoint";
 import { defined } from "@devtool/internal/json";
 import {
+  GoalState,
   endsExchange,
   exchangeHistory,
   isTerminal,
@@ -92,6 +93,9 @@ export function createTaskHandler(
     async setGoalState({ taskId, state }, context) {
       assertGoalState(state);
       using held = await find(taskId, context);
+      if (state === GoalState.ACTIVE) {
+        exchanges.assertMayResume(held.handle.task, sendingCaller(context));
+      }
       await held.handle.setGoalState(state);
       return { task: await taskForClients(held.handle) };
     },

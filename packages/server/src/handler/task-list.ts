@@ -79,7 +79,7 @@ export async function* watchTasks(
   }
   yield create(Watched, { snapshotComplete: true });
   const shown = new ShownTasks(tasks.length === limit);
-  for (const { last } of tasks) shown.note(last, true);
+  for (const { last } of tasks.toReversed()) shown.note(last, true);
   const left = new AbortController();
   if (changes) {
     void others?.follow(

@@ -6,10 +6,11 @@ import {
   type Message,
   SandboxPolicy,
   SessionSettingsSchema,
+  type Task,
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { turnDirectory } from "../agent/turn-directory.ts";
-import { invalid } from "../errors.ts";
+import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import { assertBudget } from "../task/turn-budget.ts";
 import { assertMayUse, type SendingCaller } from "./caller.ts";
 import { assertKnownValue } from "./name-limit.ts";
@@ -97,4 +98,29 @@ export function assertGoal(
     throw invalid(`${field}.max_turns`, String(maxTurns), problem);
   }
   assertBudget(`${field}.budget`, budget);
+}
+
+/**
+ * Throws for a caller who may not have a task go on with its goal:
+ * `Code.PermissionDenied` where they may not use its agent or the one that runs
+ * its checks, and `Code.FailedPrecondition` where their roles are not those of
+ * the message that set the goal, since its turns have the rights of that.
+ */
+export function assertMayResume(
+  { id, history, sessionSettings }: Task,
+  caller: SendingCaller,
+  { agents }: Pick<SessionOptions, "agents">,
+): void {
+  const agent = sessionSettings?.agent ?? "";
+  assertMayUse(agent, caller);
+  assertMayUse(agents.checkerOf(agent) ?? "", caller);
+  const origin = history.findLast(({ goal }) => goal !== undefined);
+  const rolesOf = (sender: Message["sender"]): string =>
+    JSON.stringify(sender?.roles ?? []);
+  if (!origin || rolesOf(origin.sender) === rolesOf(caller.sender)) return;
+  throw new DevtoolError(
+    `the goal of task ${quoted(id)} was set with other roles than yours now`,
+    Code.FailedPrecondition,
+    { remedy: "send a message with the goal" },
+  );
 }

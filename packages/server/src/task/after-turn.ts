@@ -16,7 +16,7 @@ import {
 import { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
-import { goalMessage, goalWords, stoppedGoal } from "./goal-progress.ts";
+import { goalMessage, stoppedGoal } from "./goal-progress.ts";
 import { goalEntry, takenEntry } from "./message-queue.ts";
 import { BudgetReached } from "./turn-budget.ts";
 import { CANCELED, stateEntry } from "./turn-entries.ts";
@@ -44,10 +44,7 @@ export interface AfterTurn {
 export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
   const { entry, goal } =
     outcome.case === "ended"
-      ? {
-          entry: keptOpen(task, outcome.entry),
-          goal: endedGoal(task, outcome.entry),
-        }
+      ? { entry: outcome.entry, goal: endedGoal(task, outcome.entry) }
       : abortedEntries(task, outcome.reason);
   const { state = TaskState.UNSPECIFIED } = entry;
   const isCut = outcome.case === "aborted";
@@ -63,7 +60,8 @@ export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
     (isInterrupted(state) && awaitedToolCalls(task).length === 0);
   const next = goesOn ? nextMessage(task, queued, goal) : undefined;
   if (!next) {
-    return { entries: [...closed, withUntaken(entry, task)], next };
+    const last = withUntaken(keptOpen(task, entry), task);
+    return { entries: [...closed, last], next };
   }
   const { payload } = entry;
   const text = payload.case === "stateChange" ? payload.value.text : "";
@@ -86,17 +84,22 @@ function nextMessage(
   return message && goalEntry(message);
 }
 
+/** Whether the user has paused the goal of a task. */
+function isPaused({ goalProgress }: Task): boolean {
+  return goalProgress?.state === GoalState.PAUSED;
+}
+
 /** Has a task wait for its user where it would complete with a paused goal. */
-function keptOpen({ goal, goalProgress }: Task, entry: LogEntry): LogEntry {
+function keptOpen(task: Task, entry: LogEntry): LogEntry {
   const { state, payload } = entry;
   if (
     state !== TaskState.COMPLETED ||
     payload.case !== "stateChange" ||
-    goalProgress?.state !== GoalState.PAUSED
+    !isPaused(task)
   ) {
     return entry;
   }
-  const words = [payload.value.text, goalWords(goalProgress, goal)];
+  const words = [payload.value.text, "The goal is paused. Resume it to go on."];
   const text = words.filter((line) => line !== "").join("\n");
   return stateEntry(TaskState.INPUT_REQUIRED, { ...payload.value, text });
 }
@@ -138,6 +141,10 @@ function abortedEntries(
     return { entry: stateEntry(INPUT_REQUIRED, { text: message }), goal };
   }
   const goal = stoppedGoal(task, BLOCKED, message);
+  if (isPaused(task)) {
+    const text = `The turn failed: ${message}. The goal is paused. Resume it to go on.`;
+    return { entry: stateEntry(INPUT_REQUIRED, { text }), goal };
+  }
   const text = `The goal needs you: ${message}. Send a message to go on.`;
   return goal.length > 0
     ? { entry: stateEntry(INPUT_REQUIRED, { text }), goal }

@@ -126,7 +126,10 @@ export function goalInState(
   if (before?.state === state) return undefined;
   const { ACTIVE, BLOCKED, PAUSED } = GoalState;
   if (!before || ![ACTIVE, BLOCKED, PAUSED].includes(before.state)) {
-    const problem = `task ${quoted(id)} has ${before ? `a goal that is ${GoalState[before.state].toLowerCase()}` : "no goal"}`;
+    const what = before
+      ? `a goal that is ${GoalState[before.state].toLowerCase()}`
+      : "no goal";
+    const problem = `task ${quoted(id)} has ${what}`;
     throw new DevtoolError(problem, Code.FailedPrecondition, {
       remedy: "send a message with a goal",
       details: { field: "task_id", value: id },

@@ -114,7 +114,8 @@ async function* runChecks(
 
 /**
  * Returns how the turn of a task ends whose checks have run; undefined for one
- * whose checks have not. A stop of the server may come between the two.
+ * whose checks have not. A stop of the server may come between the two, and how
+ * the agent ended is lost then: the task of an achieved goal has completed.
  */
 export function checkedEnd(task: Task): TurnEnd | undefined {
   const { goalProgress } = task;

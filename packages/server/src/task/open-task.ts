@@ -307,13 +307,18 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     if (!value) return;
     const progress = { payload: { case: "goalProgress", value } } as const;
     const answer = this.#answerTo(entry);
-    const rests = isAtRest(this.task.state) && !this.#runner.isRunning;
-    const message =
-      rests && awaitedToolCalls(this.task).length === 0
-        ? goalMessage({ ...this.task, goalProgress: value })
-        : undefined;
     // A turn that runs, or waits for an answer, goes on with the goal by itself.
-    if (!message) return this.#recorder.append([progress], answer);
+    const rests =
+      isAtRest(this.task.state) &&
+      !this.#runner.isRunning &&
+      awaitedToolCalls(this.task).length === 0;
+    if (!rests) return this.#recorder.append([progress], answer);
+    const message = goalMessage({ ...this.task, goalProgress: value });
+    if (!message) {
+      const text = goalWords(value, this.task.goal);
+      const waiting = stateEntry(TaskState.INPUT_REQUIRED, { text });
+      return this.#recorder.append([progress, waiting], answer);
+    }
     if (this.isStopping) throw this.log.failure ?? stopping();
     return this.#continueWith(goalEntry(message), [progress], answer);
   }
@@ -389,8 +394,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     }
     const isOutage = this.#options.lease?.afterOutage === true;
     const cause = isOutage ? "outage" : (refusal ?? "stop");
-    const { continuesFromLog = false } = this.#options.executor;
-    const continues = isOutage ? continuesFromLog !== false : this.#goesOn;
+    const continues = this.#continuesAfter(isOutage ? "outage" : "stop");
     const recovery = recoverTask(this.task, { cause, continues });
     const wasWorking = this.task.state === TaskState.WORKING;
     this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
@@ -413,9 +417,11 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     }
   }
 
-  /** Whether a turn that a stop cuts goes on without asking the user. */
-  get #goesOn(): boolean {
-    return this.#options.executor.continuesFromLog === "unasked";
+  /** Whether a turn that was cut goes on without asking the user. */
+  #continuesAfter(cut: "stop" | "outage"): Interruption["continues"] {
+    const { continuesFromLog = false } = this.#options.executor;
+    const isUnasked = continuesFromLog === "unasked";
+    return cut === "outage" || isUnasked ? continuesFromLog : false;
   }
 
   /** Goes on with the goal whose turn was cut, or asks the user. */
@@ -493,7 +499,7 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
       // The server closes. The task is left as a restart of the server would
       // find it.
       await this.#recorder.append([]);
-      const continues = this.#goesOn;
+      const continues = this.#continuesAfter("stop");
       const recovery = recoverTask(this.task, { cause: "stop", continues });
       if (recovery.case === "interrupt") {
         await this.#recorder.append(recovery.entries);

@@ -108,6 +108,19 @@ describe("recoverTask", () => {
     }
   });
 
+  it("has what waits for its user rest, also for an agent that goes on from the log", () => {
+    const rests = (continues: boolean | "unasked", ...calls: ToolCall[]) => {
+      const waiting = task(TaskState.INPUT_REQUIRED, calls);
+      const cause = "outage" as const;
+      return recoverTask(waiting, { cause, continues }).case;
+    };
+    expect(rests(true)).toBe("rest");
+    expect(rests("unasked")).toBe("rest");
+    expect(rests(true, asking("a"))).toBe("rest");
+    // There may be work beside the question.
+    expect(rests("unasked", asking("a"))).toBe("resume");
+  });
+
   it("records that the agent was stopped when no call was open", () => {
     expect(outcome(task(TaskState.WORKING, []))).toMatchObject({
       interrupted: [],

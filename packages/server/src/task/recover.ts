@@ -41,7 +41,7 @@ export type Recovery =
  */
 export interface Interruption {
   readonly cause: "stop" | "outage" | DevtoolError;
-  readonly continues: boolean;
+  readonly continues: boolean | "unasked";
 }
 
 /**
@@ -75,12 +75,15 @@ export function recoverTask(
   const isFollowed = open.some(
     (call) => call.status === ToolCallStatus.EXECUTING && isElsewhere(call),
   );
-  if (isInterrupted(task.state) && !isLost && !isFollowed && !continues) {
+  // What waits for its user goes on by itself only with work beside a question.
+  const hasWork = continues === "unasked" && open.length > 0;
+  if (isInterrupted(task.state) && !isLost && !isFollowed && !hasWork) {
     return { case: "rest" };
   }
   const isApproved = open.some((call) => !isAwaitingApproval(call));
-  if (!isLost && (isApproved || continues))
+  if (!isLost && (isApproved || continues !== false)) {
     return { case: "resume", entries: [] };
+  }
   const words = wordsOf(cause);
   const ended = open.filter(
     (call) =>
