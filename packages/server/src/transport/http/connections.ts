@@ -86,7 +86,7 @@ export class Connections {
     let streams = 0;
     let isAdmitted = false;
     const destroy = (): void => session.destroy();
-    const admission = closeUnlessRead(destroy, admissionTimeoutMs);
+    const stopWaiting = closeUnlessRead(destroy, admissionTimeoutMs);
     let timer: NodeJS.Timeout | undefined;
     const restartTimer = (): void => {
       clearTimeout(timer);
@@ -103,7 +103,7 @@ export class Connections {
     this.#sessionPeers.add(peer);
     this.#onAdmission.set(session, () => {
       isAdmitted = true;
-      admission.stop();
+      stopWaiting();
       restartTimer();
     });
     session.on("stream", (stream) => {
@@ -115,7 +115,7 @@ export class Connections {
       });
     });
     session.once("close", () => {
-      admission.stop();
+      stopWaiting();
       clearTimeout(timer);
       this.sessions.delete(session);
       this.#sessionPeers.delete(peer);
@@ -157,7 +157,8 @@ export class Connections {
 }
 
 /**
- * Closes a connection after a time, unless it is ended before.
+ * Closes a connection after a time, unless the function that it returns is
+ * called before.
  *
  * What has arrived by then is read first: after a time in which the whole
  * server stood still, timers are due before the data that waits, and clients
@@ -166,15 +167,13 @@ export class Connections {
 export function closeUnlessRead(
   close: () => void,
   timeoutMs: number,
-): { stop(): void } {
+): () => void {
   let isOver = false;
   const late = (): void => void setImmediate(() => isOver || close());
   const timer = setTimeout(late, timeoutMs).unref();
-  return {
-    stop: () => {
-      isOver = true;
-      clearTimeout(timer);
-    },
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
   };
 }
 

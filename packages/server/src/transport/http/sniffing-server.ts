@@ -120,12 +120,13 @@ export function createSniffingServer(
   const accept = (socket: Socket): void => {
     const destroy = (): void => void socket.destroy();
     socket.setNoDelay(true).on("error", destroy);
-    const waiting = closeUnlessRead(destroy, limits.headersTimeoutMs);
-    socket.once("close", () => waiting.stop());
+    const stopWaiting = closeUnlessRead(destroy, limits.headersTimeoutMs);
+    socket.once("close", stopWaiting);
     socket.once("readable", () => {
       const first = socket.read();
       if (!(first instanceof Buffer)) return void socket.destroy();
-      waiting.stop();
+      stopWaiting();
+      socket.off("close", stopWaiting);
       socket.unshift(first);
       serverOf(first).emit("connection", socket);
       // From here on, that server handles errors of the socket.
