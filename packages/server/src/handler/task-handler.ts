@@ -3,9 +3,9 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { failpoint } from "@devtool/internal/failpoint";
 import { defined } from "@devtool/internal/json";
 import {
-  GoalState,
   endsExchange,
   exchangeHistory,
+  GoalState,
   isTerminal,
   type Replay,
   type SendMessageRequest,

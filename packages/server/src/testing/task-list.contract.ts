@@ -86,6 +86,39 @@ function testList(open: OpenTaskStore): void {
     ]);
   });
 
+  it("pages through the tasks of all principals in the order of their changes", async () => {
+    await using store = await open();
+    const changes = [
+      ["a", "t1"],
+      ["b", "t2"],
+      ["c", "t3"],
+      ["a", "t4"],
+      ["c", "t5"],
+      ["b", "t6"],
+      ["a", "t7"],
+    ] as const;
+    for (const [index, [principal, id]] of changes.entries()) {
+      // Two change in the same millisecond.
+      const event = created(id, Math.floor(index / 2));
+      const { payload } = event;
+      if (payload.case !== "created") throw new Error("no created event");
+      const value = { ...payload.value, principal };
+      const of = { ...event, payload: { case: payload.case, value } };
+      await store.append({ events: [of] });
+    }
+    const ids: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await store.list({ limit: 2, ...(cursor && { cursor }) });
+      ids.push(...page.tasks.map(({ last }) => last.taskId));
+      cursor = page.cursor;
+      if (cursor === undefined) break;
+    }
+    const whole = await store.list({ limit: 9 });
+    expect(ids).toEqual(whole.tasks.map(({ last }) => last.taskId));
+    expect(ids.toSorted()).toEqual(changes.map(([, id]) => id));
+    expect(ids[0]).toBe("t7");
+  });
+
   it("filters by principal, context and state", async () => {
     await using store = await open();
     await store.append({ events: [created("t1")] });
