@@ -136,11 +136,9 @@ describe("the house", () => {
           .filter((each) => each.isGenerated === isGenerated)
           .map(({ entry, name }) => `${entry.split("/")[1]}#${name}`),
       ).size;
-    // 7 of them are of workflows.
-    expect(countOf(false)).toBeLessThanOrEqual(507);
+    expect(countOf(false)).toBeLessThanOrEqual(482);
     // Messages, their schemas, enums and services: what the protos name.
-    // 9 of them are of workflows.
-    expect(countOf(true)).toBeLessThanOrEqual(269);
+    expect(countOf(true)).toBeLessThanOrEqual(266);
   });
 
   it("rejects two files that import each other", () => {
