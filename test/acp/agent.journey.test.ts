@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { textMessage } from "@devtool/client";
+import { pendingToolCalls, textMessage } from "@devtool/client";
 import {
   findToolCall,
   type TaskEvent,
@@ -132,8 +132,17 @@ describe("an ACP agent behind the port", () => {
 
   it("asks about several calls at once", async () => {
     await using acp = await world();
-    const asked = await acp.say("asks one two three");
-    const { task } = await acp.answer(asked.task, "proceed_once");
+    const { task: asking } = await acp.say("asks one two three");
+    let asked = asking;
+    // The task waits from the first question on.
+    await expect
+      .poll(async () => {
+        const got = await acp.client.tasks.getTask({ taskId: asking.id });
+        asked = got.task ?? asked;
+        return pendingToolCalls(asked).length;
+      })
+      .toBe(3);
+    const { task } = await acp.answer(asked, "proceed_once");
     const all = ["call-1", "call-2", "call-3"].map(
       (id) => findToolCall(task, id)?.status,
     );
