@@ -1,26 +1,11 @@
 import { constants } from "node:fs";
-import { open, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { open } from "node:fs/promises";
 import type { Agent } from "@devtool/server";
 import { readWorkflow, workflowAgent } from "@devtool/workflow";
-import { errorCode, errorMessage } from "../errors.ts";
+import { errorMessage } from "../errors.ts";
 import { assertOwn } from "./agent-programs.ts";
-import { isWorkflowFile } from "./workflow-name.ts";
 
 const MAX_FILE_BYTES = 1_048_576;
-
-/** Returns the workflows of the user: the files in `workflows`, by name. */
-export async function userWorkflows(data: string): Promise<readonly string[]> {
-  const directory = join(data, "workflows");
-  const names = await readdir(directory).catch((reason: unknown) => {
-    if (errorCode(reason) === "ENOENT") return [];
-    throw reason;
-  });
-  return names
-    .filter(isWorkflowFile)
-    .sort()
-    .map((name) => join(directory, name));
-}
 
 /**
  * Reads a workflow, and makes the agent that it is.

@@ -35,7 +35,7 @@ import {
 } from "../agents/agent-options.ts";
 import { permissionPolicy } from "../agents/agent-permission.ts";
 import { OperatorIde } from "../agents/user-ide.ts";
-import { userWorkflows } from "../agents/workflow-files.ts";
+import { userWorkflows } from "../agents/user-workflows.ts";
 import { approvalModeOf } from "../approval-mode.ts";
 import {
   defaultDataDirectory,

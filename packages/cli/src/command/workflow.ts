@@ -12,7 +12,8 @@ import {
 } from "@devtool/schema";
 import { agentSpecs } from "../agents/agent-modules.ts";
 import { operatorConfig } from "../agents/agent-options.ts";
-import { readWorkflowFile, userWorkflows } from "../agents/workflow-files.ts";
+import { userWorkflows } from "../agents/user-workflows.ts";
+import { readWorkflowFile } from "../agents/workflow-files.ts";
 import { isWorkflowFile } from "../agents/workflow-name.ts";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";

@@ -169,9 +169,7 @@ async function startServer(
   const { agentSpecs, choicesOf, loadAgents } = await import(
     "../agents/agent-modules.ts"
   );
-  const { createWorkflowAgent, userWorkflows } = await import(
-    "../agents/workflow-files.ts"
-  );
+  const { userWorkflows } = await import("../agents/user-workflows.ts");
   const { isForEditor = false } = options;
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
@@ -183,12 +181,15 @@ async function startServer(
     agentSpecs([], operator),
     {
       codingAgent: () => codingAgent(withCheckedAddresses(configured)),
-      workflow: (path) =>
-        createWorkflowAgent(path, {
-          remoteAgents: configured.remoteAgents,
-          maxDepth: configured.agentCalls?.maxDepth,
-          approvalMode: configured.approvalMode,
-        }),
+      workflow: async (path) =>
+        (await import("../agents/workflow-files.ts")).createWorkflowAgent(
+          path,
+          {
+            remoteAgents: configured.remoteAgents,
+            maxDepth: configured.agentCalls?.maxDepth,
+            approvalMode: configured.approvalMode,
+          },
+        ),
       onNotice: createNotifier(io),
       place: {
         env: io.env,
