@@ -123,9 +123,9 @@ export function isSupported({
  * ```
  *
  * Calls without a counterpart in A2A fail with `Code.Unimplemented`:
- * `renameTask`, `setGoalState`, `deleteTask` and `watchTasks`; `listTasks` over 0.3, and with a
- * filter by agent, workspace, title or id prefix; slash commands over 1.0 with gRPC; and
- * all of `client.audit`, `client.agents` and `client.workspaces`, but for the
+ * `renameTask`, `setGoalState`, `deleteTask` and `watchTasks`; `listTasks` over
+ * 0.3, and with a filter by agent, workspace, title or id prefix; slash commands
+ * over 1.0 with gRPC; and all of `client.audit`, `client.agents` and `client.workspaces`, but for the
  * one agent that `createAgentTransport` lists.
  *
  * Of the headers of a call, `traceparent` and `tracestate` are sent.

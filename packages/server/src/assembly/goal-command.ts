@@ -185,7 +185,7 @@ function numberOf(
   if (text === undefined) return 0;
   const value = form.test(text) ? Number(text) : 0;
   if (value > 0) return value;
-  throw invalid(`--${option}`, text, "is not a number that can be", USAGE);
+  throw invalid(`--${option}`, text, "is not valid", USAGE);
 }
 
 /** `/goal` as clients list it (CMD-1). */
