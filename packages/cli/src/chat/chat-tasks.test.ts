@@ -91,6 +91,16 @@ describe("a slash command of a chat", () => {
     tasks.close();
   });
 
+  it("begins the conversation, when it is one that sets a goal", async () => {
+    const tasks = open({});
+    await tasks.run('/goal text Hello. --check "true"');
+    const { view } = tasks.conversation;
+    await expect
+      .poll(() => view.snapshot().task.goal?.checks, { timeout: 20_000 })
+      .toEqual(["true"]);
+    tasks.close();
+  });
+
   function open(session: NewSessionOptions): ChatTasks {
     const interceptors = [bearerInterceptor(server.token)];
     const transport = createConnectTransport({
