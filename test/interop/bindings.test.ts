@@ -106,9 +106,10 @@ describe.concurrent("the bindings", () => {
         const others = results.filter(
           (result) => result.status !== "passed" && !isLeftOut(result),
         );
-        expect(others.map(({ id }) => id)).toEqual(
-          knownFailures.map(({ id }) => id),
-        );
+        expect(
+          others.map(({ id }) => id),
+          others.map(({ id, reason }) => `${id}: ${reason}`).join("\n"),
+        ).toEqual(knownFailures.map(({ id }) => id));
         expect(results.length).toBeGreaterThan(45);
       });
     }
