@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { putFile } from "@devtool/internal/testing/files";
@@ -22,54 +21,6 @@ export const WITHOUT_NGINX: string =
   NGINX === undefined
     ? " (skipped: nginx is not installed: apt-get install nginx)"
     : "";
-
-/**
- * One of the configurations that docs/deployment.md shows, by the name in the
- * comment before it.
- */
-export async function documentedConfig(name: string): Promise<string> {
-  const text = await readFile(
-    new URL("../../docs/deployment.md", import.meta.url),
-    "utf8",
-  );
-  const found = new RegExp(
-    `<!-- nginx: ${name} -->\n\`\`\`nginx\n([\\s\\S]*?)\`\`\``,
-  ).exec(text)?.[1];
-  if (found === undefined) {
-    throw new Error(`docs/deployment.md shows no configuration named ${name}`);
-  }
-  return found;
-}
-
-/**
- * A port of this machine that leads to a socket in the file system: nginx takes
- * no free port by itself.
- */
-export interface Entrance extends AsyncDisposable {
-  readonly port: number;
-}
-
-/** Opens a free port whose connections go to a socket, byte for byte. */
-export async function openEntrance(socketPath: string): Promise<Entrance> {
-  const server = createServer((client) => {
-    const inner = connect(socketPath);
-    client
-      .on("error", () => inner.destroy())
-      .on("close", () => inner.destroy());
-    inner
-      .on("error", () => client.destroy())
-      .on("close", () => client.destroy());
-    client.pipe(inner).pipe(client);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  return {
-    port: typeof address === "object" && address ? address.port : 0,
-    [Symbol.asyncDispose]: () =>
-      new Promise((closed) => void server.close(() => closed())),
-  };
-}
 
 /**
  * Runs nginx with some `server` blocks: in the foreground, with all its files
