@@ -16,6 +16,7 @@ const JOB_LOG =
 
 /** The commands with which an operator runs a server. */
 export const SERVER_COMMANDS: readonly CommandSet[] = [
+  { names: ["init"], add: addInit },
   { names: ["serve"], add: addServe },
   { names: ["console"], add: addConsole },
   { names: ["trust"], add: addTrust },
@@ -29,6 +30,34 @@ export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["push"], add: addPush },
   { names: ["doctor"], add: addDoctor },
 ];
+
+function addInit(program: Command, io: Io, done: Done): void {
+  program
+    .command("init")
+    .description(
+      "Choose a model or an agent that this machine has, write config.toml, and try it with one small task",
+    )
+    .option(
+      "--model <name>",
+      "model to configure, for example gemini: or openai:qwen3:8b",
+    )
+    .option(
+      "--base-url <url>",
+      "with --model: base URL of its API, for example http://127.0.0.1:11434/v1",
+    )
+    .addOption(
+      new Option(
+        "--agent <name>",
+        `agent to configure: ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")}`,
+      ).conflicts(["model", "baseUrl"]),
+    )
+    .option("--overwrite", "replace the configuration that there is")
+    .option("--no-try", "write the configuration only")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (options) =>
+      done(await (await import("./command/init.ts")).init(options, io)),
+    );
+}
 
 function addServe(program: Command, io: Io, done: Done): void {
   const command = program
@@ -409,6 +438,10 @@ function addDoctor(program: Command, io: Io, done: Done): void {
   program
     .command("doctor")
     .description("Check that this machine can run a server")
+    .option(
+      "--fix",
+      "mend what can be mended safely; without it, what that would do is listed",
+    )
     .option("--data <dir>", DATA_DIRECTORY)
     .action(async (options) =>
       done(await (await import("./command/doctor.ts")).doctor(options, io)),

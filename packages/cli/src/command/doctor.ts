@@ -22,6 +22,7 @@ import { type Io, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { indented, paintFor } from "../render/style.ts";
+import { applyFixes, findFixes } from "./doctor-fix.ts";
 
 /** The result of a check. */
 interface Finding {
@@ -30,16 +31,24 @@ interface Finding {
   readonly says: string;
 }
 
-/** `devtool doctor`: checks that this machine can run a server. */
+/**
+ * `devtool doctor`: checks that this machine can run a server. With `fix`,
+ * mends before that what can be mended safely; without it, lists that.
+ */
 export async function doctor(
-  options: { readonly data?: string },
+  options: { readonly data?: string; readonly fix?: true },
   io: Io,
 ): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
+  const fixes = await findFixes(data);
+  if (options.fix) {
+    for (const line of await applyFixes(fixes)) writeLine(io.stdout, line);
+    if (fixes.length === 0) writeLine(io.stdout, "there is nothing to mend");
+    writeLine(io.stdout, "");
+  }
   const problem = nodeProblem(process.versions.node);
   const isLinux = process.platform === "linux";
-  // An unreadable configuration is reported by `serve`.
-  const config = await readConfig(undefined, data).catch(() => undefined);
+  const { config, says: configFinding } = await configuration(data, io);
   const notices = (config?.mcpServers ?? []).flatMap(
     (server) => runnerNotice(server) ?? [],
   );
@@ -50,6 +59,7 @@ export async function doctor(
     sqliteVersion(),
     syncRate(data),
     dataDirectory(data),
+    configFinding,
     runningServer(data, new AbortController().signal),
     isLinux
       ? finding("platform", "good", process.platform)
@@ -72,6 +82,13 @@ export async function doctor(
       `${paint(verdict === "info" ? "dim" : verdict, MARKS[verdict])} ${name.padEnd(16)} ${indented(says)}`,
     );
   }
+  if (!options.fix && fixes.length > 0) {
+    const lines = fixes.map(({ says }) => `\n  ${says}`);
+    writeLine(
+      io.stdout,
+      `\n"devtool doctor --fix" would do this:${lines.join("")}`,
+    );
+  }
   return findings.some(({ verdict }) => verdict === "bad")
     ? ExitCode.FAILED
     : ExitCode.OK;
@@ -86,6 +103,32 @@ function finding(
 }
 
 const MARKS = { good: "✓", bad: "✗", info: "·" } as const;
+
+/** Reads the configuration, and says whether it can be used. */
+async function configuration(
+  data: string,
+  { env }: Io,
+): Promise<{
+  readonly config: ServerConfig | undefined;
+  readonly says: Finding;
+}> {
+  const name = "configuration";
+  const path = join(data, "config.toml");
+  try {
+    const config = await readConfig(undefined, data, env);
+    const isThere = await stat(path).then(
+      () => true,
+      () => false,
+    );
+    const says = isThere
+      ? finding(name, "good", path)
+      : finding(name, "info", 'none; "devtool init" makes one');
+    return { config, says };
+  } catch (reason) {
+    const says = finding(name, "bad", errorMessage(reason));
+    return { config: undefined, says };
+  }
+}
 
 async function sqliteVersion(): Promise<Finding> {
   const { DatabaseSync } = await import("node:sqlite");

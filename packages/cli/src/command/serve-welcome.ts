@@ -5,6 +5,7 @@ import {
   discoveryPath,
 } from "../connection/discovery.ts";
 import type { Io } from "../io.ts";
+import { ownCommand } from "../own-command.ts";
 import type { Profile } from "../tck/profile.ts";
 
 /** The facts that `devtool serve` tells when its server has started. */
@@ -36,13 +37,7 @@ export function welcomeText(
 ): string {
   if (options.profile) return kitWelcome(options, options.profile);
   const { data, workspace, host, model, modelLine, publicUrl } = options;
-  // As the user typed it: through a script of the clone, through `npx`, or by
-  // its name.
-  const { PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event } = io.env;
-  const isInClone =
-    PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD;
-  const installed = npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
-  const command = isInClone ? "npx -y pnpm@12 devtool" : installed;
+  const command = ownCommand(io.env);
   const at =
     data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
   const consoleLine = options.hasConsole

@@ -1,0 +1,145 @@
+import { constants, type Stats } from "node:fs";
+import { lstat, mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { discoveryPath, readDiscovery } from "../connection/discovery.ts";
+import { errorMessage } from "../errors.ts";
+import { visibleName } from "../render/style.ts";
+
+/** Something that can be mended without touching the content of a file. */
+export interface Fix {
+  /** What it does: `chmod 600 PATH`. */
+  readonly says: string;
+  /** What its user should do besides; empty for nothing. */
+  readonly advice: string;
+  /** Throws when it cannot be done. */
+  apply(): Promise<void>;
+}
+
+/** The permission bits of all but the owner, and those to write of them. */
+const [OTHERS, OTHERS_WRITE] = [0o077, 0o022];
+
+const ROTATE = "others could read the token: devtool serve --rotate-token";
+
+/** The files with secrets, which nobody else may read, and what to do then. */
+const SECRET_FILES: Readonly<Record<string, string>> = {
+  "server.json": ROTATE,
+  "token.json": ROTATE,
+  "signing-keys.json": "others could read the keys: devtool keys rotate",
+  "browser-sessions.json": "",
+};
+
+/** The files that tell a server what to do, which nobody else may change. */
+const CONFIG_FILES = ["config.toml", "policy.toml"];
+
+/**
+ * Lists what can be mended in a data directory: modes of its files, the
+ * directory if it is missing, and the discovery file of a server that is gone.
+ * What belongs to another user, and what is a link, stays as it is.
+ */
+export async function findFixes(data: string): Promise<Fix[]> {
+  const directory = await lstat(data).catch(() => undefined);
+  if (!directory) return [makeDirectory(data)];
+  if (!directory.isDirectory() || !isOwn(directory)) return [];
+  const fixes: Fix[] = [];
+  if ((directory.mode & OTHERS) !== 0) {
+    fixes.push(changeMode(data, OTHERS, "700", ""));
+  }
+  for (const [name, advice] of Object.entries(SECRET_FILES)) {
+    const path = join(data, name);
+    if (await hasBits(path, OTHERS)) {
+      fixes.push(changeMode(path, OTHERS, "600", advice));
+    }
+  }
+  for (const name of CONFIG_FILES) {
+    const path = join(data, name);
+    if (await hasBits(path, OTHERS_WRITE)) {
+      const advice = "others could change it: look at what it says";
+      fixes.push(changeMode(path, OTHERS_WRITE, "go-w", advice));
+    }
+  }
+  if (await isStale(data)) fixes.push(removeStale(data));
+  return fixes;
+}
+
+/**
+ * Makes each fix, and returns a line about it. One that fails costs only
+ * itself.
+ */
+export async function applyFixes(fixes: readonly Fix[]): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { says, advice, apply } of fixes) {
+    const outcome = await apply().then(
+      () => "mended",
+      (reason: unknown) => `not mended (${errorMessage(reason)})`,
+    );
+    lines.push(`${outcome}: ${says}${advice && `; ${advice}`}`);
+  }
+  return lines;
+}
+
+/** Whether the discovery file is that of a server that no longer runs. */
+async function isStale(data: string): Promise<boolean> {
+  const stats = await lstat(discoveryPath(data)).catch(() => undefined);
+  if (!stats?.isFile()) return false;
+  // A damaged file, or one that others can read, may be a running server's.
+  return readDiscovery(data).then(
+    (info) => info === undefined,
+    () => false,
+  );
+}
+
+function removeStale(data: string): Fix {
+  const path = discoveryPath(data);
+  return {
+    says: `rm ${visibleName(path)}, of a server that is gone`,
+    advice: "",
+    async apply() {
+      if (!(await isStale(data))) throw new Error("a server has started");
+      await rm(path);
+    },
+  };
+}
+
+function makeDirectory(path: string): Fix {
+  return {
+    says: `mkdir -m 700 ${visibleName(path)}`,
+    advice: "",
+    apply: async () =>
+      void (await mkdir(path, { recursive: true, mode: 0o700 })),
+  };
+}
+
+/**
+ * Takes permission bits from a file or directory. It is opened first, so that a
+ * link that takes its place is not followed.
+ */
+function changeMode(
+  path: string,
+  bits: number,
+  mode: string,
+  advice: string,
+): Fix {
+  return {
+    says: `chmod ${mode} ${visibleName(path)}`,
+    advice,
+    async apply() {
+      await using file = await open(
+        path,
+        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+      );
+      const stats = await file.stat();
+      if (!isOwn(stats)) throw new Error("it belongs to another user");
+      await file.chmod(stats.mode & 0o7777 & ~bits);
+    },
+  };
+}
+
+async function hasBits(path: string, bits: number): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (!stats?.isFile() || !isOwn(stats)) return false;
+  return (stats.mode & bits) !== 0;
+}
+
+function isOwn({ uid }: Stats): boolean {
+  return uid === process.getuid?.();
+}
