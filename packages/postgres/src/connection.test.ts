@@ -5,12 +5,14 @@ import {
   PushConfigSchema,
   PushSubscriptionSchema,
 } from "@devtool/schema";
-import { Code, verifyAudit } from "@devtool/server";
+import { Code, createServer, verifyAudit } from "@devtool/server";
+import type { Agent, AgentEvent } from "@devtool/server/agent";
+import type { TaskQuery } from "@devtool/server/store";
 import { labeled } from "@devtool/server/testing";
-import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Client, type QueryConfig } from "pg";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { assertVersion } from "./connection.ts";
-import { listStatement } from "./list-statement.ts";
+import { listStatement, sizesStatement } from "./list-statement.ts";
 import { migrate, VERSION } from "./migrate.ts";
 import { PostgresStore } from "./postgres-store.ts";
 import {
@@ -22,6 +24,15 @@ import {
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
+
+const IDLE: Agent = {
+  about: { name: "idle", description: "Does nothing." },
+  open: () => ({
+    createExecutor: () => ({
+      async *execute(): AsyncIterable<AgentEvent> {},
+    }),
+  }),
+};
 
 describe("the URL of a store", () => {
   it.each(["nonsense", "mysql://u:secret@h/d", "postgres://u:secret@h/"])(
@@ -325,31 +336,51 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     }
   });
 
-  it("has an index for the lists of all callers, and one for the tasks that have not ended", async () => {
+  it("has an index for the lists of all callers, of rare workspaces and agents, and for the tasks that have not ended", async () => {
     const schema = "planned";
-    await using _store = await PostgresStore.open({ url: server.url, schema });
+    await using store = await PostgresStore.open({ url: server.url, schema });
+    for (let at = 0; at < 50; at++) {
+      const event = labeled(`t${at}`, "title", "/w", "own", at);
+      await store.append({ events: [event] });
+    }
     const client = new Client({
       connectionString: server.url,
       options: `-c search_path=${schema} -c enable_seqscan=off`,
     });
     await client.connect();
-    const indexOf = async (text: string, values: unknown[] = []) => {
+    const indexesOf = async ({ text, values = [] }: QueryConfig) => {
       const explained = { text: `EXPLAIN (FORMAT JSON) ${text}`, values };
       const { rows } = await client.query(explained);
-      return /"Index Name":"(task_in_time|task_unfinished)"/.exec(
-        JSON.stringify(rows),
-      )?.[1];
-    };
-    try {
-      const { text, values } = listStatement(
-        { limit: 50 },
-        undefined,
-        undefined,
+      const plan = JSON.stringify(rows);
+      return [...plan.matchAll(/"Index Name":"(\w+)"/g)].map(
+        ([, name]) => name,
       );
-      expect(await indexOf(text, values)).toBe("task_in_time");
-      const unfinished =
-        "SELECT id FROM task WHERE id > 'a' AND state IN (1,2,6,8) ORDER BY id LIMIT 9";
-      expect(await indexOf(unfinished)).toBe("task_unfinished");
+    };
+    const listOf = (query: Partial<TaskQuery>) =>
+      indexesOf(listStatement({ ...query, limit: 9 }, undefined, undefined));
+    try {
+      await client.query("ANALYZE");
+      expect(await listOf({})).toContain("task_in_time");
+      const agent = { principal: "me", agent: "rare" };
+      expect(await listOf(agent)).toContain("label_by_agent");
+      const workspace = { principal: "me", workspacePath: "/rare" };
+      expect(await listOf(workspace)).toContain("label_by_workspace");
+      const other = await PostgresStore.open({
+        url: server.url,
+        schema: "unfinished",
+      });
+      await using running = await createServer({
+        agents: { idle: IDLE },
+        openStore: async () => other,
+      });
+      const sizes = vi.spyOn(other, "readSizes");
+      await running.load();
+      // What is listed at first is read without events from then on.
+      await running.load();
+      const [[states = []] = []] = sizes.mock.calls;
+      expect(await indexesOf(sizesStatement("a", states))).toEqual([
+        "task_unfinished",
+      ]);
     } finally {
       await client.end();
     }

@@ -1,4 +1,5 @@
 import { foldTitle } from "@devtool/internal/title-text";
+import type { TaskState } from "@devtool/schema";
 import type { decodeCursor, TaskQuery } from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import { keyText } from "./key-text.ts";
@@ -17,6 +18,29 @@ export function titleStatement(titleContains: string): QueryConfig {
   return {
     text: "SELECT task_id FROM label WHERE grams @> $1::integer[] AND strpos(title_key, $2) > 0 LIMIT $3",
     values: [searchGrams(key), keyText(key), RARE],
+  };
+}
+
+/** The number of tasks to read at a time without their events. */
+export const SIZES_PAGE = 1000;
+
+/**
+ * Creates the statement that reads a page of tasks without their events.
+ *
+ * @param after the id after which the page begins, encoded
+ * @param states empty for all states
+ */
+export function sizesStatement(
+  after: string,
+  states: readonly TaskState[],
+): QueryConfig {
+  // As numbers in the text, by which PostgreSQL finds its index of them.
+  const among =
+    states.length > 0 ? `AND state IN (${states.map(Number).join()})` : "";
+  return {
+    text: `SELECT id, context_id, principal, state, sequence, time_ms, bytes FROM task
+      WHERE id > $1 ${among} ORDER BY id LIMIT ${SIZES_PAGE}`,
+    values: [after],
   };
 }
 

@@ -221,6 +221,14 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "DROP INDEX task_in_time, task_unfinished",
   },
+  {
+    // The tasks of workspaces and agents that have few of them.
+    up: `
+      CREATE INDEX label_by_workspace ON label (workspace);
+      CREATE INDEX label_by_agent ON label (agent);
+    `,
+    down: "DROP INDEX label_by_workspace, label_by_agent",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

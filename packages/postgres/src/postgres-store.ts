@@ -27,7 +27,13 @@ import {
   query,
 } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
-import { listStatement, RARE, titleStatement } from "./list-statement.ts";
+import {
+  listStatement,
+  RARE,
+  SIZES_PAGE,
+  sizesStatement,
+  titleStatement,
+} from "./list-statement.ts";
 import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
 import { PostgresApprovals } from "./postgres-approvals.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
@@ -96,9 +102,6 @@ const READ_EVENTS = `
       SELECT data, sequence FROM event WHERE task_id = $1 AND sequence > $2 ORDER BY sequence LIMIT ${PAGE}
     ) AS page
   ) AS sized WHERE bytes_before < ${PAGE_BYTES} ORDER BY sequence`;
-
-/** The number of tasks to read at a time without their events. */
-const SIZES_PAGE = 1000;
 
 /** A task with its size, as the store's seam has it. */
 type StoredTask =
@@ -355,16 +358,12 @@ export class PostgresStore implements ServerStore {
   async *readSizes(
     states: readonly TaskState[] = [],
   ): AsyncIterable<StoredTask> {
-    // As numbers in the text, by which PostgreSQL finds its index of them.
-    const among =
-      states.length > 0 ? `AND state IN (${states.map(Number).join()})` : "";
     let position = "";
     for (;;) {
-      const { rows } = await query<SizeRow>(this.#pool, {
-        text: `SELECT id, context_id, principal, state, sequence, time_ms, bytes FROM task
-          WHERE id > $1 ${among} ORDER BY id LIMIT ${SIZES_PAGE}`,
-        values: [position],
-      });
+      const { rows } = await query<SizeRow>(
+        this.#pool,
+        sizesStatement(position, states),
+      );
       for (const row of rows) {
         position = row.id;
         yield {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
 import { foldTitle } from "@devtool/internal/title-text";
-import { comparePositions, decodeCursor } from "./list-position.ts";
+import { decodeCursor } from "./list-position.ts";
 import type { TaskQuery } from "./task-store.ts";
 
 type Row = Record<string, SQLOutputValue>;
@@ -10,50 +10,11 @@ type Row = Record<string, SQLOutputValue>;
  * more than its limit.
  */
 export function readList(database: DatabaseSync, query: TaskQuery): Row[] {
-  const isNarrow = selectsFew(database, query);
-  return query.principal === undefined && !isNarrow
-    ? readOfAll(database, query)
-    : readRows(database, query, isNarrow);
+  return readRows(database, query, selectsFew(database, query));
 }
 
 /**
- * Reads the tasks of all principals, each of which has its own in order.
- *
- * An index of all tasks by time would cost each append a page.
- */
-function readOfAll(database: DatabaseSync, query: TaskQuery): Row[] {
-  // A store without principals refuses what is no cursor, too.
-  if (query.cursor !== undefined) decodeCursor(query.cursor);
-  const count = query.limit + 1;
-  let rows: Row[] = [];
-  for (const { principal, time_ms } of database.prepare(PRINCIPALS).all()) {
-    const oldest = rows[count - 1];
-    if (oldest && Number(oldest.time_ms) > Number(time_ms)) break;
-    const own = { ...query, principal: String(principal) };
-    rows = [...rows, ...readRows(database, own, false)]
-      .sort((a, b) => comparePositions(positionOf(a), positionOf(b)))
-      .slice(0, count);
-  }
-  return rows;
-}
-
-/** Selects all principals, with when a task of theirs changed last. */
-const PRINCIPALS = `
-  WITH RECURSIVE known (principal) AS (
-    SELECT min(principal) FROM task
-    UNION ALL
-    SELECT (SELECT min(principal) FROM task WHERE task.principal > known.principal)
-    FROM known WHERE known.principal IS NOT NULL)
-  SELECT principal,
-    (SELECT time_ms FROM task WHERE task.principal = known.principal ORDER BY time_ms DESC LIMIT 1) AS time_ms
-  FROM known WHERE principal IS NOT NULL ORDER BY time_ms DESC`;
-
-function positionOf({ time_ms, id }: Row) {
-  return { timeMs: Number(time_ms), taskId: String(id) };
-}
-
-/**
- * Reads the rows of `readList` by one statement.
+ * Reads the rows of `readList`.
  *
  * @param isNarrow whether few tasks are expected, which are found before they
  * are sorted
@@ -63,6 +24,51 @@ export function readRows(
   query: TaskQuery,
   isNarrow: boolean,
 ): Row[] {
+  const filters = filtersOf(query, isNarrow);
+  const limit = filters.place(query.limit + 1);
+  const found =
+    query.principal === undefined && !isNarrow
+      ? idsOfAll(filters, limit)
+      : filters.ids([], limit);
+  return database
+    .prepare(
+      // Selects the tasks, by one index if it has all that is asked, before it
+      // reads them with their labels and last events.
+      `SELECT event.data, task.id, principal, context_id, state, task.sequence, task.time_ms, messages, title, workspace, agent
+       FROM (${found}) AS found
+       CROSS JOIN task ON task.id = found.id
+       LEFT JOIN label ON label.task_id = task.id
+       LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+       ORDER BY task.time_ms DESC, task.id DESC`,
+    )
+    .all(...filters.values);
+}
+
+/**
+ * Returns a query for the ids of the tasks of all principals, each of which has
+ * its own in order: those that lead with their latest tasks have all of a page.
+ *
+ * An index of all tasks by time would cost each append a page.
+ */
+function idsOfAll(filters: Filters, limit: string): string {
+  const ownOf = (table: string, count: string): string =>
+    filters.ids([`principal = ${table}.principal`], count);
+  return `
+    WITH RECURSIVE known (principal) AS (
+      SELECT min(principal) FROM task
+      UNION ALL
+      SELECT (SELECT min(principal) FROM task WHERE task.principal > known.principal)
+      FROM known WHERE principal IS NOT NULL),
+    leading (principal) AS (
+      SELECT latest.principal
+      FROM known CROSS JOIN task AS latest ON latest.id = (${ownOf("known", "1")})
+      ORDER BY latest.time_ms DESC, latest.id DESC LIMIT ${limit})
+    SELECT own.id FROM leading CROSS JOIN task AS own ON own.id IN (${ownOf("leading", limit)})
+    ORDER BY own.time_ms DESC, own.id DESC LIMIT ${limit}`;
+}
+
+/** Returns the conditions on the tasks that a query selects. */
+function filtersOf(query: TaskQuery, isNarrow: boolean): Filters {
   const { contextId, state, agent, workspacePath, idPrefix } = query;
   const titleKey = query.titleContains && foldTitle(query.titleContains);
   const labeled = "task.id IN (SELECT task_id FROM label WHERE";
@@ -80,29 +86,9 @@ export function readRows(
     .add("id >= ?", idPrefix)
     .add("substr(id, 1, length(?)) = ?", idPrefix, idPrefix)
     .add("id < ?", idPrefix && `${idPrefix}${LAST}`);
-  if (query.cursor !== undefined) {
-    const { timeMs, taskId } = decodeCursor(query.cursor);
-    filters.add("(time_ms, id) < (?, ?)", timeMs, taskId);
-  }
-  const where =
-    filters.conditions.length > 0
-      ? `WHERE ${filters.conditions.join(" AND ")}`
-      : "";
-  const label = filters.conditions.some((each) => each.startsWith("label."))
-    ? "LEFT JOIN label ON label.task_id = id"
-    : "";
-  return database
-    .prepare(
-      // Selects the tasks, by one index if it has all that is asked, before it
-      // reads them with their labels and last events.
-      `SELECT event.data, task.id, principal, context_id, state, task.sequence, task.time_ms, messages, title, workspace, agent
-       FROM (SELECT id FROM task ${label} ${where} ORDER BY time_ms DESC, id DESC LIMIT ?) AS found
-       CROSS JOIN task ON task.id = found.id
-       LEFT JOIN label ON label.task_id = task.id
-       LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
-       ORDER BY task.time_ms DESC, task.id DESC`,
-    )
-    .all(...filters.values, query.limit + 1);
+  if (query.cursor === undefined) return filters;
+  const { timeMs, taskId } = decodeCursor(query.cursor);
+  return filters.add("(time_ms, id) < (?, ?)", timeMs, taskId);
 }
 
 /**
@@ -140,7 +126,12 @@ function selectsFew(
 /** Collects the conditions of an SQL query that apply, with their values. */
 class Filters {
   readonly values: SQLInputValue[] = [];
-  readonly conditions: string[] = [];
+  readonly #conditions: string[] = [];
+
+  /** Adds a value, and returns its placeholder, which may stand many times. */
+  place(value: SQLInputValue): string {
+    return `?${this.values.push(value)}`;
+  }
 
   /** Adds a condition, unless one of its values is undefined. */
   add(
@@ -149,8 +140,23 @@ class Filters {
   ): this {
     const given = values.filter((value) => value !== undefined);
     if (given.length < values.length) return this;
-    this.conditions.push(condition);
-    this.values.push(...given);
+    const placed = given.values().map((value) => this.place(value));
+    this.#conditions.push(
+      condition.replaceAll("?", () => placed.next().value ?? ""),
+    );
     return this;
+  }
+
+  /**
+   * Returns a query for the ids of the tasks to which the conditions apply, and
+   * more of them, the latest first.
+   */
+  ids(more: readonly string[], limit: string): string {
+    const all = [...more, ...this.#conditions];
+    const where = all.length > 0 ? `WHERE ${all.join(" AND ")}` : "";
+    const label = all.some((each) => each.startsWith("label."))
+      ? "LEFT JOIN label ON label.task_id = id"
+      : "";
+    return `SELECT id FROM task ${label} ${where} ORDER BY time_ms DESC, id DESC LIMIT ${limit}`;
   }
 }

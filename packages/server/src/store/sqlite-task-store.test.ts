@@ -30,8 +30,9 @@ import {
   text,
 } from "../testing/task-events.ts";
 import { testTaskStore } from "../testing/task-store.contract.ts";
+import { encodeCursor } from "./list-position.ts";
 import { openDatabase } from "./sqlite-database.ts";
-import { readRows } from "./sqlite-list.ts";
+import { readList, readRows } from "./sqlite-list.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
@@ -386,6 +387,28 @@ describe("SqliteTaskStore", () => {
     expect(steps.map(({ detail }) => detail)).toContain(
       "SEARCH task USING COVERING INDEX task_in_time (principal=?)",
     );
+    database.close();
+  });
+
+  it("lists the tasks of all principals by one statement, however many there are", async () => {
+    const path = join(directory, "tasks.db");
+    {
+      await using store = await SqliteTaskStore.open(path);
+      const tasks = Array.from({ length: 60 }, (_, at) =>
+        created(`t${at}`, at, `p${at % 30}`),
+      );
+      await Promise.all(
+        tasks.map((event) => store.append({ events: [event] })),
+      );
+    }
+    const database = new DatabaseSync(path);
+    const statements = vi.spyOn(database, "prepare");
+    const cursor = encodeCursor({ timeMs: 30_000, taskId: "" });
+    const rows = readList(database, { limit: 9, cursor });
+    expect(rows.map(({ id }) => id)).toEqual(
+      Array.from({ length: 10 }, (_, at) => `t${29 - at}`),
+    );
+    expect(statements).toHaveBeenCalledOnce();
     database.close();
   });
 
