@@ -175,6 +175,22 @@ describe.skipIf(CHROMIUM === undefined)(
         .waitFor();
     });
 
+    it("says why the access of a browser could not be revoked", async () => {
+      await using opened = await open();
+      const { page } = opened;
+      await page.goto(addressOf("server"));
+      const revoke = page.getByRole("button", { name: "Revoke access" });
+      await page.route(/RevokeBrowserSession/, (route) =>
+        route.fulfill({
+          status: 503,
+          contentType: "application/json",
+          body: '{"code":"unavailable","message":"the store is away"}',
+        }),
+      );
+      await revoke.first().click();
+      await page.getByRole("alert").getByText("the store is away").waitFor();
+    });
+
     it("names what the audit log has in the language of the page, and fits a phone", async () => {
       const taskId = await sessionOf("read missing.txt\ntext Done.");
       await using opened = await open({

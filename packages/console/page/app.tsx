@@ -26,7 +26,7 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const [isDeleted, noteDeleted] = useDeleted(
     client,
     session?.taskId,
-    sessions.sessions.some(({ id }) => id === session?.taskId),
+    sessions.sessions,
   );
   const isRefused = sessions.error?.code === Code.Unauthenticated;
   useFocusAtPlace(

@@ -9,6 +9,7 @@ import { AgentCard } from "./agent-card.tsx";
 import { ReportOpener } from "./conformance-report.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { mainAround, useFocusHeir } from "./focus.ts";
+import { problemText } from "./problem-text.ts";
 import { fillText, language, words } from "./words.ts";
 
 /**
@@ -62,6 +63,7 @@ export function ServerPage({
 function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
   const [sessions, setSessions] = useState<readonly BrowserSession[]>([]);
   const [revoked, countRevoked] = useState(0);
+  const [problem, setProblem] = useState("");
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list is another one once a session was revoked
   useEffect(() => {
     const mounted = new AbortController();
@@ -78,19 +80,28 @@ function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
     return () => mounted.abort();
   }, [client, revoked]);
   const revoke = async (id: string): Promise<void> => {
-    await client.browsers.revokeBrowserSession({ id }).catch(() => undefined);
+    try {
+      await client.browsers.revokeBrowserSession({ id });
+      setProblem("");
+    } catch (reason) {
+      setProblem(problemText(reason));
+    }
+    // The list also says what became of a request whose answer was lost.
     countRevoked((before) => before + 1);
   };
   return (
-    <ul>
-      {sessions.map((session) => (
-        <Browser
-          key={session.id}
-          session={session}
-          onRevoke={() => void revoke(session.id)}
-        />
-      ))}
-    </ul>
+    <>
+      {problem && <p role="alert">{problem}</p>}
+      <ul>
+        {sessions.map((session) => (
+          <Browser
+            key={session.id}
+            session={session}
+            onRevoke={() => void revoke(session.id)}
+          />
+        ))}
+      </ul>
+    </>
   );
 }
 

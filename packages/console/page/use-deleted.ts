@@ -6,14 +6,15 @@ import type { ConsoleClient } from "./console-client.ts";
  * Returns whether the session that is shown was deleted, here or elsewhere, and
  * a function that notes that this page has deleted one.
  *
- * @param isListed whether the list has the session: one that leaves it may have
- * been deleted, and the server is asked
+ * @param sessions the listed ones: a session that leaves them may have been
+ * deleted, and the server is asked
  */
 export function useDeleted(
   client: ConsoleClient,
   taskId: string | undefined,
-  isListed: boolean,
+  sessions: readonly { readonly id: string }[],
 ): readonly [boolean, (taskId: string) => void] {
+  const isListed = sessions.some(({ id }) => id === taskId);
   const [deleted, noteDeleted] = useState<string>();
   const listed = useRef<string>(undefined);
   useEffect(() => {

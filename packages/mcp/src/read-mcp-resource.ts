@@ -67,25 +67,12 @@ export function readMcpResourceTool(
   const servers = new Map(
     resources.map((resource) => [resource.server, resource]),
   );
-  const listed = resources
-    .slice(0, MAX_LISTED)
-    .map(
-      ({ server, uri, isTemplate, hasChanged, name }) =>
-        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${hasChanged ? "changed since you read it, " : ""}${name})`,
-    );
-  const more =
-    resources.length > MAX_LISTED
-      ? [`and ${resources.length - MAX_LISTED} more`]
-      : [];
-  const description = [
-    resources.some(({ isTemplate }) => isTemplate)
-      ? "Reads a resource of an MCP server. Resources, and templates whose {variables} you fill in (RFC 6570):"
-      : "Reads a resource of an MCP server. Resources:",
-    ...listed,
-    ...more,
-  ].join("\n");
   return {
-    declaration: { name: NAME, description, parameters: PARAMETERS.jsonSchema },
+    declaration: {
+      name: NAME,
+      description: describeTool(resources),
+      parameters: PARAMETERS.jsonSchema,
+    },
     prepare: async (args) => {
       const { server, uri } = PARAMETERS.read(args);
       const known = servers.get(server);
@@ -125,4 +112,24 @@ export function readMcpResourceTool(
       };
     },
   };
+}
+
+function describeTool(resources: readonly McpResource[]): string {
+  const listed = resources
+    .slice(0, MAX_LISTED)
+    .map(
+      ({ server, uri, isTemplate, hasChanged, name }) =>
+        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${hasChanged ? "changed since you read it, " : ""}${name})`,
+    );
+  const more =
+    resources.length > MAX_LISTED
+      ? [`and ${resources.length - MAX_LISTED} more`]
+      : [];
+  return [
+    resources.some(({ isTemplate }) => isTemplate)
+      ? "Reads a resource of an MCP server. Resources, and templates whose {variables} you fill in (RFC 6570):"
+      : "Reads a resource of an MCP server. Resources:",
+    ...listed,
+    ...more,
+  ].join("\n");
 }

@@ -132,22 +132,8 @@ export async function followTask(
 ): Promise<CallToolResult> {
   const failed = new AbortController();
   const over = AbortSignal.any([signal, failed.signal]);
-  const questions = new Map<string, AbortController>();
-  const ask = (key: string, request: JsonValue): void => {
-    const withdrawn = new AbortController();
-    questions.set(key, withdrawn);
-    requests
-      .answer(request, AbortSignal.any([over, withdrawn.signal]))
-      .then((answer) =>
-        untilAnswered(
-          () => requests.update(first.taskId, { [key]: answer }, over),
-          over,
-        ),
-      )
-      .catch((reason: unknown) => {
-        if (!withdrawn.signal.aborted) failed.abort(reason);
-      });
-  };
+  const onFailure = (reason: unknown): void => failed.abort(reason);
+  using questions = new TaskQuestions(first.taskId, requests, over, onFailure);
   let shown = "";
   try {
     await requests.record(first.taskId);
@@ -158,18 +144,7 @@ export async function followTask(
       const state = `${task.status} ${task.statusMessage}`;
       if (state !== shown) hooks.progress(0, 0, task.statusMessage);
       shown = state;
-      const added = Object.entries(task.inputRequests).filter(
-        ([key]) => !questions.has(key),
-      );
-      if (questions.size + added.length > MAX_QUESTIONS) {
-        const problem = `its task asks more than ${MAX_QUESTIONS} questions`;
-        failed.abort(new Error(`invalid answer: ${problem}`));
-        failed.signal.throwIfAborted();
-      }
-      for (const [key, request] of added) ask(key, request);
-      for (const [key, question] of questions) {
-        if (!(key in task.inputRequests)) question.abort();
-      }
+      questions.follow(task.inputRequests);
       await delay(task.pollMs, undefined, { signal: over });
       const { taskId } = first;
       task = readTask(
@@ -182,8 +157,69 @@ export async function followTask(
     }
     failed.signal.throwIfAborted();
     throw reason;
-  } finally {
-    for (const question of questions.values()) question.abort();
+  }
+}
+
+/** The questions of a task, each of which is asked once. */
+class TaskQuestions {
+  readonly #taskId: string;
+  readonly #requests: TaskRequests;
+  readonly #signal: AbortSignal;
+  readonly #onFailure: (reason: unknown) => void;
+  readonly #asked = new Map<string, AbortController>();
+
+  /** @param signal aborts when the task is no longer followed */
+  constructor(
+    taskId: string,
+    requests: TaskRequests,
+    signal: AbortSignal,
+    onFailure: (reason: unknown) => void,
+  ) {
+    this.#taskId = taskId;
+    this.#requests = requests;
+    this.#signal = signal;
+    this.#onFailure = onFailure;
+  }
+
+  /**
+   * Asks what is new among the questions of a task, and withdraws what is no
+   * longer among them.
+   */
+  follow(inputRequests: JsonObject): void {
+    const added = Object.entries(inputRequests).filter(
+      ([key]) => !this.#asked.has(key),
+    );
+    if (this.#asked.size + added.length > MAX_QUESTIONS) {
+      const problem = `its task asks more than ${MAX_QUESTIONS} questions`;
+      this.#onFailure(new Error(`invalid answer: ${problem}`));
+      this.#signal.throwIfAborted();
+    }
+    for (const [key, request] of added) this.#ask(key, request);
+    for (const [key, question] of this.#asked) {
+      if (!(key in inputRequests)) question.abort();
+    }
+  }
+
+  /** Withdraws all questions. */
+  [Symbol.dispose](): void {
+    for (const question of this.#asked.values()) question.abort();
+  }
+
+  #ask(key: string, request: JsonValue): void {
+    const withdrawn = new AbortController();
+    this.#asked.set(key, withdrawn);
+    const signal = this.#signal;
+    this.#requests
+      .answer(request, AbortSignal.any([signal, withdrawn.signal]))
+      .then((answer) =>
+        untilAnswered(
+          () => this.#requests.update(this.#taskId, { [key]: answer }, signal),
+          signal,
+        ),
+      )
+      .catch((reason: unknown) => {
+        if (!withdrawn.signal.aborted) this.#onFailure(reason);
+      });
   }
 }
 

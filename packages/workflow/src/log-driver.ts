@@ -169,9 +169,7 @@ export class LogDriver implements WorkflowDriver {
       child: ChildEnd,
     ): StepRun => {
       const run = { ...begun, messageId };
-      return isEnded(changed)
-        ? this.#ended(run, changed, child, signal.aborted)
-        : run;
+      return isEnded(changed) ? this.#ended(run, changed, child, signal) : run;
     };
     const updates = runDelegated(
       { toolCallId: id, agent, message, data, chain, stepRun },
@@ -235,7 +233,7 @@ export class LogDriver implements WorkflowDriver {
     begun: StepRun,
     call: ToolCall,
     end: ChildEnd,
-    isStopped: boolean,
+    signal: AbortSignal,
   ): StepRun {
     const child = end === "unknown" ? undefined : end;
     const { inputTokens = 0n, outputTokens = 0n } = child?.usage ?? {};
@@ -244,7 +242,7 @@ export class LogDriver implements WorkflowDriver {
       ...begun,
       inputTokens,
       outputTokens,
-      isStopped: !result && isStopped,
+      isStopped: !result && signal.aborted,
       isFinal:
         end === "unknown" ||
         child?.state === TaskState.CANCELED ||

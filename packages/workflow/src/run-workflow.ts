@@ -256,7 +256,11 @@ class Runner {
       message,
       ...(step.workflow !== "" && { data: inputs }),
     };
-    const { result, endMs } = await this.#tries(step, call, false, signal);
+    const { result, endMs } = await this.#tries(
+      step,
+      { ...call, undoes: false },
+      signal,
+    );
     const value = { result, error: "", isKept: false };
     if (step.undo !== "") {
       // Later rounds of a loop change the values.
@@ -283,16 +287,12 @@ class Runner {
   /** Tries a step until it succeeds. Rejects when its last try has failed. */
   async #tries(
     { retries, retryDelay, timeout }: WorkflowStep,
-    call: Omit<StepCall, "attempt" | "undoes">,
-    undoes: boolean,
+    call: Omit<StepCall, "attempt">,
     signal: AbortSignal,
   ): Promise<StepEnd & { readonly result: JsonObject }> {
     const timeoutMs = timeout && durationMs(timeout);
     for (let attempt = 1; ; attempt++) {
-      const end = await this.#try(
-        { ...call, attempt, undoes, timeoutMs },
-        signal,
-      );
+      const end = await this.#try({ ...call, attempt, timeoutMs }, signal);
       const { result, error, isFinal, endMs } = end;
       if (result) return { ...end, result };
       if (isFinal || attempt > retries) {
@@ -324,8 +324,8 @@ class Runner {
     for (const { step, path, undo } of done) {
       try {
         if (undo instanceof DevtoolError) throw undo;
-        const call = { path, agent: step.agent, message: undo };
-        await this.#tries(step, call, true, this.#signal);
+        const call = { path, agent: step.agent, message: undo, undoes: true };
+        await this.#tries(step, call, this.#signal);
       } catch (reason) {
         this.#signal.throwIfAborted();
         problems.push(

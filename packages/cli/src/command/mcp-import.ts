@@ -32,11 +32,12 @@ export async function mcpImport(
     files.length > 0
       ? files.map((file) => resolve(file))
       : userFiles(io.env, home, io.platform ?? process.platform);
+  const whenMissing = files.length > 0 ? "leave out" : "skip";
   // Twice, as no invented variable may be one that a later server names.
   const draft = new Variables(home);
-  await readFiles(paths, files.length > 0, draft);
+  await readFiles(paths, whenMissing, draft);
   const variables = new Variables(home, draft.ofFiles);
-  const found = await readFiles(paths, files.length > 0, variables);
+  const found = await readFiles(paths, whenMissing, variables);
   if (found.isEmpty) {
     writeLine(
       io.stderr,
@@ -49,10 +50,13 @@ export async function mcpImport(
   return found.count > 0 ? ExitCode.OK : ExitCode.FAILED;
 }
 
-/** Reads the servers of files. One that must exist is left out with a reason. */
+/**
+ * Reads the servers of files. One that is missing is skipped, or left out with
+ * a reason.
+ */
 async function readFiles(
   paths: readonly string[],
-  mustExist: boolean,
+  whenMissing: "skip" | "leave out",
   variables: Variables,
 ): Promise<FoundServers> {
   const found = new FoundServers(variables);
@@ -60,7 +64,8 @@ async function readFiles(
     try {
       const file = await readForeignFile(path);
       if (file) found.add(file);
-      else if (mustExist) throw new Error("it does not exist");
+      else if (whenMissing === "leave out")
+        throw new Error("it does not exist");
     } catch (reason) {
       found.leaveOut(path, reason);
     }

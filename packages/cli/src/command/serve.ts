@@ -21,19 +21,14 @@ import {
   type ServerOptions,
 } from "@devtool/server";
 import { assertSafeExposure } from "@devtool/server/operator";
-import {
-  type AgentMakers,
-  agentSpecs,
-  choicesOf,
-  loadAgents,
-} from "../agents/agent-modules.ts";
+import { agentMakers } from "../agents/agent-makers.ts";
+import { agentSpecs, choicesOf, loadAgents } from "../agents/agent-modules.ts";
 import {
   agentOptions,
   describeModel,
   type OperatorConfig,
   operatorConfig,
 } from "../agents/agent-options.ts";
-import { permissionPolicy } from "../agents/agent-permission.ts";
 import { OperatorIde } from "../agents/user-ide.ts";
 import { userWorkflows } from "../agents/user-workflows.ts";
 import { approvalModeOf } from "../approval-mode.ts";
@@ -210,11 +205,8 @@ async function start(
   { operator, data, log, metrics }: Setting,
   io: Io,
 ): Promise<Started> {
-  const workspace = resolve(options.workspace ?? ".");
-  const furtherRoots = root.map((path) => resolve(path));
-  const workspaceRoots = [workspace, ...furtherRoots];
-  assertUsableRoots(workspaceRoots, data);
-  for (const path of furtherRoots) await assertDirectory("root", path);
+  const roots = await usableRoots(options.workspace, root, data);
+  const { workspace, workspaceRoots } = roots;
   const { decided, approvalMode, ide } = await decideOptions(
     options,
     { operator, workspaceRoots, data, onNotice: log.onNotice },
@@ -231,7 +223,8 @@ async function start(
     { env: io.env, onNotice: log.onNotice, metrics },
     [token],
   );
-  const serverOptions = {
+  const { agents, host = "127.0.0.1", site } = decided;
+  const server = await createServer({
     ...decided,
     dialects: [
       ...(metrics?.dialects ?? []),
@@ -244,39 +237,57 @@ async function start(
     workspace,
     workspaceRoots,
     dataDirectory: data,
-    observer: bothObservers(
-      bothObservers(log.observer, metrics?.observer),
-      telemetry.observer,
+    observer: [metrics?.observer, telemetry.observer].reduce(
+      bothObservers,
+      log.observer,
     ),
     onNotice: log.onNotice,
     onError: log.onError,
-  };
-  const server = await createServer(serverOptions).catch(
-    async (reason: unknown) => {
-      await telemetry[Symbol.asyncDispose]();
-      throw await takenPortError(reason, decided.port ?? 0, data);
-    },
-  );
-  const about = {
-    agent: Object.values(decided.agents)[0]?.about.name ?? "",
-    agents: choicesOf(decided.agents),
-    ...defined({ certificate: decided.tls?.certificate }),
-    approvalMode,
-    workspace,
-    workspaceRoots,
-  };
-  const modelLine = describeModel(operator, io, options.model);
+  }).catch(async (reason: unknown) => {
+    await telemetry[Symbol.asyncDispose]();
+    throw await takenPortError(reason, decided.port ?? 0, data);
+  });
   return {
     server,
     telemetry,
-    about,
-    host: decided.host ?? "127.0.0.1",
-    modelLine,
-    hasConsole: decided.site !== undefined,
+    about: { ...choicesAbout(decided), ...roots, approvalMode },
+    host,
+    modelLine: describeModel(operator, io, options.model),
+    hasConsole: site !== undefined,
     isNewWorkspace: found === "new",
     keep,
-    agents: decided.agents,
+    agents,
   };
+}
+
+function choicesAbout({
+  agents,
+  tls,
+}: Pick<ServerOptions, "agents" | "tls">): Pick<
+  Started["about"],
+  "agent" | "agents" | "certificate"
+> {
+  return {
+    agent: Object.values(agents)[0]?.about.name ?? "",
+    agents: choicesOf(agents),
+    ...defined({ certificate: tls?.certificate }),
+  };
+}
+
+async function usableRoots(
+  path: string | undefined,
+  further: readonly string[],
+  data: string,
+): Promise<{
+  readonly workspace: string;
+  readonly workspaceRoots: string[];
+}> {
+  const workspace = resolve(path ?? ".");
+  const furtherRoots = further.map((each) => resolve(each));
+  const workspaceRoots = [workspace, ...furtherRoots];
+  assertUsableRoots(workspaceRoots, data);
+  for (const each of furtherRoots) await assertDirectory("root", each);
+  return { workspace, workspaceRoots };
 }
 
 /** Where a server runs, and what its operator has configured. */
@@ -310,7 +321,6 @@ async function decideOptions(
     ...retentionOptions(operator),
     ...(await consoleOption(options, operator, io)),
   };
-  const specs = agentSpecs(options.agent, operator);
   const approvalMode =
     approvalModeOf(options.approvalMode) ||
     configured.approvalMode ||
@@ -321,31 +331,19 @@ async function decideOptions(
     dataDirectory: data,
     onNotice,
   });
-  const makers: AgentMakers = {
-    codingAgent: () => codingAgent({ ...configured, approvalMode }),
-    workflow: async (path) =>
-      (await import("../agents/workflow-files.ts")).createWorkflowAgent(path, {
-        remoteAgents: configured.remoteAgents,
-        maxDepth: configured.agentCalls?.maxDepth,
-        approvalMode,
-      }),
-    onNotice,
-    place: {
-      env: io.env,
-      workspaces: workspaceRoots,
-      approvalMode,
-      permission: () =>
-        permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
-      ide,
-    },
-  };
+  const own = { ...configured, approvalMode };
+  const makers = agentMakers(
+    own,
+    { env: io.env, workspaces: workspaceRoots, data, ide, onNotice },
+    () => codingAgent(own),
+  );
   const decided: ServerOptions = {
     ...configured,
     ...(options.profile
       ? await profileOptions(options.profile, { env: io.env, configured })
       : {
           agents: await loadAgents(
-            specs,
+            agentSpecs(options.agent, operator),
             makers,
             [],
             await userWorkflows(data),

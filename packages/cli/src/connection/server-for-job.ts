@@ -6,7 +6,8 @@ import type { CodingServerOptions } from "@devtool/coding-agent";
 import { defined } from "@devtool/internal/json";
 import { isInside } from "@devtool/internal/real-path";
 import { ApprovalMode } from "@devtool/schema";
-import type { DevtoolServer, ServerOptions } from "@devtool/server";
+import type { Agent, DevtoolServer, ServerOptions } from "@devtool/server";
+import type { agentOptions, OperatorConfig } from "../agents/agent-options.ts";
 import type { Io } from "../io.ts";
 import { assertServes } from "../platform.ts";
 import { ensureWorkspace } from "../workspace-directory.ts";
@@ -157,55 +158,20 @@ async function startServer(
   io: Io,
 ): Promise<JobServer> {
   assertServes(io);
-  const { codingAgent } = await import("@devtool/coding-agent");
   const { createServer, defaultDialects } = await import("@devtool/server");
   const { codexQueues } = await import("@devtool/codex/queues");
   const { mcp } = await import("@devtool/mcp/server");
   const { agentOptions, operatorConfig } = await import(
     "../agents/agent-options.ts"
   );
-  const { permissionPolicy } = await import("../agents/agent-permission.ts");
-  const { OperatorIde } = await import("../agents/user-ide.ts");
-  const { agentSpecs, choicesOf, loadAgents } = await import(
-    "../agents/agent-modules.ts"
-  );
-  const { userWorkflows } = await import("../agents/user-workflows.ts");
-  const { isForEditor = false } = options;
+  const { choicesOf } = await import("../agents/agent-modules.ts");
+  const { isForEditor = false, protocol = "connect" } = options;
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
   const configured = await agentOptions(operator, io, options.model);
-  if ((await ensureWorkspace(workspace)) === "new") {
-    createNotifier(io)(`made the directory ${workspace} to work in`);
-  }
-  const agents = await loadAgents(
-    agentSpecs([], operator),
-    {
-      codingAgent: () => codingAgent(withCheckedAddresses(configured)),
-      workflow: async (path) =>
-        (await import("../agents/workflow-files.ts")).createWorkflowAgent(
-          path,
-          {
-            remoteAgents: configured.remoteAgents,
-            maxDepth: configured.agentCalls?.maxDepth,
-            approvalMode: configured.approvalMode,
-          },
-        ),
-      onNotice: createNotifier(io),
-      place: {
-        env: io.env,
-        workspaces: [workspace],
-        approvalMode: configured.approvalMode,
-        permission: () =>
-          permissionPolicy({ ...configured, dataDirectory: data }),
-        ide: new OperatorIde({
-          ...configured,
-          dataDirectory: data,
-          onNotice: createNotifier(io),
-        }),
-      },
-    },
-    options.workflows?.map((path) => resolve(path)),
-    await userWorkflows(data),
+  const agents = await ownAgents(
+    { operator, configured, data, workspace, workflows: options.workflows },
+    io,
   );
   const start: Start = (taskFile) =>
     createServer({
@@ -230,19 +196,55 @@ async function startServer(
   const { url, token } = server;
   const { certificate } = configured.tls ?? {};
   const address = defined({ url, token, certificate });
-  const client = await createClient(address, options.protocol ?? "connect");
-  const { approvalMode = ApprovalMode.DEFAULT } = configured;
+  const client = await createClient(address, protocol);
   return {
     client,
     workspace,
     address,
     agents: choicesOf(agents),
-    approvalMode,
+    approvalMode: configured.approvalMode ?? ApprovalMode.DEFAULT,
     model: "",
     log,
     resume: {},
     [Symbol.asyncDispose]: () => server.close(),
   };
+}
+
+/** What a server of a job's own serves. */
+interface OwnServer {
+  readonly operator: OperatorConfig;
+  readonly configured: Awaited<ReturnType<typeof agentOptions>>;
+  /** The data directory. */
+  readonly data: string;
+  readonly workspace: string;
+  /** The files of workflows of the job. */
+  readonly workflows: readonly string[] | undefined;
+}
+
+async function ownAgents(
+  { operator, configured, data, workspace, workflows = [] }: OwnServer,
+  io: Io,
+): Promise<Readonly<Record<string, Agent>>> {
+  const { codingAgent } = await import("@devtool/coding-agent");
+  const { agentMakers } = await import("../agents/agent-makers.ts");
+  const { agentSpecs, loadAgents } = await import("../agents/agent-modules.ts");
+  const { OperatorIde } = await import("../agents/user-ide.ts");
+  const { userWorkflows } = await import("../agents/user-workflows.ts");
+  const onNotice = createNotifier(io);
+  if ((await ensureWorkspace(workspace)) === "new") {
+    onNotice(`made the directory ${workspace} to work in`);
+  }
+  const ide = new OperatorIde({ ...configured, dataDirectory: data, onNotice });
+  return loadAgents(
+    agentSpecs([], operator),
+    agentMakers(
+      configured,
+      { env: io.env, workspaces: [workspace], data, ide, onNotice },
+      () => codingAgent(withCheckedAddresses(configured)),
+    ),
+    workflows.map((path) => resolve(path)),
+    await userWorkflows(data),
+  );
 }
 
 /** A server that was started, and the file with its tasks. */

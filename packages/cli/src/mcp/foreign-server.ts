@@ -89,7 +89,8 @@ function readTransport(entry: JsonObject, value: ValueReader): JsonObject {
     return { stdio: readStdio(command, entry, value) };
   }
   if (typeof url !== "string") throw new Error("it has no command and no url");
-  const kind = transportKind(type, url, httpUrl !== undefined);
+  const kind =
+    httpUrl === undefined ? transportKind(type, url) : ("http" as const);
   return {
     [kind]: defined({
       url: value.url(url),
@@ -105,9 +106,8 @@ function readTransport(entry: JsonObject, value: ValueReader): JsonObject {
 function transportKind(
   type: JsonValue | undefined,
   url: string,
-  isHttp: boolean,
 ): "http" | "sse" {
-  if (isHttp || type === "http" || type === "streamable-http") return "http";
+  if (type === "http" || type === "streamable-http") return "http";
   if (type === "sse") return "sse";
   if (type !== undefined) {
     throw new Error(`its type ${JSON.stringify(type)} is not http or sse`);

@@ -11,6 +11,7 @@ import {
   type ToolCall,
   ToolCallSchema,
   ToolCallStatus,
+  type TraceContext,
 } from "@devtool/schema";
 import {
   type AgentServices,
@@ -25,11 +26,11 @@ import {
 import { delegationOf } from "../tool/delegation.ts";
 import { closeQuestions } from "../tool/lasting-question.ts";
 import { failedCall } from "../tool/prepared-call.ts";
-import { runCall } from "../tool/running-call.ts";
-import type { CallPlace, ToolInvocation } from "../tool/tool.ts";
+import { type RunContext, runCall } from "../tool/running-call.ts";
+import type { CallPlace, ToolEvent, ToolInvocation } from "../tool/tool.ts";
 import { agentToolName, connect, followChild } from "./agent-tool.ts";
 import { cancelWork, idOf, knownTaskOf } from "./call-ids.ts";
-import type { CalledAgent, Connection } from "./called-agent.ts";
+import type { CalledAgent } from "./called-agent.ts";
 import { CANCEL_MS } from "./child-task.ts";
 
 /** The maximum length of live output and of a call's result, in characters. */
@@ -76,21 +77,16 @@ export interface CallingTurn {
  * cancels the agent's task
  */
 export async function* runDelegated(
-  { toolCallId, agent, stepRun, ...work }: DelegatedCall,
+  delegated: DelegatedCall,
   { turn, services, signal }: CallingTurn,
   until: AbortSignal,
 ): AsyncIterable<CallUpdate> {
-  const context = {
-    ...services,
-    confirmations: turn.confirmations,
-    traceContext: (callId?: string) => turn.traceContext(callId),
-    get task() {
-      return turn.task;
-    },
-  };
-  const args = { message: work.message, ...(work.data && { data: work.data }) };
-  const description = `Agent ${agent.name} (${agent.place}): ${oneLine(work.message)}`;
+  const { toolCallId, agent, message, data, stepRun } = delegated;
+  const context = runContext(turn, services);
+  const args = { message, ...(data && { data }) };
+  const description = `Agent ${agent.name} (${agent.place}): ${oneLine(message)}`;
   const known = findToolCall(turn.task, toolCallId);
+  const detail = changedDetail(findToolCallDetail(turn.task, toolCallId), {});
   const call =
     known ??
     create(ToolCallSchema, {
@@ -101,60 +97,19 @@ export async function* runDelegated(
       inputParameters: structFromJson(args),
     });
   const messageId = idOf({ task: turn.task, toolCallId }, "message");
-  let ended: Task | "unknown" | undefined;
-  let connection: Connection | undefined;
+  const work = new AgentWork(delegated, services.onNotice, signal);
   const withStep = ({ call: changed, detail }: CallUpdate): CallUpdate => ({
     call: changed,
     detail: changedDetail(detail ?? findToolCallDetail(turn.task, toolCallId), {
-      stepRun: stepRun(changed, messageId, ended),
+      stepRun: stepRun(changed, messageId, work.ended),
     }),
   });
   const invocation: ToolInvocation = {
     args,
     description,
     delegation: delegationOf({ agent: agent.name }),
-    async *execute(callSignal, trace, place) {
-      if (!place) return;
-      const onEnd = (task: Task): void => {
-        ended = task;
-      };
-      const onFailure = async (reason: unknown): Promise<void> => {
-        const isUnderWay = connection !== undefined || place.isResumed;
-        if (!isUnderWay || wasRefused(reason, place)) return;
-        const isKnown =
-          codeOf(reason) !== Code.Aborted &&
-          (await cancelChild(agent, place, services.onNotice));
-        if (!isKnown) ended = "unknown";
-      };
-      try {
-        yield* followChild(
-          {
-            agent: {
-              ...agent,
-              connect: async (task, limit) => {
-                connection = await agent.connect(task, limit);
-                return connection;
-              },
-            },
-            ...work,
-            taskId: "",
-            place,
-            trace,
-            maxOutputLength: MAX_OUTPUT_LENGTH,
-            onEnd,
-            onFailure,
-          },
-          callSignal,
-        );
-      } finally {
-        const isOver = !signal.aborted || endsWork(signal.reason);
-        if (callSignal.aborted && !ended && isOver) {
-          await cancelChild(agent, place, services.onNotice);
-        }
-      }
-    },
+    execute: (callSignal, trace, place) => work.run(callSignal, trace, place),
   };
-  const detail = changedDetail(findToolCallDetail(turn.task, toolCallId), {});
   if (!known) yield withStep({ call });
   try {
     for await (const update of runCall(
@@ -169,11 +124,94 @@ export async function* runDelegated(
   } catch (reason) {
     signal.throwIfAborted();
     if (!until.aborted) throw reason;
-    const { message } = DevtoolError.from(until.reason);
+    const { message: problem } = DevtoolError.from(until.reason);
     const last = findToolCall(turn.task, toolCallId) ?? call;
     yield* closeQuestions(last, context);
-    const failure = toolFailure("execution_failed", message);
+    const failure = toolFailure("execution_failed", problem);
     yield withStep({ call: failedCall(last, failure) });
+  }
+}
+
+function runContext(
+  turn: CallingTurn["turn"],
+  services: CallingTurn["services"],
+): RunContext {
+  return {
+    ...services,
+    confirmations: turn.confirmations,
+    traceContext: (callId) => turn.traceContext(callId),
+    get task() {
+      return turn.task;
+    },
+  };
+}
+
+/** The work of an agent for a call. */
+class AgentWork {
+  readonly #delegated: DelegatedCall;
+  readonly #onNotice: (text: string) => void;
+  readonly #turn: AbortSignal;
+  #isConnected = false;
+  /** How the work ended, as `DelegatedCall.stepRun` gets it. */
+  ended: Task | "unknown" | undefined;
+
+  constructor(
+    delegated: DelegatedCall,
+    onNotice: (text: string) => void,
+    turn: AbortSignal,
+  ) {
+    this.#delegated = delegated;
+    this.#onNotice = onNotice;
+    this.#turn = turn;
+  }
+
+  /** Has the agent work. Cancels its task when the call alone is aborted. */
+  async *run(
+    signal: AbortSignal,
+    trace: TraceContext | undefined,
+    place: CallPlace | undefined,
+  ): AsyncIterable<ToolEvent> {
+    if (!place) return;
+    const { agent, message, data, chain } = this.#delegated;
+    const connected: CalledAgent = {
+      ...agent,
+      connect: async (task, limit) => {
+        const connection = await agent.connect(task, limit);
+        this.#isConnected = true;
+        return connection;
+      },
+    };
+    const call = {
+      agent: connected,
+      message,
+      data,
+      chain,
+      taskId: "",
+      place,
+      trace,
+      maxOutputLength: MAX_OUTPUT_LENGTH,
+      onEnd: (task: Task): void => {
+        this.ended = task;
+      },
+      onFailure: (reason: unknown) => this.#noteFailure(reason, place),
+    };
+    try {
+      yield* followChild(call, signal);
+    } finally {
+      const isOver = !this.#turn.aborted || endsWork(this.#turn.reason);
+      if (signal.aborted && !this.ended && isOver) {
+        await cancelChild(agent, place, this.#onNotice);
+      }
+    }
+  }
+
+  async #noteFailure(reason: unknown, place: CallPlace): Promise<void> {
+    const isUnderWay = this.#isConnected || place.isResumed;
+    if (!isUnderWay || wasRefused(reason, place)) return;
+    const isKnown =
+      codeOf(reason) !== Code.Aborted &&
+      (await cancelChild(this.#delegated.agent, place, this.#onNotice));
+    if (!isKnown) this.ended = "unknown";
   }
 }
 

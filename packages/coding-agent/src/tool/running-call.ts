@@ -64,34 +64,11 @@ export async function* runCall(
   context: RunContext,
   signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
-  const { confirmationRequest: answered, ...call } = prepared.call;
-  let update: Required<CallUpdate> = {
-    call: {
-      ...call,
-      status: ToolCallStatus.EXECUTING,
-      inputParameters: invocation.args,
-      description: oneLine(invocation.description),
-    },
-    detail: changedDetail(
-      prepared.detail,
-      defined({
-        delegation: prepared.detail.delegation ?? invocation.delegation,
-      }),
-    ),
-  };
+  const { call } = prepared;
+  let update = startedCall(prepared, invocation);
   yield update;
   try {
-    const approved = answered && invocation.withAccess?.();
-    const permitted =
-      prepared.detail.rule === READS_ONLY
-        ? invocation.confinedToReading?.()
-        : (approved ?? invocation);
-    if (!permitted) {
-      throw new DevtoolError(
-        "the call cannot be confined to reading",
-        Code.Internal,
-      );
-    }
+    const permitted = permittedRun(prepared, invocation);
     failpoint("devtool:call.run.before");
     const trace = context.traceContext?.(call.toolCallId);
     const place = {
@@ -126,6 +103,42 @@ export async function* runCall(
       call: failedCall(update.call, toolFailure("execution_failed", message)),
     };
   }
+}
+
+function startedCall(
+  { call: prepared, detail }: PreparedCall,
+  { args, description, delegation }: ToolInvocation,
+): Required<CallUpdate> {
+  const { confirmationRequest: _answered, ...call } = prepared;
+  return {
+    call: {
+      ...call,
+      status: ToolCallStatus.EXECUTING,
+      inputParameters: args,
+      description: oneLine(description),
+    },
+    detail: changedDetail(
+      detail,
+      defined({ delegation: detail.delegation ?? delegation }),
+    ),
+  };
+}
+
+/** Returns what may run: what was approved, or only what reads. */
+function permittedRun(
+  { call, detail }: PreparedCall,
+  invocation: ToolInvocation,
+): Pick<ToolInvocation, "execute"> {
+  const approved = call.confirmationRequest && invocation.withAccess?.();
+  const permitted =
+    detail.rule === READS_ONLY
+      ? invocation.confinedToReading?.()
+      : (approved ?? invocation);
+  if (permitted) return permitted;
+  throw new DevtoolError(
+    "the call cannot be confined to reading",
+    Code.Internal,
+  );
 }
 
 function applyEvent(

@@ -125,8 +125,7 @@ function addTools(server: Server, options: McpServerOptions): void {
 }
 
 function addResources(server: Server, options: McpServerOptions): void {
-  /** The resources whose changes the host of a connection hears of. */
-  const watched = new Map<string, AbortController>();
+  const watched = new WatchedResources(server, options.onError);
   const { tasksOf, onError } = options;
   const inTasks = <T>(
     context: ServerContext,
@@ -159,35 +158,59 @@ function addResources(server: Server, options: McpServerOptions): void {
       await inTasks(context, uri, () =>
         tasks.get(taskId, context.mcpReq.signal),
       );
-      if (watched.has(uri)) return {};
-      if (watched.size >= MAX_WATCHED) {
-        throw new ProtocolError(
-          ProtocolErrorCode.InvalidParams,
-          `uri ${JSON.stringify(uri)} is one more than ${MAX_WATCHED} subscriptions: unsubscribe from another`,
-        );
-      }
-      const stop = new AbortController();
-      watched.set(uri, stop);
-      const tell = (): Promise<void> => server.sendResourceUpdated({ uri });
-      void tellChanges(tasks, uri, tell, stop.signal)
-        .catch((reason: unknown) => {
-          if (DevtoolError.from(reason).code === Code.Internal) onError(reason);
-        })
-        .finally(() => {
-          // The host may have subscribed again since.
-          if (watched.get(uri) === stop) watched.delete(uri);
-        });
+      watched.add(uri, tasks);
       return {};
     },
   );
   server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
-    watched.get(uri)?.abort();
-    watched.delete(uri);
+    watched.remove(uri);
     return {};
   });
-  server.onclose = () => {
-    for (const stop of watched.values()) stop.abort();
-  };
+  server.onclose = () => watched.clear();
+}
+
+/** The resources whose changes the host of a connection hears of. */
+class WatchedResources {
+  readonly #server: Server;
+  readonly #onError: (reason: unknown) => void;
+  readonly #stops = new Map<string, AbortController>();
+
+  constructor(server: Server, onError: (reason: unknown) => void) {
+    this.#server = server;
+    this.#onError = onError;
+  }
+
+  /** Tells the host of changes. Throws a `ProtocolError` over the limit. */
+  add(uri: string, tasks: PortTasks): void {
+    if (this.#stops.has(uri)) return;
+    if (this.#stops.size >= MAX_WATCHED) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `uri ${JSON.stringify(uri)} is one more than ${MAX_WATCHED} subscriptions: unsubscribe from another`,
+      );
+    }
+    const stop = new AbortController();
+    this.#stops.set(uri, stop);
+    const tell = (): Promise<void> => this.#server.sendResourceUpdated({ uri });
+    void tellChanges(tasks, uri, tell, stop.signal)
+      .catch((reason: unknown) => {
+        const { code } = DevtoolError.from(reason);
+        if (code === Code.Internal) this.#onError(reason);
+      })
+      .finally(() => {
+        // The host may have subscribed again since.
+        if (this.#stops.get(uri) === stop) this.#stops.delete(uri);
+      });
+  }
+
+  remove(uri: string): void {
+    this.#stops.get(uri)?.abort();
+    this.#stops.delete(uri);
+  }
+
+  clear(): void {
+    for (const stop of this.#stops.values()) stop.abort();
+  }
 }
 
 const TaskParams = z.looseObject({ taskId: z.string().min(1) });
@@ -219,24 +242,13 @@ function addTasks(server: Server, options: McpServerOptions): void {
     ...detailedTask(await tasks.get(taskId, mcpReq.signal)),
   }));
   add("tasks/update", async (taskId, tasks, { mcpReq }) => {
-    const {
-      inputResponses,
-      droppedInputResponseKeys: dropped,
-      signal,
-    } = mcpReq;
-    if (inputResponses === undefined || dropped !== undefined) {
-      const wrong = dropped?.map((key) => `[${JSON.stringify(key)}]`) ?? [""];
-      throw new DevtoolError(
-        `inputResponses${wrong.join(", ")} is missing or no answer`,
-        Code.InvalidArgument,
-        { remedy: "send the answers by the keys of inputRequests" },
-      );
-    }
+    const responses = readResponses(mcpReq);
+    const { signal } = mcpReq;
     const task = await tasks.get(taskId, signal);
     await sendAnswers(
       { tasks, nextId: options.nextId },
       task,
-      inputResponses,
+      responses,
       signal,
     );
     return {};
@@ -253,6 +265,21 @@ function addTasks(server: Server, options: McpServerOptions): void {
     }
     return {};
   });
+}
+
+function readResponses({
+  inputResponses,
+  droppedInputResponseKeys: dropped,
+}: ServerContext["mcpReq"]): NonNullable<
+  ServerContext["mcpReq"]["inputResponses"]
+> {
+  if (inputResponses && !dropped) return inputResponses;
+  const wrong = dropped?.map((key) => `[${JSON.stringify(key)}]`) ?? [""];
+  throw new DevtoolError(
+    `inputResponses${wrong.join(", ")} is missing or no answer`,
+    Code.InvalidArgument,
+    { remedy: "send the answers by the keys of inputRequests" },
+  );
 }
 
 /** Rejects with errors of JSON-RPC in place of those of the port. */

@@ -26,14 +26,14 @@ const POLL_INTERVAL_MS = 1000;
 /** Returns a task as a tool's result, with what to do next. */
 export function taskResult(
   task: Task,
-  { asksUser }: { readonly asksUser: boolean },
+  host: { readonly asksUser: boolean },
 ): CallToolResult {
   const structured = structuredTask(task);
   return {
     content: [
       {
         type: "text",
-        text: [structured.text, nextStep(task, structured, asksUser)]
+        text: [structured.text, nextStep(task, structured, host)]
           .filter((words) => words !== "")
           .join("\n\n"),
       },
@@ -236,7 +236,7 @@ function textOf(task: Task): string {
 function nextStep(
   { id, state }: Task,
   { questions }: StructuredTask,
-  asksUser: boolean,
+  { asksUser }: { readonly asksUser: boolean },
 ): string {
   const named = `task ${JSON.stringify(id)}`;
   const status = statusOf(state);

@@ -1,7 +1,12 @@
-import { assertJsonEncodable, MessageSchema, TaskState } from "@devtool/schema";
+import {
+  assertJsonEncodable,
+  MessageSchema,
+  type SendMessageRequest,
+  TaskState,
+} from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { InboxEntry, InboxReply, TaskInbox } from "../store/task-inbox.ts";
-import { assertGoalState } from "../task/goal-progress.ts";
+import { assertGoalState, goalInState } from "../task/goal-progress.ts";
 import type { OpenTask } from "../task/open-task.ts";
 import { refusalOf } from "./ask-owner.ts";
 import type { OpenTasks } from "./open-tasks.ts";
@@ -122,35 +127,18 @@ async function applyRequest(
   { onPushConfig }: Pick<InboxWorkerOptions, "onPushConfig">,
 ): Promise<boolean> {
   switch (request.case) {
-    case "message": {
-      const {
-        message,
-        activateExtension,
-        messageSettings: { delivery, clientLabel } = {},
-        sessionSettings,
-      } = request.value;
-      if (!message) throw invalid("message", "", "is missing");
-      assertJsonEncodable(MessageSchema, message);
-      const approvalMode = sessionSettings?.approvalMode || undefined;
-      await openTask.accept({
-        message,
-        activateExtension,
-        delivery,
-        clientLabel,
-        approvalMode,
-        entry: id,
-      });
+    case "message":
+      await openTask.accept({ ...acceptedMessage(request.value), entry: id });
       return true;
-    }
     case "withdraw":
       await openTask.withdraw(request.value.messageId, id);
       return true;
     case "notice":
       await openTask.addNotice(request.value, id);
       return true;
+    // A title or state that is set already causes no event that could reply.
     case "rename": {
       const { title, clientLabel } = request.value;
-      // A title that the task has already causes no event that could reply.
       if (openTask.task.title === title) return false;
       await openTask.setTitle(title, clientLabel, id);
       return true;
@@ -158,9 +146,9 @@ async function applyRequest(
     case "goalState": {
       const { state } = request.value;
       assertGoalState(state);
-      const isSet = openTask.task.goalProgress?.state === state;
-      if (!isSet) await openTask.setGoalState(state, id);
-      return !isSet;
+      if (!goalInState(openTask.task, state)) return false;
+      await openTask.setGoalState(state, id);
+      return true;
     }
     case "cancel":
       // The sender saw a task that had not ended. If it is canceled now, this
@@ -178,4 +166,21 @@ async function applyRequest(
     default:
       return request satisfies never;
   }
+}
+
+function acceptedMessage({
+  message,
+  activateExtension,
+  messageSettings,
+  sessionSettings,
+}: SendMessageRequest): Parameters<OpenTask["accept"]>[0] {
+  if (!message) throw invalid("message", "", "is missing");
+  assertJsonEncodable(MessageSchema, message);
+  return {
+    message,
+    activateExtension,
+    delivery: messageSettings?.delivery,
+    clientLabel: messageSettings?.clientLabel,
+    approvalMode: sessionSettings?.approvalMode || undefined,
+  };
 }

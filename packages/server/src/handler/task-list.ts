@@ -79,7 +79,7 @@ export async function* watchTasks(
   }
   yield create(Watched, { snapshotComplete: true });
   const shown = new ShownTasks(tasks.length === limit);
-  for (const { last } of tasks.toReversed()) shown.note(last, true);
+  for (const { last } of tasks.toReversed()) shown.note(last, "shown");
   const left = new AbortController();
   if (changes) {
     void others?.follow(
@@ -100,7 +100,7 @@ export async function* watchTasks(
         filter.state === undefined || task.last.state === filter.state;
       const excluded = !hasState || !matchesLabel(filter, task);
       const isHad = shown.mayHave(task.last);
-      shown.note(task.last, !excluded);
+      shown.note(task.last, excluded ? "left out" : "shown");
       if (excluded && !isHad) continue;
       yield create(Watched, {
         task: summaryOf(task, request),
@@ -137,9 +137,9 @@ class ShownTasks {
   }
 
   /** Notes a change, and forgets the task that has not changed for longest. */
-  note({ taskId, sequence }: TaskEvent, isShown: boolean): void {
+  note({ taskId, sequence }: TaskEvent, as: "shown" | "left out"): void {
     this.#tasks.delete(taskId);
-    this.#tasks.set(taskId, { sequence, isShown });
+    this.#tasks.set(taskId, { sequence, isShown: as === "shown" });
     const [oldest] = this.#tasks.keys();
     if (this.#tasks.size <= MAX_SHOWN || oldest === undefined) return;
     this.#tasks.delete(oldest);

@@ -16,7 +16,12 @@ import {
 import { DevtoolError } from "../errors.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
-import { goalMessage, stoppedGoal } from "./goal-progress.ts";
+import {
+  GOAL_IS_PAUSED,
+  goalMessage,
+  goalNeedsUser,
+  stoppedGoal,
+} from "./goal-progress.ts";
 import { goalEntry, takenEntry } from "./message-queue.ts";
 import { BudgetReached } from "./turn-budget.ts";
 import { CANCELED, stateEntry } from "./turn-entries.ts";
@@ -99,7 +104,7 @@ function keptOpen(task: Task, entry: LogEntry): LogEntry {
   ) {
     return entry;
   }
-  const words = [payload.value.text, "The goal is paused. Resume it to go on."];
+  const words = [payload.value.text, GOAL_IS_PAUSED];
   const text = words.filter((line) => line !== "").join("\n");
   return stateEntry(TaskState.INPUT_REQUIRED, { ...payload.value, text });
 }
@@ -142,10 +147,10 @@ function abortedEntries(
   }
   const goal = stoppedGoal(task, BLOCKED, message);
   if (isPaused(task)) {
-    const text = `The turn failed: ${message}. The goal is paused. Resume it to go on.`;
+    const text = `The turn failed: ${message}. ${GOAL_IS_PAUSED}`;
     return { entry: stateEntry(INPUT_REQUIRED, { text }), goal };
   }
-  const text = `The goal needs you: ${message}. Send a message to go on.`;
+  const text = goalNeedsUser(message);
   return goal.length > 0
     ? { entry: stateEntry(INPUT_REQUIRED, { text }), goal }
     : { entry: stateEntry(FAILED, { error: message }), goal };

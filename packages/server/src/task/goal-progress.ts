@@ -81,6 +81,13 @@ export function goalAfterChecks(
   return progressOf(GoalState.ACHIEVED, { turns, checks });
 }
 
+export const GOAL_IS_PAUSED = "The goal is paused. Resume it to go on.";
+
+/** Says why a goal waits for its user. */
+export function goalNeedsUser(reason: string): string {
+  return `The goal needs you: ${reason}. Send a message to go on.`;
+}
+
 /** Says in a sentence how far a task is with its goal. */
 export function goalWords(
   { state, turns, checks, reason }: GoalProgress,
@@ -93,9 +100,9 @@ export function goalWords(
     case GoalState.UNMET:
       return `The goal is not achieved: ${reason}.`;
     case GoalState.BLOCKED:
-      return `The goal needs you: ${reason}. Send a message to go on.`;
+      return goalNeedsUser(reason);
     case GoalState.PAUSED:
-      return "The goal is paused. Resume it to go on.";
+      return GOAL_IS_PAUSED;
     default:
       return `The goal is not achieved after ${turns} of ${goal?.maxTurns || DEFAULT_TURNS} turns: check ${quoted(failed?.command ?? "")} failed. The agent goes on.`;
   }

@@ -91,23 +91,10 @@ export function recoverTask(
       (!isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId)),
   );
   const openCalls = open.filter((call) => !ended.includes(call));
-  const updates = ended.map(({ confirmationRequest: _closed, ...call }) => {
-    const wasExecuting = call.status === ToolCallStatus.EXECUTING;
-    const value = toolFailure(
-      "interrupted",
-      wasExecuting
-        ? `${words.problem} while the call ran: its outcome is unknown, and it was not run again`
-        : `${words.problem} before the call began: it did not run`,
-    );
-    return {
-      call: {
-        ...call,
-        status: ToolCallStatus.FAILED,
-        result: { case: "error" as const, value },
-      },
-    };
-  });
-  const entries = callEntries(task, updates);
+  const entries = callEntries(
+    task,
+    ended.map((call) => ({ call: interruptedCall(call, words.problem) })),
+  );
   if (!openCalls.every(isAwaitingApproval)) return { case: "resume", entries };
   const asks = openCalls.length > 0;
   // The task continues with the first queued message, or with its goal.
@@ -119,6 +106,20 @@ export function recoverTask(
     text: asks ? "" : `${words.sentence} Send a message to go on.`,
   });
   return { case: "interrupt", entries: [...entries, waiting] };
+}
+
+function interruptedCall(
+  { confirmationRequest: _closed, ...call }: ToolCall,
+  problem: string,
+): ToolCall {
+  const value = toolFailure(
+    "interrupted",
+    call.status === ToolCallStatus.EXECUTING
+      ? `${problem} while the call ran: its outcome is unknown, and it was not run again`
+      : `${problem} before the call began: it did not run`,
+  );
+  const result = { case: "error" as const, value };
+  return { ...call, status: ToolCallStatus.FAILED, result };
 }
 
 /** What is said about an interruption: within an error, and in a sentence. */
