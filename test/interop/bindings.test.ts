@@ -99,6 +99,8 @@ describe.concurrent("the bindings", () => {
           {
             startServer: (workspace) =>
               serveCodingAgent({ workspace, sandbox: "none" }),
+            // All languages play side by side.
+            timeout: 60,
           },
           AbortSignal.timeout(880_000),
         );
