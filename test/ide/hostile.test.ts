@@ -378,6 +378,43 @@ describe("a companion among hostile programs", () => {
     expect(errors).toHaveLength(6);
   });
 
+  it("does not read from a client that does not read, and loses nothing", async () => {
+    const socket = connect(port, "127.0.0.1");
+    socket.write(
+      [
+        `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}`,
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+        `x-claude-code-ide-authorization: ${token}\r\n\r\n`,
+      ].join("\r\n"),
+    );
+    await once(socket, "data");
+    socket.pause();
+    // A frame of text with its length in two bytes and a mask of zeros.
+    const frame = Buffer.from(
+      `\x81\xfe\x03\xe8\0\0\0\0${"{".repeat(1000)}`,
+      "latin1",
+    );
+    const hundred = Buffer.concat(Array(100).fill(frame));
+    let count = 0;
+    for (let isStuck = false; !isStuck && count < 200_000; count += 100) {
+      if (socket.write(hundred)) continue;
+      isStuck = await Promise.race([
+        once(socket, "drain").then(() => false),
+        setTimeout(3000, true),
+      ]);
+    }
+    expect(count).toBeLessThan(200_000);
+    const error = { code: -32700, message: "not a message of JSON-RPC 2.0" };
+    const answer = JSON.stringify({ jsonrpc: "2.0", error, id: null });
+    let left = count * (2 + answer.length);
+    for await (const chunk of socket) {
+      left -= chunk.length;
+      if (left <= 0) break;
+    }
+    expect(left).toBe(0);
+  });
+
   it.each(["hangs", "fails"] as const)(
     "says when the editor %s, and works once it does not",
     async (fault) => {

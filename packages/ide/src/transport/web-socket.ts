@@ -104,7 +104,7 @@ class WebSocketTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    this.#client.send(JSON.stringify(message));
+    this.#send(message);
   }
 
   async close(): Promise<void> {
@@ -124,13 +124,17 @@ class WebSocketTransport implements Transport {
       this.onmessage?.(parseJSONRPCMessage(parseJson(text, LIMITS)));
     } catch {
       const message = "not a message of JSON-RPC 2.0";
-      this.#client.send(
-        JSON.stringify({
-          jsonrpc: "2.0",
-          error: { code: -32700, message },
-          id: null,
-        }),
-      );
+      const error = { code: -32700, message };
+      this.#send({ jsonrpc: "2.0", error, id: null });
     }
+  }
+
+  /** Sends a message. A client that does not read is not read from either. */
+  #send(message: object): void {
+    const client = this.#client;
+    client.send(JSON.stringify(message), () => {
+      if (client.bufferedAmount <= MAX_UNREAD_BYTES) client.resume();
+    });
+    if (client.bufferedAmount > MAX_UNREAD_BYTES) client.pause();
   }
 }
