@@ -6,8 +6,10 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
+  ApprovalMode,
   BudgetConfigSchema,
   type BudgetSchema,
   emptyTask,
@@ -95,6 +97,28 @@ describe("a budget", () => {
     expect(outcomeOf(third)).toEqual(reached(words));
     // The agent was not asked.
     expect(third.usage).toEqual(second.usage);
+  });
+
+  it.each([
+    ["turn", "This turn"],
+    ["task", "This task"],
+  ])("of a %s counts what called agents use", async (scope, subject) => {
+    await using server = await createServer({
+      agents: {
+        main: codingAgent({ approvalMode: ApprovalMode.YOLO }),
+        spender: agent,
+      },
+      workspace: temporaryDirectory(),
+      budget: create(BudgetConfigSchema, { [scope]: { tokens: 700n } }),
+    });
+    const call = 'call agent_spender {"message":"steps 2"}';
+    const task = await send(clientOf(server), `${call}\n${call}\ntext Done.`);
+    const [state, text] = outcomeOf(task);
+    expect(state).toBe(TaskState.INPUT_REQUIRED);
+    expect(text).toMatch(new RegExp(`^${subject} used 800 tokens`));
+    const once = await send(clientOf(server), `${call}\ntext Done.`);
+    expect(outcomeOf(once)).toEqual([TaskState.COMPLETED, ""]);
+    expect(saidIn(once)).toContain("Done.");
   });
 
   it("counts all tasks of a principal on a day, and nobody else's, after a restart too", async () => {

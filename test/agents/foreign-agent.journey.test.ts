@@ -17,6 +17,7 @@ import {
   type Task,
   TaskState,
   ToolCallStatus,
+  toolCallsOf,
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -59,6 +60,7 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
     server = await createServer({
       agents: {
         devtool: codingAgent({
+          agentCalls: { silenceMs: 4000 },
           remoteAgents: [
             { name: "reviewer", url: foreign.url, description: "Reviews." },
           ],
@@ -117,15 +119,34 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
       }
     }
     expect(task.state).toBe(TaskState.CANCELED);
+    await isCanceledAtPeer(task);
+  });
+
+  it("ends a call of which it says nothing, and cancels its task", async () => {
+    const done = await answer(await send("hold"));
+    expect(done.state).toBe(TaskState.COMPLETED);
+    const ends = done.history.flatMap(toolCallsOf).map(({ result }) => result);
+    expect(ends).toMatchObject([
+      {
+        value: {
+          message:
+            "agent reviewer: it said nothing for 4 seconds: its task was canceled",
+        },
+      },
+    ]);
+    await isCanceledAtPeer(done);
+  });
+
+  async function isCanceledAtPeer(task: Task): Promise<void> {
     const id = task.history
-      .flatMap(({ parts: all }) => all)
+      .flatMap(({ parts }) => parts)
       .flatMap(({ toolCallDetail }) => toolCallDetail?.delegation?.taskId ?? [])
       .at(-1);
     const response = await fetch(`${foreign.url}/rest/tasks/${id}`, {
       headers: { "a2a-version": "1.0" },
     });
     expect(await response.text()).toContain("TASK_STATE_CANCELED");
-  });
+  }
 
   function send(message: string): Promise<Task> {
     const text = `call agent_reviewer ${JSON.stringify({ message })}`;

@@ -331,6 +331,15 @@ describe("the Tasks extension (SEP-2663)", () => {
     });
     const { result: list } = await ask({ method: "tools/list" });
     expect(list).toMatchObject({ ttlMs: 60_000, cacheScope: "private" });
+    const taskId = await begin("text Hello.");
+    const uri = `devtool://tasks/${taskId}`;
+    for (const [method, params, hints] of [
+      ["resources/list", {}, { ttlMs: 0, cacheScope: "private" }],
+      ["resources/read", { uri }, { ttlMs: 0, cacheScope: "private" }],
+      ["resources/templates/list", {}, { ttlMs: 60_000, cacheScope: "public" }],
+    ] as const) {
+      expect((await ask({ method, params })).result).toMatchObject(hints);
+    }
   });
 });
 

@@ -102,11 +102,14 @@ export interface CodingAgentOptions {
   readonly remoteAgents?: readonly RemoteAgent[];
   /**
    * Limits of calls of other agents: how many may call each other in a row (0
-   * turns calls off), and how many calls one task makes. Default: 3 and 16.
+   * turns calls off), how many calls one task makes, and for how many
+   * milliseconds an agent that works may say nothing before its task is
+   * canceled. Default: 3, 16 and 30 minutes.
    */
   readonly agentCalls?: {
     readonly maxDepth?: number;
     readonly maxCalls?: number;
+    readonly silenceMs?: number;
   };
   /** Limits of the tools. Default: those of `ToolLimits`. */
   readonly toolLimits?: Partial<ToolLimits>;

@@ -11,6 +11,7 @@ import {
   isObject,
   parseJsonOrUndefined,
 } from "@devtool/internal/json";
+import { MODEL_MEDIA } from "@devtool/internal/model-media";
 import {
   type File,
   FileSchema,
@@ -40,10 +41,6 @@ export function readCallResult(
     ? { ...event, ...withFiles(result.content) }
     : event;
 }
-
-/** The types of images and sounds that models take; others are text alone. */
-const MEDIA_TYPES =
-  /^(image\/(png|jpeg|gif|webp)|audio\/(wav|mpeg|mp3|aiff|aac|ogg|flac))$/;
 
 /** The maximum size of the files of a result, in bytes. */
 const MAX_FILE_BYTES: number = 4 * 1024 * 1024;
@@ -77,7 +74,7 @@ function mediaOf(block: ContentBlock): readonly [type: string, data: string] {
         ? { mimeType: block.resource.mimeType ?? "", data: block.resource.blob }
         : { mimeType: "", data: "" };
   const mediaType = file.mimeType.toLowerCase();
-  return MEDIA_TYPES.test(mediaType) ? [mediaType, file.data] : ["", ""];
+  return MODEL_MEDIA.test(mediaType) ? [mediaType, file.data] : ["", ""];
 }
 
 function outputOf(result: CallToolResult, maxOutputLength: number): ToolEvent {

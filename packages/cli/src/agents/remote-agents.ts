@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { defined } from "@devtool/internal/json";
 import type { ServerConfig } from "@devtool/schema/operator";
@@ -43,14 +44,19 @@ export async function remoteAgents(
   );
 }
 
+/** The longest time that a timer of Node can wait, in milliseconds. */
+const MAX_MS = 2 ** 31 - 1;
+
 /** Returns the limits of calls of other agents that the config file sets. */
 export function callLimits(
   limits: ServerConfig["agentCalls"],
 ): NonNullable<CodingServerOptions["agentCalls"]> {
-  const { maxDepth, maxCalls } = limits ?? {};
+  const { maxDepth, maxCalls, silenceTimeout } = limits ?? {};
+  const silenceMs = silenceTimeout && durationMs(silenceTimeout);
   assertWithin("agent_calls.max_depth", maxDepth, 0, 8);
   assertWithin("agent_calls.max_calls", maxCalls, 1, 1000);
-  return defined({ maxDepth, maxCalls });
+  assertWithin("agent_calls.silence_timeout in ms", silenceMs, 1000, MAX_MS);
+  return defined({ maxDepth, maxCalls, silenceMs });
 }
 
 function assertWithin(

@@ -31,7 +31,10 @@ export async function agentTools(
   current: CallingTask["current"],
 ): Promise<readonly Tool[]> {
   const { options, limits } = host.dependencies;
-  const { maxCalls } = { ...DEFAULT_CALL_LIMITS, ...options.agentCalls };
+  const { maxCalls, silenceMs } = {
+    ...{ ...DEFAULT_CALL_LIMITS, silenceMs: undefined },
+    ...options.agentCalls,
+  };
   const called = await calledAgents(host, current().task);
   if (!called) return [];
   const { createAgentTool } = await import("../delegate/agent-tool.ts");
@@ -39,6 +42,7 @@ export async function agentTools(
     chain: called.chain,
     current,
     maxCalls,
+    silenceMs,
     maxOutputLength: limits.maxOutputLength,
   };
   return called.agents.map((agent) => createAgentTool(agent, calling));

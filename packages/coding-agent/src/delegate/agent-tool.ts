@@ -34,6 +34,8 @@ export interface CallingTask {
   };
   /** The maximum number of calls of other agents in the task. */
   readonly maxCalls: number;
+  /** How long a called agent may say nothing while it works, in milliseconds. */
+  readonly silenceMs?: number | undefined;
   /** The maximum length of a result, in characters. */
   readonly maxOutputLength: number;
 }
@@ -151,7 +153,7 @@ async function* runCall(
   if (!place) {
     throw new DevtoolError("the call has no place in a task", Code.Internal);
   }
-  const { chain, maxCalls, maxOutputLength } = calling;
+  const { chain, maxCalls, silenceMs, maxOutputLength } = calling;
   const count = delegationsOf(place.task.history).length;
   if (!place.isResumed && count > maxCalls) {
     const problem = `the task has called agents ${count - 1} times, and the limit is ${maxCalls}`;
@@ -159,7 +161,10 @@ async function* runCall(
     return;
   }
   yield* followChild(
-    { agent, message, taskId, chain, place, trace, maxOutputLength },
+    {
+      ...{ agent, message, taskId, chain, place, trace },
+      ...{ maxOutputLength, silenceMs },
+    },
     signal,
   );
 }

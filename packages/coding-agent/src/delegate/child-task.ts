@@ -8,6 +8,7 @@ import {
   streamMessage,
   subscribeTask,
 } from "@devtool/client";
+import { abortable } from "@devtool/internal/abortable";
 import {
   emptyTask,
   isAtRest,
@@ -53,6 +54,11 @@ export interface ChildCall extends PlacedCall {
   readonly trace: TraceContext | undefined;
   /** The maximum length of live output and of the result, in characters. */
   readonly maxOutputLength: number;
+  /**
+   * How long the agent may say nothing while it works, in milliseconds. Default:
+   * 30 minutes.
+   */
+  readonly silenceMs?: number | undefined;
   /** Gets the agent's task as it ended, before the call ends. */
   readonly onEnd?: ((task: Task) => void) | undefined;
   /** Gets why the call fails where the task has no end, before the call ends. */
@@ -61,6 +67,7 @@ export interface ChildCall extends PlacedCall {
 
 /** The minimum time between two versions of the live output, in milliseconds. */
 const LIVE_MS = 250;
+const SILENCE_MS: number = 30 * 60_000;
 /** How long a cancellation of the agent's task may take, in milliseconds. */
 export const CANCEL_MS = 5000;
 
@@ -75,6 +82,8 @@ export class ChildTask {
   readonly #call: ChildCall;
   readonly #connection: Connection;
   readonly #signal: AbortSignal;
+  /** Ends what still reads of the task. */
+  readonly #over = new AbortController();
   /** Resolves when the message of the call has arrived. */
   readonly #arrived = Promise.withResolvers<void>();
   #task: Task = emptyTask();
@@ -91,24 +100,28 @@ export class ChildTask {
   constructor(call: ChildCall, connection: Connection, signal: AbortSignal) {
     this.#call = call;
     this.#connection = connection;
-    this.#signal = signal;
+    this.#signal = AbortSignal.any([signal, this.#over.signal]);
   }
 
   /** Starts the work, or finds it, and follows it until it has ended. */
   async *follow(): AsyncIterable<ToolEvent> {
     const { agent, maxOutputLength } = this.#call;
-    await this.#begin();
-    for (;;) {
-      yield* this.#read();
-      if (!isAtRest(this.#task.state)) {
-        await this.#load(this.#task.id);
-        continue;
+    try {
+      await this.#begin();
+      for (;;) {
+        yield* this.#read();
+        if (!isAtRest(this.#task.state)) {
+          await this.#load(this.#task.id);
+          continue;
+        }
+        const asked = questionOf(agent.name, this.#task, this.#reason);
+        if (!asked) break;
+        const { key } = asked.question;
+        if (this.#declined?.key === key) throw this.#declined.reason;
+        yield* this.#ask(asked);
       }
-      const asked = questionOf(agent.name, this.#task, this.#reason);
-      if (!asked) break;
-      const { key } = asked.question;
-      if (this.#declined?.key === key) throw this.#declined.reason;
-      yield* this.#ask(asked);
+    } finally {
+      this.#over.abort();
     }
     this.#call.onEnd?.(this.#task);
     yield resultOf(agent.name, this.#task, maxOutputLength);
@@ -256,7 +269,7 @@ export class ChildTask {
     const events = this.#events ?? [];
     this.#events = undefined;
     let shownMs = Number.NEGATIVE_INFINITY;
-    for await (const event of events) {
+    for await (const event of this.#untilSilent(events)) {
       this.#task = reduceTask(this.#task, event);
       const { id: taskId } = this.#task;
       if (taskId !== knownTaskOf(this.#call.place)) {
@@ -272,6 +285,46 @@ export class ChildTask {
       this.#shown = report;
       yield { case: "live", value: report };
     }
+  }
+
+  /**
+   * Yields events. When none comes for too long, cancels the agent's task and
+   * throws `Code.DeadlineExceeded`.
+   */
+  async *#untilSilent(
+    events: AsyncIterable<TaskEvent> | Iterable<TaskEvent>,
+  ): AsyncIterable<TaskEvent> {
+    const { silenceMs = SILENCE_MS } = this.#call;
+    const silence = new AbortController();
+    const timer = setTimeout(() => silence.abort(), silenceMs);
+    try {
+      for await (const event of abortableEvents(events, silence.signal)) {
+        timer.refresh();
+        yield event;
+        timer.refresh();
+      }
+    } catch (reason) {
+      if (!silence.signal.aborted) throw reason;
+      throw await this.#cancelSilent(silenceMs);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Cancels the task of an agent that is silent, and returns what is wrong. */
+  async #cancelSilent(silenceMs: number): Promise<ConnectError> {
+    const limit = AbortSignal.any([
+      this.#signal,
+      AbortSignal.timeout(CANCEL_MS),
+    ]);
+    const fate = await cancelWork(this.#call, this.#connection, limit).then(
+      () => "its task was canceled",
+      () => "it could not be told to cancel its task, which may go on",
+    );
+    return new ConnectError(
+      `it said nothing for ${silenceMs / 1000} seconds: ${fate}`,
+      Code.DeadlineExceeded,
+    );
   }
 
   /** Asks the user, and gives the agent the answer. */
@@ -399,6 +452,21 @@ async function* untilRest(
   for await (const event of events) {
     yield event;
     if (event.sequence >= after && isAtRest(event.state)) return;
+  }
+}
+
+/** Yields events until a signal aborts, and then throws its reason. */
+async function* abortableEvents(
+  events: AsyncIterable<TaskEvent> | Iterable<TaskEvent>,
+  signal: AbortSignal,
+): AsyncIterable<TaskEvent> {
+  const stream = (async function* () {
+    yield* events;
+  })();
+  for (;;) {
+    const next = await abortable(stream.next(), signal);
+    if (next.done) return;
+    yield next.value;
   }
 }
 

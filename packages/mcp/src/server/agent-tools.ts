@@ -122,6 +122,12 @@ const RESULT_SCHEMA = {
               },
             },
           },
+          path: {
+            type: "array",
+            description:
+              "Through whom the question came: the agent that was called, then what it names itself: the agents below it, and the tool that asks. Left out: the agent of the task asks.",
+            items: { type: "string" },
+          },
         },
       },
     },

@@ -27,6 +27,7 @@ describe("what a host's user is asked", () => {
 
   it("names the running call of a question, and the agents that it came through", () => {
     const [question] = openQuestions(asking());
+    expect(question?.path).toEqual(["reviewer", "tester", "run_shell_command"]);
     const lines = question?.text.split("\n") ?? [];
     expect(lines.slice(-2)).toEqual([
       'It comes from: reviewer → "tester" → "run_shell_command"',

@@ -31,6 +31,11 @@ export interface OpenQuestion {
   /** All that is approved, in words. */
   readonly text: string;
   readonly options: readonly QuestionOption[];
+  /**
+   * The called agent through which it came, then what that one names: the
+   * agents below it, and the tool that asks. Empty for one of the task's agent.
+   */
+  readonly path: readonly string[];
   /** Whether the answer may have words of the user's own. */
   readonly takesText: boolean;
   readonly call: ToolCall;
@@ -56,6 +61,7 @@ export function openQuestions(task: Task): OpenQuestion[] {
     return {
       key: `${call.toolCallId}:${answered}:${Buffer.from(digest).toString("base64url")}`,
       text: [renderWholeAsked(shown), ...parentLines(task, call)].join("\n"),
+      path: pathOf(task, call),
       // A form has no place for a file that is edited by hand.
       options: options
         .filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
@@ -73,19 +79,27 @@ export function openQuestions(task: Task): OpenQuestion[] {
 }
 
 /** Names the running call that a question is asked for, and who asks it. */
-function parentLines(task: Task, { toolCallId }: ToolCall): string[] {
-  const { parentToolCallId = "", delegation } =
-    findToolCallDetail(task, toolCallId) ?? {};
+function parentLines(task: Task, call: ToolCall): string[] {
+  const { toolCallId } = call;
+  const { parentToolCallId = "" } = findToolCallDetail(task, toolCallId) ?? {};
   const parent = findToolCall(task, parentToolCallId);
   if (!parent) return [];
-  const { agent = "", path = [], tool = "" } = delegation ?? {};
-  // Agents below the called one are named by that one.
-  const claimed = [...path, tool].filter((name) => name !== "");
-  const way = [agent, ...claimed.map((name) => JSON.stringify(oneLine(name)))];
+  const [agent = "", ...claimed] = pathOf(task, call);
+  const way = [agent, ...claimed.map((name) => JSON.stringify(name))];
   const { toolName, description = "" } = parent;
   return [
     ...(agent === "" ? [] : [`It comes from: ${way.join(" → ")}`]),
     `It is asked for the running call ${oneLine(toolName)}: ${oneLine(description)}`,
+  ];
+}
+
+function pathOf(task: Task, { toolCallId }: ToolCall): string[] {
+  const { delegation } = findToolCallDetail(task, toolCallId) ?? {};
+  const { agent = "", path = [], tool = "" } = delegation ?? {};
+  if (agent === "") return [];
+  return [
+    agent,
+    ...[...path, tool].filter(Boolean).map((name) => oneLine(name)),
   ];
 }
 

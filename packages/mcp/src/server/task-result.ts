@@ -100,6 +100,7 @@ export interface StructuredTask {
     readonly id: string;
     readonly text: string;
     readonly options: readonly { readonly id: string; readonly name: string }[];
+    readonly path?: readonly string[];
   }[];
 }
 
@@ -109,10 +110,11 @@ export function structuredTask(task: Task): StructuredTask {
     taskId: task.id,
     state: stateName(task.state),
     text: textOf(task),
-    questions: openQuestions(task).map(({ key, text, options }) => ({
+    questions: openQuestions(task).map(({ key, text, options, path }) => ({
       id: key,
       text,
       options,
+      ...(path.length > 0 && { path }),
     })),
   };
 }

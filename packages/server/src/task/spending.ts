@@ -1,4 +1,5 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { callerOfTask } from "@devtool/internal/task-caller";
 import {
   confirmationsOf,
@@ -70,6 +71,15 @@ class TaskSpending {
   goal: Spent = NOTHING;
   /** In all turns. */
   all: Spent = NOTHING;
+  /** When the last turn began, and the last goal, in milliseconds. */
+  turnSinceMs: number = 0;
+  goalSinceMs: number = 0;
+  /** The ids of the tasks in which other agents do the work of its calls. */
+  readonly called: Set<string> = new Set();
+  /** Whether another agent's call has made the task. */
+  isCalled: boolean = false;
+  /** What had been used before each turn. */
+  readonly #turns: { readonly sinceMs: number; readonly before: Spent }[] = [];
   /** The ids of queued messages that have a goal. */
   readonly #queuedGoals = new Set<string>();
   readonly #onDays = new Map<string, Spent>();
@@ -84,20 +94,43 @@ class TaskSpending {
     return this.#onDays.get(day) ?? NOTHING;
   }
 
+  /** Returns what the turns used that began since a time. */
+  since(ms: number): Spent {
+    const first = this.#turns.find(({ sinceMs }) => sinceMs >= ms);
+    if (!first) return NOTHING;
+    const { tokens, workMs, cost } = first.before;
+    return sum(this.all, { tokens: -tokens, workMs: -workMs, cost: -cost });
+  }
+
   add(event: TaskEvent): void {
-    const { payload, sequence, model, state } = event;
+    const { payload, sequence, model, state, toolCallDetail } = event;
     const timeMs = event.time ? timestampMs(event.time) : 0;
     const workMs = Math.max(0, timeMs - (this.#worksSinceMs ?? timeMs));
     let spent: Spent = { ...NOTHING, workMs: Math.min(workMs, MAX_GAP_MS) };
     if (payload.case === "usage") {
       spent = sum(spent, spentOn(payload.value, this.#priceOf(model)));
     }
-    if (payload.case === "created") this.caller = callerIn(payload.value);
+    if (payload.case === "created") {
+      const { message } = payload.value;
+      this.caller = callerIn(payload.value);
+      this.isCalled = message?.metadata?.[CALL_CHAIN_URI] !== undefined;
+    }
+    const { agent = "", taskId = "" } = toolCallDetail?.delegation ?? {};
+    if (agent !== "" && taskId !== "") this.called.add(taskId);
     const day = dayOf(timeMs);
     this.#onDays.set(day, sum(this.onDay(day), spent));
     this.all = sum(this.all, spent);
-    this.turn = beginsTurn(payload) ? NOTHING : sum(this.turn, spent);
-    this.goal = this.#beginsGoal(payload) ? NOTHING : sum(this.goal, spent);
+    this.turn = sum(this.turn, spent);
+    this.goal = sum(this.goal, spent);
+    if (beginsTurn(payload)) {
+      this.turn = NOTHING;
+      this.turnSinceMs = timeMs;
+      this.#turns.push({ sinceMs: timeMs, before: this.all });
+    }
+    if (this.#beginsGoal(payload)) {
+      this.goal = NOTHING;
+      this.goalSinceMs = timeMs;
+    }
     this.sequence = sequence;
     const works = state === TaskState.WORKING || state === TaskState.SUBMITTED;
     this.#worksSinceMs = works ? timeMs : undefined;
@@ -146,9 +179,7 @@ export class Spending {
   }
 
   /** Returns what a task has used, according to its durable events. */
-  async of(
-    taskId: string,
-  ): Promise<Pick<TaskSpending, "caller" | "turn" | "goal" | "all" | "onDay">> {
+  async of(taskId: string): Promise<Omit<TaskSpending, "add">> {
     const known = this.#tasks.get(taskId) ?? new TaskSpending(this.#priceOf);
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, known);
@@ -161,6 +192,41 @@ export class Spending {
       if (event.sequence > known.sequence) known.add(event);
     }
     return known;
+  }
+
+  /**
+   * Returns the tokens and the cost of what other agents of this store did for
+   * a task, over any number of agents. Their time is that of the task itself.
+   */
+  async below(
+    taskId: string,
+  ): Promise<Pick<TaskSpending, "turn" | "goal" | "all">> {
+    const task = await this.of(taskId);
+    const since = (ms: number): Promise<Spent> =>
+      this.#belowSince(task, ms, new Set([taskId]));
+    return {
+      turn: await since(task.turnSinceMs),
+      goal: await since(task.goalSinceMs),
+      all: await since(0),
+    };
+  }
+
+  async #belowSince(
+    { called, caller }: Pick<TaskSpending, "called" | "caller">,
+    ms: number,
+    seen: Set<string>,
+  ): Promise<Spent> {
+    let spent = NOTHING;
+    for (const id of called) {
+      if (seen.has(id)) continue;
+      seen.add(id);
+      const child = await this.of(id);
+      // An agent elsewhere may name any task as its own.
+      if (!child.isCalled || child.caller !== caller) continue;
+      const own = { ...child.since(ms), workMs: 0 };
+      spent = sum(spent, sum(own, await this.#belowSince(child, ms, seen)));
+    }
+    return spent;
   }
 
   /**

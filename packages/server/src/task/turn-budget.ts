@@ -35,14 +35,31 @@ export class BudgetReached extends DevtoolError {
 interface Scope {
   readonly limit: Budget;
   readonly before: Spent;
+  /** Which work of other agents counts, too. Default: it counts for itself. */
+  readonly below?: keyof Below;
   /** What it is that has used something, as a sentence begins with it. */
   readonly subject: string;
   readonly remedy: string;
 }
 
-const TURN = { subject: "This turn", remedy: "Send a message to go on." };
-const GOAL = { subject: "This goal", remedy: "Send another goal to go on." };
-const TASK = { subject: "This task", remedy: "Start another task." };
+/** What other agents have used that work for a task. */
+type Below = Awaited<ReturnType<Spending["below"]>>;
+
+const TURN = {
+  below: "turn",
+  subject: "This turn",
+  remedy: "Send a message to go on.",
+} as const;
+const GOAL = {
+  below: "goal",
+  subject: "This goal",
+  remedy: "Send another goal to go on.",
+} as const;
+const TASK = {
+  below: "all",
+  subject: "This task",
+  remedy: "Start another task.",
+} as const;
 const DAY = {
   subject: "Today, your tasks",
   remedy: "Send a message after midnight UTC.",
@@ -116,7 +133,13 @@ export class Budgets {
       scopes.push(...ofDay.map((limit) => ({ ...DAY, limit, before })));
     }
     if (scopes.length === 0) return undefined;
-    return new TurnBudget(scopes, model, this.priceOf(model), this.#now);
+    const readBelow = (): Promise<Below> => this.#spending.below(task.id);
+    const below = await readBelow();
+    return new TurnBudget(
+      scopes,
+      { model, price: this.priceOf(model), now: this.#now, readBelow },
+      turn.isNew ? { ...below, turn: NOTHING } : below,
+    );
   }
 
   /**
@@ -155,29 +178,39 @@ function callersLimits(
   );
 }
 
+interface TurnBudgetOptions {
+  readonly model: string;
+  readonly price: ModelPrice | undefined;
+  readonly now: () => Date;
+  /** Reads what other agents have used by now. */
+  readonly readBelow: () => Promise<Below>;
+}
+
 /** What a turn has used, and may use. */
 export class TurnBudget {
   readonly #scopes: readonly Scope[];
-  readonly #model: string;
-  readonly #price: ModelPrice | undefined;
-  readonly #now: () => Date;
+  readonly #options: TurnBudgetOptions;
+  #below: Below;
   #spent: Spent = NOTHING;
 
   constructor(
     scopes: readonly Scope[],
-    model: string,
-    price: ModelPrice | undefined,
-    now: () => Date,
+    options: TurnBudgetOptions,
+    below: Below,
   ) {
     this.#scopes = scopes;
-    this.#model = model;
-    this.#price = price;
-    this.#now = now;
+    this.#options = options;
+    this.#below = below;
   }
 
   /** Counts a step of the model. */
   add(usage: Usage): void {
-    this.#spent = sum(this.#spent, spentOn(usage, this.#price));
+    this.#spent = sum(this.#spent, spentOn(usage, this.#options.price));
+  }
+
+  /** Counts what other agents have used by now that work for the task. */
+  async addBelow(): Promise<void> {
+    this.#below = await this.#options.readBelow();
   }
 
   /**
@@ -193,13 +226,15 @@ export class TurnBudget {
 
   #problem(): BudgetReached | undefined {
     const hasCost = this.#scopes.some(({ limit }) => limit.cost !== undefined);
-    if (hasCost && !this.#price) {
+    const { model, price } = this.#options;
+    if (hasCost && !price) {
       return new BudgetReached(
-        `The cost is limited, and model ${quoted(this.#model)} has no price. Add it to budget.prices in config.toml.`,
+        `The cost is limited, and model ${quoted(model)} has no price. Add it to budget.prices in config.toml.`,
       );
     }
-    for (const { limit, before, subject, remedy } of this.#scopes) {
-      const used = sum(before, this.#spent);
+    for (const { limit, before, below, subject, remedy } of this.#scopes) {
+      const own = sum(before, this.#spent);
+      const used = below ? sum(own, this.#below[below]) : own;
       const reached = reachedLimit(limit, used);
       if (!reached) continue;
       const isOfGoal = subject === GOAL.subject;
@@ -223,10 +258,10 @@ export class TurnBudget {
       limit.time ? [durationMs(limit.time) - before.workMs] : [],
     );
     if (limitsMs.length === 0) return { [Symbol.dispose]: () => undefined };
-    let lastMs = this.#now().getTime();
+    let lastMs = this.#options.now().getTime();
     let timer: NodeJS.Timeout | undefined;
     const look = (): void => {
-      const nowMs = this.#now().getTime();
+      const nowMs = this.#options.now().getTime();
       const works = stateOf() !== TaskState.INPUT_REQUIRED;
       const workMs = works ? Math.max(0, nowMs - lastMs) : 0;
       this.#spent = sum(this.#spent, { ...NOTHING, workMs });

@@ -325,6 +325,7 @@ export class TurnRunner implements AsyncDisposable {
         return endEntry(event, log.task);
       }
       if (!isChecked) assertNoCheck(event);
+      if (worksElsewhere(event)) await budget?.addBelow();
       // What ends the turn may come after a step that reached a limit.
       if (event.case === "usage") {
         budget?.add(event.value);
@@ -339,6 +340,14 @@ export class TurnRunner implements AsyncDisposable {
     }
     return stateEntry(TaskState.COMPLETED);
   }
+}
+
+/** Whether an event is of a call whose work another agent does. */
+function worksElsewhere(event: AgentEvent): boolean {
+  return (
+    event.case === "toolCalls" &&
+    event.value.some(({ detail }) => (detail?.delegation?.agent ?? "") !== "")
+  );
 }
 
 /** Whether an agent failed with an error that is not for clients. */

@@ -40,4 +40,34 @@ describe("the images of results in a request", () => {
       undefined,
     ]);
   });
+
+  it("are no files of other types, which the model is told of", () => {
+    const file = { case: "bytes" as const, value: new Uint8Array(1) };
+    const message = create(MessageSchema, {
+      role: Role.AGENT,
+      parts: [
+        {
+          content: {
+            case: "toolCall",
+            value: { toolCallId: "c", toolName: "look" },
+          },
+          toolCallDetail: {
+            files: [
+              { mediaType: "image/svg+xml", source: file },
+              { mediaType: "image/PNG", source: file },
+            ],
+          },
+        },
+      ],
+    });
+    const results = new CallResults([message]);
+    const [call] = toolCallsOf(message);
+    if (!call) throw new Error("there is no call");
+    expect(results.fileParts(call)).toMatchObject([
+      { content: { value: { mediaType: "image/PNG" } } },
+    ]);
+    expect(results.describe(call).note).toBe(
+      'A file of type "image/svg+xml" of this result is not shown: it is not an image or a sound that models take.',
+    );
+  });
 });

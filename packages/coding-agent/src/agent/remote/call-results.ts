@@ -1,4 +1,5 @@
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { MODEL_MEDIA } from "@devtool/internal/model-media";
 import {
   confirmationsOf,
   ErrorDetailsSchema,
@@ -13,6 +14,7 @@ import {
   ToolCallStatus,
   type ToolOutput,
 } from "@devtool/schema";
+import { quoted } from "@devtool/server/agent";
 
 /**
  * The maximum size of the images and sounds of results in a request, in bytes.
@@ -31,8 +33,8 @@ export class CallResults {
   /** The images and sounds of results that fit, by the ids of the calls. */
   readonly #files = new Map<string, readonly File[]>();
 
-  /** The number of those that do not fit, by the ids of the calls. */
-  readonly #leftOut = new Map<string, number>();
+  /** Why files of results are not shown, by the ids of the calls. */
+  readonly #leftOut = new Map<string, string>();
 
   /** `history` is that of the request (`ModelRequest.history`). */
   constructor(history: readonly Message[]) {
@@ -48,15 +50,31 @@ export class CallResults {
     for (const { content, toolCallDetail } of parts.toReversed()) {
       if (content.case !== "toolCall" || !toolCallDetail) continue;
       const { toolCallId } = content.value;
-      const fitting = toolCallDetail.files.filter(({ source }) => {
+      const { files } = toolCallDetail;
+      const media = files.filter(({ mediaType }) =>
+        MODEL_MEDIA.test(mediaType.toLowerCase()),
+      );
+      const fitting = media.filter(({ source }) => {
         const bytes = source.case === "bytes" ? source.value.length : 0;
         if (bytes > restBytes) return false;
         restBytes -= bytes;
         return true;
       });
       this.#files.set(toolCallId, fitting);
-      const count = toolCallDetail.files.length - fitting.length;
-      if (count > 0) this.#leftOut.set(toolCallId, count);
+      const leftOut = [
+        ...files
+          .filter((file) => !media.includes(file))
+          .map(
+            ({ mediaType }) =>
+              `A file of type ${quoted(mediaType)} of this result is not shown: it is not an image or a sound that models take.`,
+          ),
+        ...(media.length > fitting.length
+          ? [
+              `${media.length - fitting.length} images or sounds of this result are not shown any more.`,
+            ]
+          : []),
+      ];
+      if (leftOut.length > 0) this.#leftOut.set(toolCallId, leftOut.join(" "));
     }
     for (const answer of history.flatMap(confirmationsOf)) {
       // The last answer decides. The content that the user gave can be in an
@@ -73,8 +91,9 @@ export class CallResults {
 
   /**
    * Returns the result of a call as `output` or `error`, with a `note` if the
-   * user changed what the call proposed, or if images and sounds of the result
-   * are too large to be in this request beside newer ones.
+   * user changed what the call proposed, or if files of the result are not shown:
+   * those of other types than models take, and images and sounds that are too
+   * large to be in this request beside newer ones.
    */
   describe(call: ToolCall): JsonObject {
     const answer = this.#answers.get(call.toolCallId);
@@ -86,9 +105,8 @@ export class CallResults {
       response.note =
         "The user changed the arguments of this call; they are shown as the user wrote them.";
     }
-    const count = this.#leftOut.get(call.toolCallId);
-    if (count !== undefined) {
-      const leftOut = `${count} images or sounds of this result are not shown any more.`;
+    const leftOut = this.#leftOut.get(call.toolCallId);
+    if (leftOut !== undefined) {
       response.note = [response.note, leftOut].filter(Boolean).join(" ");
     }
     return response;
