@@ -94,6 +94,7 @@ export function createMcp({
       return new McpPool({
         servers: operators,
         environment: services.environment,
+        confine: services.confine,
         now: () => performance.now(),
         clientInfo: { name: "devtool", version: VERSION },
         clientFetch,

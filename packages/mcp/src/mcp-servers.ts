@@ -388,7 +388,7 @@ interface FoundTool {
 
 function assertUsable(servers: readonly McpServer[]): void {
   const names = new Set<string>();
-  for (const { name, transport } of servers) {
+  for (const { name, transport, sandbox } of servers) {
     if (name === "") {
       throw invalid("mcp_servers", "", "has a server without a name");
     }
@@ -400,6 +400,14 @@ function assertUsable(servers: readonly McpServer[]): void {
         name,
         "has no transport",
         "give stdio, http or sse",
+      );
+    }
+    if (sandbox && transport.case !== "stdio") {
+      throw invalid(
+        "mcp_servers",
+        name,
+        "has sandbox, and is not a process",
+        "leave it out",
       );
     }
     if (transport.case === "stdio" && transport.value.command === "") {

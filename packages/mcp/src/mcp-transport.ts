@@ -1,12 +1,17 @@
 import { resolve } from "node:path";
+import type { Mcp } from "@devtool/coding-agent/tool";
 import { defined, plainJson } from "@devtool/internal/json";
 import { type JsonLine, JsonLines } from "@devtool/internal/json-lines";
 import { unmarkLongIds } from "@devtool/internal/long-ids";
 import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
 import {
   assertWorkspaceInPlace,
+  Code,
+  DevtoolError,
   inheritedEnvironment,
   invalid,
+  quoted,
+  type StdioCommand,
 } from "@devtool/server/agent";
 import type {
   AuthProvider,
@@ -20,6 +25,8 @@ import { type MessageReader, parseMessage } from "./message-reader.ts";
 import { readingFetch } from "./reading-fetch.ts";
 import { loadSdk } from "./sdk.ts";
 import { StdioTransport } from "./stdio-transport.ts";
+
+type McpServices = Parameters<Mcp["open"]>[0];
 
 /** How the agent is authorized at an MCP server that requires OAuth. */
 export interface McpAuthorization {
@@ -51,6 +58,11 @@ export interface TransportOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The clock, in milliseconds. */
   readonly now: () => number;
+  /**
+   * Returns a command that starts another one in the sandbox. Default: none can,
+   * so that a server with `sandbox` does not start.
+   */
+  readonly confine?: McpServices["confine"];
   /**
    * Returns the fetch for a server over HTTP, for instance one that refuses
    * some addresses. Default: the global `fetch`.
@@ -95,7 +107,12 @@ export async function createTransport(
 ): Promise<McpTransport> {
   switch (server.transport.case) {
     case "stdio":
-      return createStdioTransport(server.transport.value, options, reader);
+      return createStdioTransport(
+        server,
+        server.transport.value,
+        options,
+        reader,
+      );
     case "http":
     case "sse": {
       const { case: protocol, value } = server.transport;
@@ -124,21 +141,24 @@ export async function createTransport(
 }
 
 async function createStdioTransport(
+  server: McpServer,
   { command, args, env, workingDirectory }: McpStdio,
-  { workspacePath, environment, now }: TransportOptions,
+  options: TransportOptions,
   reader: MessageReader,
 ): Promise<McpTransport> {
+  const { workspacePath, environment, now } = options;
   const { parseJSONRPCMessage } = await loadSdk();
   assertWorkspaceInPlace(workspacePath);
   const lines = new JsonLines(parseMessage);
+  const program = {
+    command,
+    args,
+    workingDirectory: resolve(workspacePath, workingDirectory),
+    // Other variables that a server needs are in its settings.
+    environment: { ...inheritedEnvironment(environment), ...env },
+  };
   const transport = new StdioTransport(
-    {
-      command,
-      args,
-      workingDirectory: resolve(workspacePath, workingDirectory),
-      // Other variables that a server needs are in its settings.
-      environment: { ...inheritedEnvironment(environment), ...env },
-    },
+    server.sandbox ? await confined(server, program, options) : program,
     {
       read: (line) => readLine(lines.read(line), reader, parseJSONRPCMessage),
       write: (message) =>
@@ -153,6 +173,28 @@ async function createStdioTransport(
     leave: () => Promise.resolve(),
     authorize: undefined,
   };
+}
+
+/**
+ * Returns the command of a server in the sandbox. Throws
+ * `Code.FailedPrecondition` where there is none: it never runs without.
+ */
+async function confined(
+  { name }: McpServer,
+  program: StdioCommand,
+  { workspacePath, confine }: TransportOptions,
+): Promise<StdioCommand> {
+  try {
+    if (!confine) throw new Error("this agent has no sandbox");
+    return await confine(program, workspacePath);
+  } catch (reason) {
+    const { message } = DevtoolError.from(reason);
+    throw new DevtoolError(
+      `MCP server ${quoted(name)} is not started, since it has sandbox = true: ${message}`,
+      Code.FailedPrecondition,
+      { cause: reason },
+    );
+  }
 }
 
 /** Reads the messages of a line. Throws when it holds none. */

@@ -5,16 +5,22 @@ import type { McpServer } from "@devtool/schema";
 
 /**
  * Returns the SHA-256, in hex, of where an MCP server is: its URL, or its
- * command with arguments and directory.
+ * command with arguments and directory, and whether it is in the sandbox.
  *
  * Approvals bind to it, because another server can have the same name. Headers
  * and the environment are left out: they hold tokens, which change.
  */
 export function serverHash({
   transport,
-}: Pick<McpServer, "transport">): string {
+  sandbox = false,
+}: Pick<McpServer, "transport"> & { readonly sandbox?: boolean }): string {
   return createHash("sha256")
-    .update(canonicalJson(hashedFields(transport)))
+    .update(
+      canonicalJson({
+        ...hashedFields(transport),
+        ...(sandbox && { sandbox }),
+      }),
+    )
     .digest("hex");
 }
 

@@ -52,14 +52,15 @@ const CREDENTIALS = /\b(bearer|basic)\s+[^\s'"]+/gi;
  * `http://127.0.0.1:7000/mcp, named by the client`.
  */
 export function serverPlace(
-  server: Pick<McpServer, "transport">,
+  server: Pick<McpServer, "transport"> & { readonly sandbox?: boolean },
   origin: ServerOrigin,
 ): string {
   const place = oneLine(
     new ServerSecrets(server).hide(describeTransport(server)),
     MAX_PLACE_LENGTH,
   );
-  return origin === "client" ? `${place}, named by the client` : place;
+  const confined = server.sandbox ? `${place}, in the sandbox` : place;
+  return origin === "client" ? `${confined}, named by the client` : confined;
 }
 
 /**

@@ -23,6 +23,7 @@ export { sortSearchPath } from "./search-path.ts";
 export {
   type ProcessEnd,
   type RunningProcess,
+  startPiped,
   startProcess,
 } from "./start-process.ts";
 export { workTreesAround } from "./work-trees.ts";

@@ -27,12 +27,12 @@ export interface SpawnedCommand {
 /**
  * The bash script that starts a command.
  *
- * It sets the limits, closes all descriptors above the given number, makes
- * standard error the same pipe as standard output, and executes the program.
+ * It sets the limits, closes all descriptors above the given number, and
+ * executes the program.
  * Node itself closes only the first few of the descriptors that its own
  * launcher left open.
  */
-const START = `
+const START: string = `
 last=$1 memory=$2 seconds=$3
 shift 3
 [ -z "$memory" ] || ulimit -d "$memory" -t "$seconds" || exit
@@ -45,10 +45,16 @@ for descriptor in "$directory"/*; do
     *) [ "$descriptor" -le "$last" ] || eval "exec $descriptor>&-" ;;
   esac
 done
-exec "$@" 2>&1`;
+exec "$@"`;
 
 /**
- * Starts a command in its own process group, without standard input.
+ * The standard streams of a command: no input, and standard error in the same
+ * pipe as standard output; or a pipe for each.
+ */
+export type Streams = "merged" | "pipes";
+
+/**
+ * Starts a command in its own process group.
  *
  * The descriptors from 3 on are, in this order:
  * - the inputs of the command;
@@ -57,7 +63,10 @@ exec "$@" 2>&1`;
  * - for a command with a check, the pipe on which the command waits until the
  *   check has passed.
  */
-export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
+export function spawnCommand(
+  command: SandboxedCommand,
+  streams: Streams = "merged",
+): SpawnedCommand {
   const {
     argv,
     workingDirectory,
@@ -79,11 +88,15 @@ export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
     limits?.cpuSeconds ?? "",
   ].map(String);
   failpoint("devtool:command.spawn.before");
-  const child = spawn(shell, ["-c", START, "bash", ...settings, ...argv], {
+  const script = streams === "merged" ? `${START} 2>&1` : START;
+  const child = spawn(shell, ["-c", script, "bash", ...settings, ...argv], {
     cwd: workingDirectory,
     env: { ...environment },
     detached: true,
-    stdio: ["ignore", "pipe", "ignore", ...extra],
+    stdio:
+      streams === "merged"
+        ? ["ignore", "pipe", "ignore", ...extra]
+        : ["pipe", "pipe", "pipe", ...extra],
   });
   const [infoPipe, gatePipe] = child.stdio.slice(3 + inputs.length);
   for (const [index, input] of inputs.entries()) {

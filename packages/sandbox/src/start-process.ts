@@ -1,10 +1,12 @@
 import type { ChildProcess } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import {
   setTimeout as delay,
   setImmediate as nextTurn,
 } from "node:timers/promises";
 import { endProcess, innerGone } from "./end-process.ts";
+import { sendSignal } from "./process-state.ts";
 import type { Holding, SandboxedCommand, TakenPlace } from "./sandbox.ts";
 import { type SpawnedCommand, spawnCommand } from "./spawn-command.ts";
 
@@ -98,18 +100,7 @@ export function startProcess(
     };
   }
   const spawned = spawnCommand(command);
-  const ended = endOf(spawned).then(async (end): Promise<ProcessEnd> => {
-    if (!held) return end;
-    await innerGone(spawned);
-    held[Symbol.dispose]();
-    const { taken } = held;
-    const disarmed = (await command.disarm?.()) ?? [];
-    return {
-      ...end,
-      ...(taken.length > 0 && { taken }),
-      ...(disarmed.length > 0 && { disarmed }),
-    };
-  });
+  const ended = cleanEnd(spawned, command, held);
   const output = new CollectedOutput(spawned, ended);
   stop = (): void => void endProcess(spawned, command, ended);
   signal.addEventListener("abort", stop, { once: true });
@@ -123,6 +114,54 @@ export function startProcess(
       signal.removeEventListener("abort", stop);
       await endProcess(spawned, command, ended);
     },
+  };
+}
+
+/** A process with a pipe for each of its standard streams. */
+export interface PipedProcess {
+  readonly process: ChildProcess;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** As that of a `RunningProcess`. */
+  readonly refusal: Promise<Error | undefined>;
+}
+
+/**
+ * Starts a command that speaks a protocol on its standard streams, in a process
+ * group of its own. Whoever starts it ends it, with that group. Throws when the
+ * sandbox cannot prepare the workspace.
+ */
+export function startPiped(command: SandboxedCommand): PipedProcess {
+  let kill = (): void => undefined;
+  const held = command.hold?.(() => kill());
+  const spawned = spawnCommand(command, "pipes");
+  const { child, refusal } = spawned;
+  const { pid, stdin, stdout, stderr } = child;
+  if (!stdin || !stdout || !stderr) throw new Error("the process has no pipes");
+  kill = () => {
+    if (pid !== undefined) sendSignal(-pid, "SIGKILL");
+  };
+  void cleanEnd(spawned, command, held);
+  return { process: child, stdin, stdout, stderr, refusal };
+}
+
+/** Waits for the end of a command, and undoes what was prepared for it. */
+async function cleanEnd(
+  spawned: SpawnedCommand,
+  command: SandboxedCommand,
+  held: Holding | undefined,
+): Promise<ProcessEnd> {
+  const end = await endOf(spawned);
+  if (!held) return end;
+  await innerGone(spawned);
+  held[Symbol.dispose]();
+  const { taken } = held;
+  const disarmed = (await command.disarm?.()) ?? [];
+  return {
+    ...end,
+    ...(taken.length > 0 && { taken }),
+    ...(disarmed.length > 0 && { disarmed }),
   };
 }
 

@@ -45,6 +45,7 @@ import type { OpenMcp } from "../tool/mcp.ts";
 import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
+import { confineServer } from "./confined-server.ts";
 import { misspelledTools } from "./misspelled-tools.ts";
 import { UserIde } from "./user-ide.ts";
 
@@ -209,6 +210,8 @@ export class AgentHost implements AsyncDisposable {
     this.mcp = options.mcp?.open({
       ...services,
       environment: this.environment,
+      confine: (command, workspacePath) =>
+        confineServer(this, command, workspacePath),
     });
   }
 

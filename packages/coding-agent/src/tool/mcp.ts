@@ -3,7 +3,7 @@ import type {
   SlashCommandArgument,
   TraceContext,
 } from "@devtool/schema";
-import type { AgentServices } from "@devtool/server/agent";
+import type { AgentServices, StdioCommand } from "@devtool/server/agent";
 import type { McpPromptMessage, Tool } from "./tool.ts";
 
 /**
@@ -31,6 +31,11 @@ export interface McpServices
    * workspace or other user can change the programs on PATH.
    */
   readonly environment: Readonly<Record<string, string>>;
+  /**
+   * Returns a command that starts another one in the sandbox, where it works on
+   * a workspace. Throws a `DevtoolError` where no sandbox works.
+   */
+  confine(command: StdioCommand, workspacePath: string): Promise<StdioCommand>;
 }
 
 /**

@@ -1,5 +1,6 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
 
@@ -12,6 +13,21 @@ export interface StdioCommand {
   readonly workingDirectory: string;
   /** The whole environment: nothing is inherited. */
   readonly environment: Readonly<Record<string, string>>;
+  /**
+   * Starts the command in another way, as the leader of a process group, such
+   * as in a sandbox. Default: it is started as it is.
+   */
+  readonly start?: () => StartedProcess;
+}
+
+/** A process that was started with pipes for its standard streams. */
+interface StartedProcess {
+  readonly process: Pick<ChildProcess, "pid" | "once">;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves to why nothing of it has run; to undefined if it runs. */
+  readonly refusal?: Promise<Error | undefined>;
 }
 
 /** The number of bytes that are kept of the end of standard error. */
@@ -45,7 +61,7 @@ const INHERITED = [
  * the whole group.
  */
 export class StdioProcess implements AsyncDisposable {
-  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #child: StartedProcess;
   /** The process id; undefined when the process could not be started. */
   readonly pid: number | undefined;
   /** The standard output. */
@@ -59,14 +75,10 @@ export class StdioProcess implements AsyncDisposable {
   #hasEnded = false;
 
   /** Starts the process. If that fails, `ended` resolves with the error. */
-  constructor({ command, args, workingDirectory, environment }: StdioCommand) {
+  constructor(command: StdioCommand) {
     failpoint("devtool:stdio.spawn.before");
-    this.#child = spawn(command, [...args], {
-      cwd: workingDirectory,
-      env: { ...environment },
-      detached: true,
-    });
-    this.pid = this.#child.pid;
+    this.#child = command.start?.() ?? startDirectly(command);
+    this.pid = this.#child.process.pid;
     this.output = this.#child.stdout;
     for (const stream of [
       this.#child.stdin,
@@ -149,18 +161,21 @@ export class StdioProcess implements AsyncDisposable {
 
   async #waitForEnd(): Promise<string> {
     const ended = Promise.withResolvers<string>();
-    this.#child.once("error", ({ message }) =>
+    const { process: child, refusal } = this.#child;
+    child.once("error", ({ message }) =>
       ended.resolve(`it could not be started (${message})`),
     );
-    this.#child.once("exit", (code, name) =>
+    child.once("exit", (code, name) =>
       ended.resolve(
         name === null
           ? `it ended with exit code ${code}`
           : `it was ended by ${name}`,
       ),
     );
-    const how = await ended.promise;
+    const exit = await ended.promise;
     this.#hasEnded = true;
+    const refused = await refusal;
+    const how = refused ? `it could not be started (${refused.message})` : exit;
     // The rest of standard error is on its way, unless a process that was left
     // behind holds it open.
     if (!this.#child.stderr.destroyed) {
@@ -186,6 +201,21 @@ export class StdioProcess implements AsyncDisposable {
       // The group has ended.
     }
   }
+}
+
+function startDirectly({
+  command,
+  args,
+  workingDirectory,
+  environment,
+}: StdioCommand): StartedProcess {
+  const child = spawn(command, [...args], {
+    cwd: workingDirectory,
+    env: { ...environment },
+    detached: true,
+  });
+  const { stdin, stdout, stderr } = child;
+  return { process: child, stdin, stdout, stderr };
 }
 
 /**

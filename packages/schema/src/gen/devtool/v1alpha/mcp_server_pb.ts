@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/mcp_server.proto.
  */
 export const file_devtool_v1alpha_mcp_server: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvbWNwX3NlcnZlci5wcm90bxIPZGV2dG9vbC52MWFscGhhIqcCCglNY3BTZXJ2ZXISDAoEbmFtZRgBIAEoCRIqCgVzdGRpbxgCIAEoCzIZLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpb0gAEigKBGh0dHAYAyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cEgAEicKA3NzZRgEIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NY3BIdHRwSAASFQoNaW5jbHVkZV90b29scxgFIAMoCRIVCg1leGNsdWRlX3Rvb2xzGAYgAygJEi8KDGNhbGxfdGltZW91dBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpwcmluY2lwYWxzGAggAygJEg0KBXJvbGVzGAkgAygJQgsKCXRyYW5zcG9ydCKhAQoITWNwU3RkaW8SDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEi8KA2VudhgDIAMoCzIiLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpby5FbnZFbnRyeRIZChF3b3JraW5nX2RpcmVjdG9yeRgEIAEoCRoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIn4KB01jcEh0dHASCwoDdXJsGAEgASgJEjYKB2hlYWRlcnMYAiADKAsyJS5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cC5IZWFkZXJzRW50cnkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw", [file_google_protobuf_duration]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvbWNwX3NlcnZlci5wcm90bxIPZGV2dG9vbC52MWFscGhhIrgCCglNY3BTZXJ2ZXISDAoEbmFtZRgBIAEoCRIqCgVzdGRpbxgCIAEoCzIZLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpb0gAEigKBGh0dHAYAyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cEgAEicKA3NzZRgEIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NY3BIdHRwSAASFQoNaW5jbHVkZV90b29scxgFIAMoCRIVCg1leGNsdWRlX3Rvb2xzGAYgAygJEi8KDGNhbGxfdGltZW91dBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhISCgpwcmluY2lwYWxzGAggAygJEg0KBXJvbGVzGAkgAygJEg8KB3NhbmRib3gYCiABKAhCCwoJdHJhbnNwb3J0IqEBCghNY3BTdGRpbxIPCgdjb21tYW5kGAEgASgJEgwKBGFyZ3MYAiADKAkSLwoDZW52GAMgAygLMiIuZGV2dG9vbC52MWFscGhhLk1jcFN0ZGlvLkVudkVudHJ5EhkKEXdvcmtpbmdfZGlyZWN0b3J5GAQgASgJGioKCEVudkVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEifgoHTWNwSHR0cBILCgN1cmwYASABKAkSNgoHaGVhZGVycxgCIAMoCzIlLmRldnRvb2wudjFhbHBoYS5NY3BIdHRwLkhlYWRlcnNFbnRyeRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z", [file_google_protobuf_duration]);
 
 /**
  * Connection to an MCP server, and the tools to use from it.
@@ -99,6 +99,16 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
    * @generated from field: repeated string roles = 9;
    */
   roles: string[];
+
+  /**
+   * Whether a server that is a process runs in the sandbox of commands: it can
+   * write the workspace, read the system, its `working_directory` and the
+   * directory of its program, and has no network. Where no sandbox works it
+   * does not start.
+   *
+   * @generated from field: bool sandbox = 10;
+   */
+  sandbox: boolean;
 };
 
 /**
