@@ -43,6 +43,7 @@ export const SECTIONS: readonly Section[] = [
       "goal",
       "ide_context",
       "workflow",
+      "agent_mesh",
     ),
   },
   {

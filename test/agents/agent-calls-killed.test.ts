@@ -46,8 +46,10 @@ describe("a chain of agents over two servers that are killed", () => {
     await writeFile(join(base, "token"), token, { mode: 0o600 });
     const above = await prepare(
       "above",
-      `[[remote_agents]]\nname = "helper"\nurl = "${url}"\ntoken_file = "${join(base, "token")}"\n`,
+      `[[agents]]\nmodule = "devtool"\n[[agents]]\nmodule = "front.mesh.yaml"\n[[remote_agents]]\nname = "helper"\nurl = "${url}"\ntoken_file = "${join(base, "token")}"\n`,
     );
+    const mesh = "agents: [{ name: helper }, { name: devtool }]\n";
+    await writeFile(join(base, "above/front.mesh.yaml"), mesh, { mode: 0o600 });
     flags = { above, below };
     servers = { above: await startServing(above), below: started };
   });
@@ -56,26 +58,34 @@ describe("a chain of agents over two servers that are killed", () => {
   });
 
   it.each(
-    Array.from({ length: CHAINS }, (_, round) => ({
-      round,
-      who: KILLS[round % KILLS.length] ?? "both",
-    })),
+    (["tool", "mesh"] as const).flatMap((by) =>
+      Array.from(
+        { length: by === "tool" ? CHAINS : CHAINS / 2 },
+        (_, round) => ({
+          by,
+          round,
+          who: KILLS[round % KILLS.length] ?? "both",
+        }),
+      ),
+    ),
   )(
-    "have the open question again, and its answer once: $who, chain $round",
-    async ({ who }) => {
+    "have the open question again, and its answer once: by a $by, $who, chain $round",
+    async ({ by, who }) => {
       const script = "write below/made.txt made\ntext Made.";
       const message = JSON.stringify({ message: script });
       const { task: begun } = await clientOf(
         servers.above.info,
       ).tasks.sendMessage({
+        sessionSettings: { agent: by === "mesh" ? "front" : "devtool" },
+        returnImmediately: by === "mesh",
         message: textMessage(
           crypto.randomUUID(),
-          `call agent_helper ${message}`,
+          by === "mesh" ? `@helper ${script}` : `call agent_helper ${message}`,
         ),
       });
       if (!begun) throw new Error("there is no task");
       const { id } = begun;
-      await answerWith(id, crypto.randomUUID());
+      if (by === "tool") await answerWith(id, crypto.randomUUID());
       // The one above is killed at any point of the call's beginning.
       if (who !== "below") await kill("above", random() * 1500);
       const asked = await until(id, (task) =>

@@ -71,6 +71,10 @@ export {
   ListedAgentSchema,
 } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export {
+  type AgentMesh,
+  AgentMeshSchema,
+} from "./gen/devtool/v1alpha/agent_mesh_pb.ts";
+export {
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,

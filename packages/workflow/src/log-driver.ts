@@ -3,7 +3,7 @@ import {
   setTimeout as delay,
   setImmediate as nextTick,
 } from "node:timers/promises";
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import {
   timestampDate,
   timestampFromDate,
@@ -23,8 +23,6 @@ import {
   OPTION_PROCEED_ONCE,
   type StepRun,
   StepRunSchema,
-  type Task,
-  TaskState,
   type ToolCall,
   ToolCallSchema,
   ToolCallStatus,
@@ -39,7 +37,7 @@ import {
   type Turn,
 } from "@devtool/server/agent";
 import type { Outbox } from "./outbox.ts";
-import { stepResult } from "./step-result.ts";
+import { type ChildEnd, endedRun } from "./step-run.ts";
 import type {
   StepCall,
   StepEnd,
@@ -169,7 +167,9 @@ export class LogDriver implements WorkflowDriver {
       child: ChildEnd,
     ): StepRun => {
       const run = { ...begun, messageId };
-      return isEnded(changed) ? this.#ended(run, changed, child, signal) : run;
+      if (!isEnded(changed)) return run;
+      const ended = endedRun(run, changed, child, this.#options.services.now());
+      return { ...ended, isStopped: !ended.result && signal.aborted };
     };
     const updates = runDelegated(
       { toolCallId: id, agent, message, data, chain, stepRun },
@@ -229,30 +229,6 @@ export class LogDriver implements WorkflowDriver {
     });
   }
 
-  #ended(
-    begun: StepRun,
-    call: ToolCall,
-    end: ChildEnd,
-    signal: AbortSignal,
-  ): StepRun {
-    const child = end === "unknown" ? undefined : end;
-    const { inputTokens = 0n, outputTokens = 0n } = child?.usage ?? {};
-    const { result, error } = outcomeOf(call, child);
-    return {
-      ...begun,
-      inputTokens,
-      outputTokens,
-      isStopped: !result && signal.aborted,
-      isFinal:
-        end === "unknown" ||
-        child?.state === TaskState.CANCELED ||
-        child?.state === TaskState.REJECTED,
-      error,
-      endTime: timestampFromDate(this.#options.services.now()),
-      ...(result && { result }),
-    };
-  }
-
   /** Begins the time that a try has left. */
   #deadline(
     { startTime }: StepRun,
@@ -270,25 +246,6 @@ export class LogDriver implements WorkflowDriver {
       () => undefined,
     );
     return { signal: ends.signal, [Symbol.dispose]: () => stop.abort() };
-  }
-}
-
-/** How the task of an agent ended, as `runDelegated` says it. */
-type ChildEnd = Parameters<Parameters<typeof runDelegated>[0]["stepRun"]>[2];
-
-/** Returns the result of a try, or why it failed. */
-function outcomeOf(
-  { status, result }: ToolCall,
-  child: Task | undefined,
-): { readonly result?: JsonObject; readonly error: string } {
-  if (status !== ToolCallStatus.SUCCEEDED || !child) {
-    const error = result.case === "error" ? result.value.message : "";
-    return { error: error || "it was canceled" };
-  }
-  try {
-    return { result: stepResult(child), error: "" };
-  } catch (reason) {
-    return { error: DevtoolError.from(reason).message };
   }
 }
 

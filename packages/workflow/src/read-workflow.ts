@@ -1,13 +1,11 @@
-import { isObject, plainJson } from "@devtool/internal/json";
+import { isObject, type plainJson } from "@devtool/internal/json";
 import {
   decodeStrictJson,
   type Workflow,
   WorkflowSchema,
 } from "@devtool/schema";
-import { Code, DevtoolError, quoted } from "@devtool/server/agent";
-import { parse as parseToml } from "smol-toml";
-import { parse as parseYaml } from "yaml";
 import { checkWorkflow } from "./check-workflow.ts";
+import { readFile } from "./read-file.ts";
 
 /**
  * Reads a workflow from a text of YAML or TOML, and checks it.
@@ -19,40 +17,14 @@ import { checkWorkflow } from "./check-workflow.ts";
  * and the rest names a workflow that has no name
  */
 export function readWorkflow(text: string, file: string): Workflow {
-  const base = file.replace(/^.*\//, "");
-  const [, own = "", ending = ""] = /^(.*)\.(ya?ml|toml)$/.exec(base) ?? [];
-  if (ending === "") {
-    throw unusable(
-      file,
-      "it is neither YAML nor TOML",
-      "name it .yaml or .toml",
-    );
-  }
-  let workflow: Workflow;
-  try {
-    const value: unknown =
-      ending === "toml" ? parseToml(text) : parseYaml(text);
-    if (!isObject(value)) throw new Error("it has no fields");
-    workflow = decodeStrictJson(
-      WorkflowSchema,
-      withActions(plainJson(value)),
-      "",
-      {
+  return readFile(text, file, {
+    what: "workflow",
+    read: (fields) =>
+      decodeStrictJson(WorkflowSchema, withActions(fields), "", {
         spelling: "name",
-      },
-    );
-  } catch (reason) {
-    const problem = reason instanceof Error ? reason.message : "";
-    throw unusable(file, problem.trimEnd(), "");
-  }
-  const named = { ...workflow, name: workflow.name || own };
-  try {
-    checkWorkflow(named);
-  } catch (reason) {
-    const { problem, remedy } = DevtoolError.from(reason);
-    throw unusable(file, problem, remedy);
-  }
-  return named;
+      }),
+    check: checkWorkflow,
+  });
 }
 
 /** Returns a value with the whole names of `on_failure`, which files leave out. */
@@ -81,11 +53,3 @@ function withActions(
 }
 
 const ACTIONS: readonly string[] = ["stop", "continue", "compensate"];
-
-function unusable(file: string, problem: string, remedy: string): DevtoolError {
-  return new DevtoolError(
-    `workflow file ${quoted(file)} cannot be used: ${problem}`,
-    Code.InvalidArgument,
-    { remedy },
-  );
-}

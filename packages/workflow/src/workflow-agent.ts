@@ -2,7 +2,6 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import { createDevtoolClient } from "@devtool/client";
 import {
   type CalledAgent,
-  type RemoteAgent,
   reachableAgents,
 } from "@devtool/coding-agent/delegate";
 import {
@@ -31,21 +30,14 @@ import { checkWorkflow, everyStep } from "./check-workflow.ts";
 import { keptSteps } from "./kept-steps.ts";
 import { LogDriver } from "./log-driver.ts";
 import { Outbox } from "./outbox.ts";
+import {
+  type CallingOptions,
+  isElsewhere,
+  modesOf,
+  narrowedBy,
+} from "./reach.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { textOf } from "./step-result.ts";
-
-/** Options of `workflowAgent`. */
-interface WorkflowAgentOptions {
-  /** Agents elsewhere that steps may name. Default: none. */
-  readonly remoteAgents?: readonly RemoteAgent[] | undefined;
-  /** How many agents may call each other in a row, from 1 to 8. Default: 3. */
-  readonly maxDepth?: number | undefined;
-  /**
-   * The operator's approval mode. Agents that follow none do no steps of runs
-   * with a stricter one. Default: `DEFAULT`.
-   */
-  readonly approvalMode?: ApprovalMode | undefined;
-}
 
 const ARTIFACT_ID = "result";
 
@@ -57,7 +49,7 @@ const ARTIFACT_ID = "result";
  */
 export function workflowAgent(
   workflow: Workflow,
-  options: WorkflowAgentOptions = {},
+  options: CallingOptions = {},
 ): Agent {
   checkWorkflow(workflow);
   const { name, description } = workflow;
@@ -79,7 +71,7 @@ export function workflowAgent(
 
 interface Execution {
   readonly workflow: Workflow;
-  readonly options: WorkflowAgentOptions;
+  readonly options: CallingOptions;
   readonly services: AgentServices;
   readonly turn: Turn;
   readonly signal: AbortSignal;
@@ -116,16 +108,6 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
   ended.catch(() => undefined);
   yield* outbox.events();
   yield* answer(turn, await ended);
-}
-
-/** Returns the mode of a run, and what it is narrower than, if it is. */
-function modesOf(
-  task: Task,
-  { approvalMode = ApprovalMode.DEFAULT }: WorkflowAgentOptions,
-): { readonly mode: ApprovalMode; readonly operatorMode: ApprovalMode } {
-  const mode = approvalModeOf(task);
-  const isNarrowed = stricterMode(approvalMode, mode) !== approvalMode;
-  return { mode, operatorMode: isNarrowed ? approvalMode : mode };
 }
 
 function* answer(turn: Turn, result: JsonObject): Iterable<AgentEvent> {
@@ -250,14 +232,11 @@ function assertNoneElsewhere(
   agents: readonly CalledAgent[],
   { turn: { task }, options }: Execution,
 ): void {
-  const { mode, operatorMode } = modesOf(task, options);
-  const allowsAll = (task.sessionSettings?.allowedTools ?? []).length === 0;
-  if (allowsAll && mode === operatorMode) return;
-  const elsewhere = new Set(options.remoteAgents?.map(({ url }) => url));
+  const setting = narrowedBy(task, options);
+  if (!setting) return;
   for (const step of workflow ? everyStep(workflow) : []) {
     const agent = agents.find(({ name }) => name === step.agent);
-    if (!agent || !elsewhere.has(agent.chainId)) continue;
-    const setting = allowsAll ? "approval_mode" : "allowed_tools";
+    if (!agent || !isElsewhere(agent.chainId, options)) continue;
     throw new DevtoolError(
       `workflow: step ${quoted(step.id)} names ${quoted(step.agent)} elsewhere, which does not follow ${setting} of this session`,
       Code.FailedPrecondition,

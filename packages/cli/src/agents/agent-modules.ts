@@ -106,7 +106,7 @@ function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
     source.case === "acp" && source.profile === undefined
       ? source.program
       : agent;
-  const name = named || basename(path, extname(path));
+  const name = named || basename(path, extname(path)).replace(/\.mesh$/, "");
   if (!/^[\w-]+$/.test(name)) {
     throw new Error(
       `${setting} gives no name of letters, digits, - and _: name it (--agent NAME=MODULE, name = "NAME")`,

@@ -1,14 +1,20 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Agent } from "@devtool/server";
-import { readWorkflow, workflowAgent } from "@devtool/workflow";
+import {
+  meshAgent,
+  readMesh,
+  readWorkflow,
+  workflowAgent,
+} from "@devtool/workflow";
 import { errorMessage } from "../errors.ts";
 import { assertOwn } from "./agent-programs.ts";
+import { isMeshFile } from "./workflow-name.ts";
 
 const MAX_FILE_BYTES = 1_048_576;
 
 /**
- * Reads a workflow, and makes the agent that it is.
+ * Reads a workflow or a mesh, and makes the agent that it is.
  *
  * Throws for a file that others may change, since it gives work to agents.
  */
@@ -16,17 +22,26 @@ export async function createWorkflowAgent(
   path: string,
   options: Parameters<typeof workflowAgent>[1],
 ): Promise<Agent> {
-  return workflowAgent(await readWorkflowFile(path), options);
+  return isMeshFile(path)
+    ? meshAgent(readMesh(await readOwnFile(path, "mesh"), path), options)
+    : workflowAgent(await readWorkflowFile(path), options);
 }
 
-/**
- * Reads the workflow of a file that only the user, and that user's group, may
- * change.
- */
+/** Reads the workflow of a file. */
 export async function readWorkflowFile(
   path: string,
 ): Promise<ReturnType<typeof readWorkflow>> {
-  const what = `workflow file "${path}"`;
+  if (isMeshFile(path)) {
+    throw new Error(`"${path}" is a mesh: serve it with --agent`);
+  }
+  return readWorkflow(await readOwnFile(path, "workflow"), path);
+}
+
+/**
+ * Reads a file that only the user, and that user's group, may change.
+ */
+async function readOwnFile(path: string, kind: string): Promise<string> {
+  const what = `${kind} file "${path}"`;
   // A pipe would wait for a writer.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;
   const file = await open(path, flags).catch((reason: unknown) => {
@@ -45,5 +60,5 @@ export async function readWorkflowFile(
       `${what} has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`,
     );
   }
-  return readWorkflow(await file.readFile("utf8"), path);
+  return file.readFile("utf8");
 }

@@ -14,7 +14,7 @@ import { agentSpecs } from "../agents/agent-modules.ts";
 import { operatorConfig } from "../agents/agent-options.ts";
 import { userWorkflows } from "../agents/user-workflows.ts";
 import { readWorkflowFile } from "../agents/workflow-files.ts";
-import { isWorkflowFile } from "../agents/workflow-name.ts";
+import { isMeshFile, isWorkflowFile } from "../agents/workflow-name.ts";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
 import { converse } from "../conversation.ts";
@@ -83,7 +83,9 @@ export async function listFlows(
   const configured = agentSpecs([], operator).flatMap(({ source }) =>
     source.case === "workflow" ? source.path : [],
   );
-  const files = [...configured, ...(await userWorkflows(data))];
+  const files = [...configured, ...(await userWorkflows(data))].filter(
+    (file) => !isMeshFile(file),
+  );
   let isUsable = true;
   for (const file of files) {
     try {

@@ -10,6 +10,15 @@ export interface PlacedCall {
   readonly place: Pick<CallPlace, "task" | "toolCallId">;
   /** The id of the agent's task to go on with. Empty starts a new one. */
   readonly taskId: string;
+  /** The conversation at the agent that a new task belongs to. Default: its own. */
+  readonly conversation?: AgentConversation | undefined;
+}
+
+/** A conversation at a called agent, over several tasks. */
+export interface AgentConversation {
+  readonly contextId: string;
+  /** The ids of its tasks so far, the last one last. */
+  readonly taskIds: readonly string[];
 }
 
 /**
@@ -45,21 +54,22 @@ export function knownTaskOf({ task, toolCallId }: PlacedCall["place"]): string {
  * when the agent does not say which tasks it has.
  */
 export async function tasksOf(
-  { place, taskId }: PlacedCall,
+  { place, taskId, conversation }: PlacedCall,
   { client, isOwnServer }: Connection,
   signal: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const known = knownTaskOf(place) || taskId;
   if (known !== "") return [known];
   if (isOwnServer) return [idOf(place, "task")];
-  const contextId = idOf(place, "context");
+  const contextId = conversation?.contextId ?? idOf(place, "context");
+  const earlier = conversation?.taskIds ?? [];
   try {
     const { tasks } = await callWithRetry(
       (limit) => client.tasks.listTasks({ contextId }, { signal: limit }),
       RETRIES,
       signal,
     );
-    return tasks.map(({ id }) => id);
+    return tasks.map(({ id }) => id).filter((id) => !earlier.includes(id));
   } catch (reason) {
     // A2A 0.3 lists no tasks.
     if (ConnectError.from(reason).code === Code.Unimplemented) {

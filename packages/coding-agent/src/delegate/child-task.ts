@@ -14,6 +14,7 @@ import {
   isAtRest,
   isTerminal,
   OPTION_CANCEL,
+  type Part,
   type PartSchema,
   reduceTask,
   type SendMessageRequestSchema,
@@ -48,6 +49,8 @@ export interface ChildCall extends PlacedCall {
   readonly message: string;
   /** Data that comes with the message. Default: none. */
   readonly data?: JsonObject | undefined;
+  /** Files that come with the message. Default: none. */
+  readonly files?: readonly Part[] | undefined;
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   readonly place: CallPlace;
@@ -145,8 +148,10 @@ export class ChildTask {
     if (taskId !== "") {
       this.#task = await this.#load(taskId);
     }
+    const contextId =
+      this.#call.conversation?.contextId ?? idOf(place, "context");
     const request = {
-      ...(taskId === "" ? { contextId: idOf(place, "context") } : { taskId }),
+      ...(taskId === "" ? { contextId } : { taskId }),
       ...this.#call.agent.settingsFor(place.task),
       message: this.#message(),
     };
@@ -156,17 +161,22 @@ export class ChildTask {
   #message(): NonNullable<
     MessageInitShape<typeof SendMessageRequestSchema>["message"]
   > {
-    const { message, data, place, chain } = this.#call;
+    const { message, data, files, place, chain, conversation } = this.#call;
     const { task, toolCallId } = place;
     const parts: MessageInitShape<typeof PartSchema>[] = [
       { content: { case: "text", value: message } },
     ];
     if (data) parts.push({ content: { case: "data", value: data } });
+    parts.push(...(files ?? []));
+    const before = conversation?.taskIds.at(-1);
     return {
       messageId: idOf(this.#call.place, "message"),
       parts,
       // Elsewhere, nobody knows a task of this server.
-      referenceTaskIds: this.#connection.isOwnServer ? [task.id] : [],
+      referenceTaskIds: [
+        ...(this.#connection.isOwnServer ? [task.id] : []),
+        ...(before === undefined ? [] : [before]),
+      ],
       metadata: callChainMetadata({
         parentTaskId: task.id,
         parentToolCallId: toolCallId,
@@ -177,7 +187,7 @@ export class ChildTask {
 
   /** Finds the task that has the message of the call. */
   async #find(): Promise<boolean> {
-    const { taskId } = this.#call;
+    const { taskId, place, conversation } = this.#call;
     const ids = await tasksOf(this.#call, this.#connection, this.#signal);
     for (const id of ids ?? []) {
       const found = await this.#load(id).catch((reason: unknown) => {
@@ -186,11 +196,12 @@ export class ChildTask {
       });
       if (!found) continue;
       const { history } = found;
-      const sent = idOf(this.#call.place, "message");
+      const sent = idOf(place, "message");
       // A task that the call began is the work, whatever it shows.
-      if (id !== taskId || history.some((one) => one.messageId === sent)) {
-        return true;
-      }
+      const isOwn = conversation
+        ? this.#connection.isOwnServer || id === knownTaskOf(place)
+        : id !== taskId;
+      if (isOwn || history.some((one) => one.messageId === sent)) return true;
     }
     return false;
   }

@@ -5,6 +5,7 @@ import { oneLine } from "@devtool/internal/visible-text";
 import {
   findToolCall,
   findToolCallDetail,
+  type Part,
   type StepRun,
   structFromJson,
   type Task,
@@ -29,7 +30,14 @@ import { failedCall } from "../tool/prepared-call.ts";
 import { type RunContext, runCall } from "../tool/running-call.ts";
 import type { CallPlace, ToolEvent, ToolInvocation } from "../tool/tool.ts";
 import { agentToolName, connect, followChild } from "./agent-tool.ts";
-import { cancelWork, idOf, knownTaskOf } from "./call-ids.ts";
+import {
+  type AgentConversation,
+  cancelWork,
+  idOf,
+  knownTaskOf,
+  type PlacedCall,
+  uuidOf,
+} from "./call-ids.ts";
 import type { CalledAgent } from "./called-agent.ts";
 import { CANCEL_MS } from "./child-task.ts";
 
@@ -47,6 +55,17 @@ export interface DelegatedCall {
   readonly message: string;
   /** Data that comes with the message. Default: none. */
   readonly data?: JsonObject | undefined;
+  /** Files that come with the message. Default: none. */
+  readonly files?: readonly Part[] | undefined;
+  /** The conversation at the agent that the work belongs to. Default: its own. */
+  readonly conversation?:
+    | {
+        /** Calls with the same key are of the same conversation. */
+        readonly key: string;
+        /** The ids of its tasks so far, the last one last. */
+        readonly taskIds: readonly string[];
+      }
+    | undefined;
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   /**
@@ -172,7 +191,7 @@ class AgentWork {
     place: CallPlace | undefined,
   ): AsyncIterable<ToolEvent> {
     if (!place) return;
-    const { agent, message, data, chain } = this.#delegated;
+    const { agent, message, data, files, chain } = this.#delegated;
     const connected: CalledAgent = {
       ...agent,
       connect: async (task, limit) => {
@@ -185,7 +204,9 @@ class AgentWork {
       agent: connected,
       message,
       data,
+      files,
       chain,
+      conversation: this.#conversation,
       taskId: "",
       place,
       trace,
@@ -199,19 +220,37 @@ class AgentWork {
       yield* followChild(call, signal);
     } finally {
       const isOver = !this.#turn.aborted || endsWork(this.#turn.reason);
-      if (signal.aborted && !this.ended && isOver) {
-        await cancelChild(agent, place, this.#onNotice);
-      }
+      if (signal.aborted && !this.ended && isOver) await this.#cancel(place);
     }
+  }
+
+  get #conversation(): AgentConversation | undefined {
+    const { conversation } = this.#delegated;
+    if (!conversation) return undefined;
+    const { key, taskIds } = conversation;
+    return { contextId: uuidOf(key), taskIds };
+  }
+
+  async #cancel(place: CallPlace): Promise<void> {
+    const isUnderWay = this.#isConnected || place.isResumed;
+    if (!isUnderWay) return;
+    const call = { place, conversation: this.#conversation };
+    const isKnown = await cancelChild(
+      this.#delegated.agent,
+      call,
+      this.#onNotice,
+    );
+    if (!isKnown) this.ended = "unknown";
   }
 
   async #noteFailure(reason: unknown, place: CallPlace): Promise<void> {
     const isUnderWay = this.#isConnected || place.isResumed;
     if (!isUnderWay || wasRefused(reason, place)) return;
-    const isKnown =
-      codeOf(reason) !== Code.Aborted &&
-      (await cancelChild(this.#delegated.agent, place, this.#onNotice));
-    if (!isKnown) this.ended = "unknown";
+    if (codeOf(reason) === Code.Aborted) {
+      this.ended = "unknown";
+    } else {
+      await this.#cancel(place);
+    }
   }
 }
 
@@ -243,14 +282,14 @@ const LOST: ReadonlySet<Code> = new Set([
  */
 async function cancelChild(
   agent: CalledAgent,
-  { task, toolCallId }: CallPlace,
+  { place: { task, toolCallId }, conversation }: Omit<PlacedCall, "taskId">,
   onNotice: (text: string) => void,
 ): Promise<boolean> {
   const signal = AbortSignal.timeout(CANCEL_MS);
   const place = { task, toolCallId };
   try {
     const connection = await connect(agent, { task, isResumed: true }, signal);
-    await cancelWork({ place, taskId: "" }, connection, signal);
+    await cancelWork({ place, taskId: "", conversation }, connection, signal);
     return true;
   } catch (reason) {
     const why = signal.aborted

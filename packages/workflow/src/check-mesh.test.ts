@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { readMesh } from "./check-mesh.ts";
+
+const AGENTS = "agents: [{ name: one, skills: [review] }, { name: two }]\n";
+
+describe("readMesh", () => {
+  it("reads the sample of the page", () => {
+    const page = new URL("../../../docs/agent-calls.md", import.meta.url);
+    const [, sample = ""] =
+      /<!-- mesh: front\.mesh\.yaml -->\n```yaml\n(.*?)```/s.exec(
+        readFileSync(page, "utf8"),
+      ) ?? [];
+    expect(readMesh(sample, "front.mesh.yaml")).toMatchObject({
+      name: "front",
+      otherwise: ["coder"],
+    });
+  });
+
+  it("reads TOML, too, and names a mesh after its file", () => {
+    const text =
+      'otherwise = ["one"]\n[[agents]]\nname = "one"\nconcurrency = 2\n';
+    expect(readMesh(text, "/etc/desk.mesh.toml")).toMatchObject({
+      name: "desk",
+      agents: [{ name: "one", concurrency: 2 }],
+    });
+  });
+
+  it.each([
+    ["agents: []", "it has 0 agents: write 1 to 100 under agents"],
+    [
+      "agents: [{ name: a b }]",
+      'the name of an agent is "a b", which is not 1 to 50 letters, digits, - and _: write another one',
+    ],
+    [
+      "agents: [{ name: a-b }, { name: A_b }]",
+      'agent "A_b" has the name of "a-b", or nearly: choose another name',
+    ],
+    [
+      "agents: [{ name: mesh }]",
+      'agent "mesh" is the mesh itself: name it otherwise, or take the agent away',
+    ],
+    [
+      "agents: [{ name: a, concurrency: 0 }]",
+      'agent "a" has concurrency 0: write a number from 1 to 1000',
+    ],
+    [
+      "agents: [{ name: a, skills: ['b c'] }]",
+      'a skill of "a" is "b c", which is not 1 to 50 letters, digits, - and _: write another one',
+    ],
+    [
+      `${AGENTS}rules: [{ id: r, words: [x] }]`,
+      'rule "r" has no agents: choose one, two',
+    ],
+    [
+      `${AGENTS}rules: [{ id: r, agents: [three], words: [x] }]`,
+      'rule "r" names agent "three", which is not among its agents: choose one, two',
+    ],
+    [
+      `${AGENTS}rules: [{ id: r, agents: [one] }]`,
+      'rule "r" has no condition: write starts_with or words, or its agents under otherwise',
+    ],
+    [
+      `${AGENTS}rules: [{ id: r, agents: [one], words: [" "] }]`,
+      'rule "r" has an empty word: take it away',
+    ],
+    [
+      `${AGENTS}otherwise: [three]`,
+      'otherwise names agent "three", which is not among its agents: choose one, two',
+    ],
+    [
+      `${AGENTS}first_event_timeout: 0s`,
+      'first_event_timeout is 0 s: write a time above zero, such as "30s"',
+    ],
+  ])("refuses %j, and says what to do", (text, problem) => {
+    expect(() => readMesh(`name: mesh\n${text}`, "x.mesh.yaml")).toThrow(
+      `mesh file "x.mesh.yaml" cannot be used: mesh: ${problem}`,
+    );
+  });
+
+  it("names a field that is not there", () => {
+    expect(() => readMesh(`${AGENTS}rule: []`, "x.mesh.yaml")).toThrow(
+      /^mesh file "x\.mesh\.yaml" cannot be used: .*rule/,
+    );
+  });
+});

@@ -1,0 +1,401 @@
+import { create } from "@bufbuild/protobuf";
+import { durationMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type CalledAgent,
+  reachableAgents,
+  runDelegated,
+} from "@devtool/coding-agent/delegate";
+import { Semaphore } from "@devtool/internal/semaphore";
+import {
+  type AgentMesh,
+  ArtifactUpdateSchema,
+  findToolCall,
+  findToolCallDetail,
+  isEnded,
+  type Message,
+  NoticeSchema,
+  type StepRun,
+  StepRunSchema,
+  type Task,
+  type ToolCallDetail,
+  ToolCallStatus,
+} from "@devtool/schema";
+import {
+  type Agent,
+  type AgentEvent,
+  type AgentServices,
+  Code,
+  DevtoolError,
+  quoted,
+  type Turn,
+} from "@devtool/server/agent";
+import { checkMesh } from "./check-mesh.ts";
+import {
+  type Picked,
+  pickAgents,
+  type RoutedMessage,
+  routedMessage,
+} from "./pick-agents.ts";
+import {
+  type CallingOptions,
+  isElsewhere,
+  modesOf,
+  narrowedBy,
+} from "./reach.ts";
+import { textOf } from "./step-result.ts";
+import { endedRun } from "./step-run.ts";
+
+/** How many messages an agent works on at the same time, by default. */
+const CONCURRENCY = 16;
+/** How long an agent may take until it has a message, in milliseconds. */
+const FIRST_EVENT_MS = 30_000;
+
+/**
+ * Creates the agent that a mesh is: it gives each message to one of its agents,
+ * asks what that agent asks, and answers what it answers.
+ *
+ * Throws `Code.InvalidArgument` for a mesh that cannot route.
+ */
+export function meshAgent(
+  mesh: AgentMesh,
+  options: CallingOptions = {},
+): Agent {
+  checkMesh(mesh);
+  const { name, description } = mesh;
+  return {
+    about: { name, description: description || `The mesh ${name}.` },
+    follows: ["approval_mode", "allowed_tools"],
+    open: (services) => {
+      const slots = new Map(
+        mesh.agents.map(({ name: each, concurrency = CONCURRENCY }) => [
+          each,
+          new Semaphore(concurrency),
+        ]),
+      );
+      return {
+        createExecutor: () => ({
+          continuesFromLog: "unasked",
+          execute: (turn, signal) =>
+            new Routing(mesh, options, { services, slots, turn, signal }).run(),
+        }),
+      };
+    },
+  };
+}
+
+interface RoutingPlace {
+  readonly services: AgentServices;
+  /** Bound the work of each agent. */
+  readonly slots: ReadonlyMap<string, Semaphore>;
+  readonly turn: Turn;
+  readonly signal: AbortSignal;
+}
+
+/** A message that an agent gets. */
+interface Work {
+  /** The id of the call. */
+  readonly id: string;
+  readonly agent: CalledAgent;
+  /** The agents down to the mesh, as a `CallChain` has them. */
+  readonly chain: readonly string[];
+  readonly message: RoutedMessage;
+  readonly begun: StepRun;
+  /** How long the agent may take until it has the message, in milliseconds. */
+  readonly limitMs: number;
+}
+
+/** One message, on its way to an agent and back. */
+class Routing {
+  readonly #mesh: AgentMesh;
+  readonly #options: CallingOptions;
+  readonly #place: RoutingPlace;
+  readonly #prompt: Message;
+
+  constructor(mesh: AgentMesh, options: CallingOptions, place: RoutingPlace) {
+    const { prompt } = place.turn;
+    if (!prompt) {
+      throw new DevtoolError(
+        `mesh ${quoted(mesh.name)} has no commands`,
+        Code.InvalidArgument,
+        { remedy: "send a message" },
+      );
+    }
+    this.#mesh = mesh;
+    this.#options = options;
+    this.#place = place;
+    this.#prompt = prompt;
+  }
+
+  async *run(): AsyncIterable<AgentEvent> {
+    const { parts } = this.#prompt;
+    const data = parts.flatMap(({ content }) =>
+      content.case === "data" ? [content.value] : [],
+    );
+    const message = routedMessage(textOf(parts), Object.assign({}, ...data));
+    const picked = pickAgents(this.#mesh, message, this.#agentBefore());
+    const failures = new Map<string, string>();
+    for (let attempt = 1; ; attempt++) {
+      const id = `mesh:${this.#prompt.messageId}:${attempt}`;
+      // A call that was cut with its turn says nothing of its agent.
+      if (this.#wasCut(id)) continue;
+      if (!this.#detail(id)?.stepRun?.endTime) {
+        yield* this.#give(id, attempt, message, picked, failures);
+      }
+      const { stepRun, delegation } = this.#detail(id) ?? {};
+      if (!stepRun || !delegation) {
+        throw new DevtoolError(`call ${quoted(id)} has no end`, Code.Internal);
+      }
+      const { result, error, isFinal } = stepRun;
+      if (result) {
+        yield* this.#place.turn.say(`${result.text ?? ""}`);
+        return;
+      }
+      failures.set(delegation.agent, error);
+      // What has begun is not repeated.
+      if (isFinal || delegation.taskId !== "") throw noAnswer(failures);
+    }
+  }
+
+  /** Has the next agent work on the message, or goes on with that. */
+  async *#give(
+    id: string,
+    attempt: number,
+    message: RoutedMessage,
+    picked: Picked,
+    failures: ReadonlyMap<string, string>,
+  ): AsyncIterable<AgentEvent> {
+    const { turn, services } = this.#place;
+    const { agents, chain } = reachableAgents(turn.task, {
+      services,
+      ...this.#options,
+      modes: (task) => modesOf(task, this.#options),
+    });
+    const begun = this.#detail(id);
+    const names = begun?.delegation
+      ? [begun.delegation.agent]
+      : picked.names.filter((name) => !failures.has(name));
+    if (names.length === 0) throw noAnswer(failures);
+    const { able, errors } = this.#ableOf(names, agents);
+    const [first] = able;
+    if (!first) throw errors[0] ?? noAnswer(failures);
+    const { agent, slot } = await this.#freeOf(first, able);
+    using _slot = slot;
+    const reason = whyPicked(picked, errors, failures);
+    if (!begun) {
+      const text = `Agent ${agent.name} has the message: ${reason}.`;
+      yield { case: "notice", value: create(NoticeSchema, { text }) };
+    }
+    const run = begun?.stepRun ?? this.#newRun(picked, attempt, reason);
+    // Nobody is asked to hurry for whom there is no other.
+    const limitMs =
+      begun || able.length === 1
+        ? Number.POSITIVE_INFINITY
+        : this.#firstEventMs();
+    yield* this.#work({ id, agent, chain, message, begun: run, limitMs });
+  }
+
+  async *#work({
+    id,
+    agent,
+    chain,
+    message,
+    begun,
+    limitMs,
+  }: Work): AsyncIterable<AgentEvent> {
+    const { turn, services, signal } = this.#place;
+    using waiting = new FirstEvent(limitMs);
+    let child: Task | undefined;
+    const updates = runDelegated(
+      {
+        toolCallId: id,
+        agent,
+        message: message.text,
+        data: Object.keys(message.data).length > 0 ? message.data : undefined,
+        files: this.#prompt.parts.filter(
+          ({ content }) =>
+            content.case === "file" || content.case === "dataValue",
+        ),
+        conversation: this.#conversationWith(agent),
+        chain,
+        stepRun: (call, messageId, end) => {
+          if (end !== "unknown") child = end;
+          const run = { ...begun, messageId };
+          return isEnded(call) ? endedRun(run, call, end, services.now()) : run;
+        },
+      },
+      { turn, services, signal },
+      waiting.signal,
+    );
+    for await (const update of updates) {
+      if (update.detail?.delegation?.taskId) waiting.stop();
+      // What the agent made is there before its call has ended.
+      for (const artifact of child?.artifacts ?? []) {
+        const value = create(ArtifactUpdateSchema, {
+          artifact,
+          lastChunk: true,
+        });
+        yield { case: "artifact", value };
+      }
+      child = undefined;
+      yield { case: "toolCalls", value: [update] };
+    }
+  }
+
+  #firstEventMs(): number {
+    const { firstEventTimeout } = this.#mesh;
+    return firstEventTimeout ? durationMs(firstEventTimeout) : FIRST_EVENT_MS;
+  }
+
+  #detail(id: string): ToolCallDetail | undefined {
+    return findToolCallDetail(this.#place.turn.task, id);
+  }
+
+  /** Whether a call ended with a turn before, as by a budget. */
+  #wasCut(id: string): boolean {
+    const call = findToolCall(this.#place.turn.task, id);
+    return (
+      call?.status === ToolCallStatus.CANCELLED &&
+      !this.#detail(id)?.stepRun?.endTime
+    );
+  }
+
+  #newRun({ rule }: Picked, attempt: number, reason: string): StepRun {
+    return create(StepRunSchema, {
+      path: rule,
+      attempt,
+      reason,
+      startTime: timestampFromDate(this.#place.services.now()),
+    });
+  }
+
+  /** Returns the agents that may have the message, and why others may not. */
+  #ableOf(
+    names: readonly string[],
+    agents: readonly CalledAgent[],
+  ): {
+    readonly able: readonly CalledAgent[];
+    readonly errors: readonly DevtoolError[];
+  } {
+    const able: CalledAgent[] = [];
+    const errors: DevtoolError[] = [];
+    const setting = narrowedBy(this.#place.turn.task, this.#options);
+    for (const name of names) {
+      const agent = agents.find((one) => one.name === name);
+      if (!agent) {
+        const known = agents.map((one) => one.name).join(", ") || "none";
+        const remedy = `serve it, name it in remote_agents, or raise agent_calls.max_depth; there are: ${known}`;
+        errors.push(unusable(name, "cannot be called by this task", remedy));
+      } else if (setting && isElsewhere(agent.chainId, this.#options)) {
+        const problem = `elsewhere does not follow ${setting} of this session`;
+        const remedy = `leave ${setting} out, or choose an agent of this server`;
+        errors.push(unusable(name, problem, remedy));
+      } else {
+        able.push(agent);
+      }
+    }
+    return { able, errors };
+  }
+
+  /** Takes the first agent that is free, or waits for the preferred one. */
+  async #freeOf(
+    preferred: CalledAgent,
+    able: readonly CalledAgent[],
+  ): Promise<{
+    readonly agent: CalledAgent;
+    readonly slot: Disposable | undefined;
+  }> {
+    const { slots, signal } = this.#place;
+    for (const agent of able) {
+      const slot = slots.get(agent.name)?.tryAcquire();
+      if (slot) return { agent, slot };
+    }
+    const slot = await slots.get(preferred.name)?.acquire(signal);
+    return { agent: preferred, slot };
+  }
+
+  /** The calls of agents in the conversation before this message. */
+  #before(): readonly NonNullable<ToolCallDetail["delegation"]>[] {
+    const { earlier, task } = this.#place.turn;
+    const own = `mesh:${this.#prompt.messageId}:`;
+    return [...earlier, ...task.history].flatMap(({ parts }) =>
+      parts.flatMap(({ content, toolCallDetail }) => {
+        const { stepRun, delegation } = toolCallDetail ?? {};
+        const isOther =
+          content.case === "toolCall" &&
+          !content.value.toolCallId.startsWith(own);
+        return stepRun && delegation?.taskId && isOther ? [delegation] : [];
+      }),
+    );
+  }
+
+  #agentBefore(): string {
+    return this.#before().at(-1)?.agent ?? "";
+  }
+
+  #conversationWith({ name, chainId }: CalledAgent): {
+    readonly key: string;
+    readonly taskIds: readonly string[];
+  } {
+    const { principal, contextId } = this.#place.turn.task;
+    return {
+      key: JSON.stringify([principal, contextId, chainId]),
+      taskIds: this.#before().flatMap(({ agent, taskId }) =>
+        agent === name ? [taskId] : [],
+      ),
+    };
+  }
+}
+
+/** Aborts when an agent has not said in time that it has a message. */
+class FirstEvent implements Disposable {
+  readonly #late = new AbortController();
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  /** @param limitMs the limit in milliseconds; infinite for none */
+  constructor(limitMs: number) {
+    if (limitMs === Number.POSITIVE_INFINITY) return;
+    const reason = new DevtoolError(
+      `it did not take the message within ${limitMs / 1000} s`,
+      Code.DeadlineExceeded,
+    );
+    this.#timer = setTimeout(() => this.#late.abort(reason), limitMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  [Symbol.dispose](): void {
+    this.stop();
+  }
+}
+
+/** Writes why an agent has the message, and why not those before it. */
+function whyPicked(
+  { reason }: Picked,
+  errors: readonly DevtoolError[],
+  failures: ReadonlyMap<string, string>,
+): string {
+  const others = [
+    ...[...failures].map(([name, why]) => `${name} did not take it (${why})`),
+    ...errors.map(({ problem }) => problem),
+  ];
+  return [reason, ...others].join("; ");
+}
+
+function unusable(name: string, problem: string, remedy: string): DevtoolError {
+  return new DevtoolError(
+    `agent ${quoted(name)} ${problem}`,
+    Code.FailedPrecondition,
+    { remedy },
+  );
+}
+
+function noAnswer(failures: ReadonlyMap<string, string>): DevtoolError {
+  const all = [...failures].map(([name, why]) => `${name}: ${why}`);
+  return new DevtoolError(`no agent answers: ${all.join("; ")}`, Code.Aborted);
+}

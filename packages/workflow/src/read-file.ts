@@ -1,0 +1,60 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { isObject, plainJson } from "@devtool/internal/json";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import { parse as parseToml } from "smol-toml";
+import { parse as parseYaml } from "yaml";
+
+/** How a file becomes a message. */
+interface FileReader<T> {
+  /** What the file is, for errors. */
+  readonly what: string;
+  /** Reads the fields of a file. Throws an error that says what is wrong. */
+  readonly read: (fields: JsonObject) => T;
+  /** Throws a `DevtoolError` for a message that cannot be used. */
+  readonly check: (message: T) => void;
+}
+
+/**
+ * Reads a message with a name from a text of YAML or TOML, and checks it.
+ *
+ * Throws `Code.InvalidArgument` with the name of the file for another text.
+ *
+ * @param file the name of the file: its ending says what the text is written in,
+ * and the rest names a message that has no name
+ */
+export function readFile<T extends { readonly name: string }>(
+  text: string,
+  file: string,
+  { what, read, check }: FileReader<T>,
+): T {
+  const unusable = (problem: string, remedy: string): DevtoolError =>
+    new DevtoolError(
+      `${what} file ${quoted(file)} cannot be used: ${problem}`,
+      Code.InvalidArgument,
+      { remedy },
+    );
+  const base = file.replace(/^.*\//, "");
+  const [, own = "", ending = ""] =
+    /^(.*?)(?:\.mesh)?\.(ya?ml|toml)$/.exec(base) ?? [];
+  if (ending === "") {
+    throw unusable("it is neither YAML nor TOML", "name it .yaml or .toml");
+  }
+  let message: T;
+  try {
+    const value: unknown =
+      ending === "toml" ? parseToml(text) : parseYaml(text);
+    if (!isObject(value)) throw new Error("it has no fields");
+    message = read(plainJson(value));
+  } catch (reason) {
+    const problem = reason instanceof Error ? reason.message : "";
+    throw unusable(problem.trimEnd(), "");
+  }
+  const named = { ...message, name: message.name || own };
+  try {
+    check(named);
+  } catch (reason) {
+    const { problem, remedy } = DevtoolError.from(reason);
+    throw unusable(problem, remedy);
+  }
+  return named;
+}

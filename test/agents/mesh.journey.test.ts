@@ -1,0 +1,381 @@
+import { createServer as createHttpServer, type Server } from "node:http";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  confirmationPart,
+  type DevtoolClient,
+  pendingToolCalls,
+  subscribeTask,
+} from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
+import { objectOrEmpty } from "@devtool/internal/json";
+import { fileText } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import {
+  ApprovalMode,
+  type PartSchema,
+  Role,
+  type SessionSettingsSchema,
+  type Task,
+  TaskState,
+} from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import type { AgentEvent, Turn } from "@devtool/server/agent";
+import { meshAgent, readMesh } from "@devtool/workflow";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+
+type Part = MessageInitShape<typeof PartSchema>;
+interface Request {
+  readonly contextId?: string;
+  readonly sessionSettings?: MessageInitShape<typeof SessionSettingsSchema>;
+}
+
+interface RemoteAgent {
+  readonly name: string;
+  readonly url: string;
+  readonly description: string;
+  readonly token?: string;
+}
+
+const MESH = `
+agents:
+  - name: near
+  - name: dead
+  - name: slow
+  - name: mute
+  - name: liar
+  - name: one
+    skills: [review]
+    concurrency: 1
+  - name: two
+    skills: [review, deploy]
+rules:
+  - { id: gone, agents: [dead, one], words: [gone] }
+  - { id: late, agents: [slow, two], words: [late] }
+  - { id: silent, agents: [mute, two], words: [silent] }
+  - { id: lies, agents: [liar, two], words: [lies] }
+  - { id: pair, agents: [one, two], words: [pair] }
+  - { id: code, agents: [near], starts_with: write }
+otherwise: [one]
+`;
+
+describe("a mesh of agents", () => {
+  const servers: DevtoolServer[] = [];
+  const sockets: Server[] = [];
+  let workspace: string;
+  let client: DevtoolClient;
+  let remoteAgents: RemoteAgent[];
+  /** What the agents elsewhere were told, in order. */
+  let told: string[];
+  /** The id of the task that the next message continues. */
+  let before: string;
+  /** Ends the wait of agents that are told "hold". */
+  let release: PromiseWithResolvers<void>;
+
+  beforeEach(async () => {
+    told = [];
+    before = "";
+    release = Promise.withResolvers();
+    workspace = temporaryDirectory();
+    const dead = await serve({ only: sayingAgent("dead") });
+    await dead.close();
+    const [one, two] = [
+      await serve({ only: sayingAgent("one") }),
+      await serve({ only: sayingAgent("two") }),
+    ];
+    remoteAgents = [
+      { name: "dead", url: dead.url, description: "" },
+      { name: "slow", url: await listen(() => undefined), description: "" },
+      { name: "mute", url: await fakeAgent(undefined), description: "" },
+      { name: "liar", url: await fakeAgent("no JSON"), description: "" },
+      ...[one, two].map(({ url, token }, index) => ({
+        name: index === 0 ? "one" : "two",
+        url,
+        token,
+        description: "",
+      })),
+    ];
+    const mesh = meshAgent(readMesh(MESH, "front.mesh.yaml"), { remoteAgents });
+    const hasty = meshAgent(
+      readMesh(`${MESH}first_event_timeout: 0.3s`, "hasty.mesh.yaml"),
+      { remoteAgents },
+    );
+    client = clientOf(await serve({ front: mesh, hasty, near: codingAgent() }));
+  });
+  afterEach(async () => {
+    release.resolve();
+    for (const socket of sockets.splice(0)) {
+      socket.closeAllConnections();
+      socket.close();
+    }
+    await Promise.all(servers.splice(0).map((server) => server.close()));
+  });
+
+  async function serve(
+    agents: Readonly<Record<string, Agent>>,
+  ): Promise<DevtoolServer> {
+    const server = await createServer({ agents, workspace });
+    servers.push(server);
+    return server;
+  }
+
+  /** An agent that says its name and what it was told, and counts the turns. */
+  function sayingAgent(name: string): Agent {
+    return {
+      about: { name, description: name },
+      open: () => ({
+        createExecutor: () => ({
+          async *execute(turn): AsyncIterable<AgentEvent> {
+            const text = promptOf(turn);
+            const turns = turn.earlier.filter(({ role }) => role === Role.USER);
+            told.push(`${name}: ${text}`);
+            if (text.includes("hold")) {
+              yield* turn.say(`${name} holds. `);
+              await release.promise;
+            }
+            if (text.includes("fail")) throw new Error("broken");
+            yield* turn.say(`${name} after ${turns.length}: ${text}`);
+          },
+        }),
+      }),
+    };
+  }
+
+  async function listen(
+    answer: Parameters<typeof createHttpServer>[1],
+  ): Promise<string> {
+    const socket = createHttpServer(answer);
+    sockets.push(socket);
+    await new Promise<void>((resolve) =>
+      socket.listen(0, "127.0.0.1", resolve),
+    );
+    const address = socket.address();
+    if (typeof address !== "object" || !address) throw new Error("no port");
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** An agent with a card, and one answer to all that it is sent. */
+  async function fakeAgent(answer: string | undefined): Promise<string> {
+    let url = "";
+    url = await listen((request, response) => {
+      if (request.url?.includes("/.well-known/")) {
+        response.setHeader("content-type", "application/json");
+        response.end(
+          JSON.stringify({
+            protocolVersion: "0.3.0",
+            name: "Fake",
+            description: "Fake",
+            version: "1",
+            url,
+            preferredTransport: "JSONRPC",
+            capabilities: { streaming: true },
+            defaultInputModes: ["text/plain"],
+            defaultOutputModes: ["text/plain"],
+            skills: [],
+          }),
+        );
+        return;
+      }
+      told.push(`fake: ${request.method}`);
+      if (answer !== undefined) response.end(answer);
+    });
+    return url;
+  }
+
+  async function send(
+    text: string,
+    request: Request = {},
+    parts: readonly Part[] = [],
+  ): Promise<Task> {
+    const { task } = await client.tasks.sendMessage({
+      ...request,
+      message: {
+        messageId: crypto.randomUUID(),
+        referenceTaskIds: before ? [before] : [],
+        parts: [
+          ...(text === ""
+            ? []
+            : [{ content: { case: "text" as const, value: text } }]),
+          ...parts,
+        ],
+      },
+    });
+    if (!task) throw new Error("there is no task");
+    return task;
+  }
+  it("gives a message to the agent that it names, by skill, by rule or otherwise, and says why", async () => {
+    const data = (value: Record<string, string>): Part => ({
+      content: { case: "data", value },
+    });
+    const named = await send("@two hello");
+    const asked = await send("hello", {}, [data({ agent: "two" })]);
+    const able = await send("hello", {}, [
+      data({ skill: "deploy", more: "x" }),
+    ]);
+    const ruled = await send("A PAIR, please");
+    const other = await send("hello");
+    expect([named, asked, able, ruled, other].map(saidBy)).toEqual([
+      "two after 0: hello",
+      "two after 0: hello",
+      'two after 0: hello {"more":"x"}',
+      "one after 0: A PAIR, please",
+      "one after 0: hello",
+    ]);
+    expect([named, asked, able, ruled, other].map(triesOf)).toEqual([
+      ["two#1 the message names it"],
+      ["two#1 the message names it"],
+      ['two#1 the message asks for the skill "deploy"'],
+      ['one#1 rule "pair"'],
+      ["one#1 no rule holds"],
+    ]);
+    expect(await noticesOf(client, ruled)).toEqual([
+      'Agent one has the message: rule "pair".',
+    ]);
+  });
+
+  it("refuses what it has no agent for, and names those that there are", async () => {
+    const unknown = await send("@three hello");
+    expect(unknown.state).toBe(TaskState.FAILED);
+    expect(unknown.error).toBe(
+      'agent "three" is not here: choose near, dead, slow, mute, liar, one, two',
+    );
+    const skill: Part = { content: { case: "data", value: { skill: "cook" } } };
+    expect((await send("x", {}, [skill])).error).toBe(
+      'no agent has the skill "cook": choose review, deploy',
+    );
+    expect(told).toEqual([]);
+  });
+
+  it("keeps a conversation with its agent, which knows what was said before", async () => {
+    const first = await send("pair hello");
+    before = first.id;
+    const { contextId } = first;
+    const second = await send("late again", { contextId });
+    expect(saidBy(second)).toBe("one after 1: late again");
+    expect(triesOf(second)).toEqual(["one#1 it answered before"]);
+    before = second.id;
+    const elsewhere = await send("@two and you?", { contextId });
+    before = elsewhere.id;
+    const back = await send("@one once more", { contextId });
+    expect([elsewhere, back].map(saidBy)).toEqual([
+      "two after 0: and you?",
+      "one after 2: once more",
+    ]);
+  });
+
+  it("fails over from an agent that is dead, and from one whose card does not come", async () => {
+    const gone = await send("gone");
+    expect(saidBy(gone)).toBe("one after 0: gone");
+    expect(triesOf(gone)).toEqual([
+      'dead#1 rule "gone"',
+      expect.stringMatching(
+        /^one#2 rule "gone"; dead did not take it \(agent dead: .+\)$/,
+      ),
+    ]);
+    const late = await send("late", { sessionSettings: { agent: "hasty" } });
+    expect(saidBy(late)).toBe("two after 0: late");
+    expect(triesOf(late)[1]).toMatch(
+      /^two#2 rule "late"; slow did not take it \(.*within 0\.3 s/,
+    );
+  });
+
+  it("does not repeat what an agent may have: one that answers nothing, or no protocol", async () => {
+    for (const text of ["silent", "lies"]) {
+      told = [];
+      const sessionSettings = { agent: "hasty" };
+      const task = await send(text, { sessionSettings });
+      expect(task.state).toBe(TaskState.FAILED);
+      expect(task.error).toMatch(/^no agent answers: (mute|liar): /);
+      expect(told.filter((one) => !one.startsWith("fake"))).toEqual([]);
+      expect(told).toContain("fake: POST");
+    }
+  });
+
+  it("does not repeat what an agent has begun and failed", async () => {
+    const task = await send("pair fail");
+    expect(task.state).toBe(TaskState.FAILED);
+    expect(told).toEqual(["one: pair fail"]);
+  });
+
+  it("bounds what an agent works on, and prefers one that is free", async () => {
+    const first = send("pair hold");
+    await expect.poll(() => told).toEqual(["one: pair hold"]);
+    expect(saidBy(await send("pair second"))).toBe("two after 0: pair second");
+    const waits = send("@one third");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(told).toHaveLength(2);
+    release.resolve();
+    expect(saidBy(await waits)).toBe("one after 0: third");
+    expect(saidBy(await first)).toBe("one holds. one after 0: pair hold");
+  });
+
+  it("asks what its agent asks, and hands the answer on", async () => {
+    const asked = await send("write made.txt made");
+    const [question] = pendingToolCalls(asked);
+    expect(question?.description).toMatch(/^Agent near → "write_file" asks/);
+    if (!question) throw new Error("nothing is asked");
+    const { task } = await client.tasks.sendMessage({
+      taskId: asked.id,
+      message: {
+        messageId: crypto.randomUUID(),
+        parts: [confirmationPart(question, "proceed_once")],
+      },
+    });
+    expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
+    expect(fileText(workspace, "made.txt")).toBe("made");
+  });
+
+  it("gives nothing to agents elsewhere where the session is narrowed", async () => {
+    const task = await send("hello", {
+      sessionSettings: { agent: "front", approvalMode: ApprovalMode.PLAN },
+    });
+    expect(task.error).toMatch(
+      /^agent "one" elsewhere does not follow approval_mode of this session/,
+    );
+    expect(told).toEqual([]);
+  });
+});
+
+function promptOf({ prompt }: Turn): string {
+  return (prompt?.parts ?? [])
+    .map(({ content }) => {
+      if (content.case === "text") return content.value;
+      return content.case === "data"
+        ? ` ${JSON.stringify(objectOrEmpty(content.value))}`
+        : "";
+    })
+    .join("");
+}
+
+function saidBy({ history, error }: Task): string {
+  const said = history
+    .filter(({ role }) => role === Role.AGENT)
+    .flatMap(({ parts }) =>
+      parts.flatMap(({ content }) =>
+        content.case === "text" ? content.value : [],
+      ),
+    );
+  return said.join("") || `error: ${error}`;
+}
+
+async function noticesOf(
+  client: DevtoolClient,
+  { id: taskId }: Task,
+): Promise<readonly string[]> {
+  const texts: string[] = [];
+  const signal = AbortSignal.timeout(60_000);
+  for await (const { payload } of subscribeTask(client, { taskId }, signal)) {
+    if (payload.case === "notice") texts.push(payload.value.text);
+  }
+  return texts;
+}
+
+/** The agents that had a message, each with its number and why. */
+function triesOf({ history }: Task): readonly string[] {
+  const details = history.flatMap(({ parts }) =>
+    parts.flatMap(({ toolCallDetail }) => toolCallDetail ?? []),
+  );
+  return details.flatMap(({ stepRun, delegation }) =>
+    stepRun ? `${delegation?.agent}#${stepRun.attempt} ${stepRun.reason}` : [],
+  );
+}
