@@ -3,6 +3,7 @@ import { open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { failpoint } from "./failpoint.ts";
 import { isOtherProcess } from "./other-process.ts";
+import { syncDirectory } from "./sync-directory.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } =
   constants;
@@ -53,7 +54,7 @@ export async function replaceFile(
     throw reason;
   }
   await using opened = await open(directory, O_RDONLY | O_DIRECTORY);
-  await opened.sync();
+  syncDirectory(opened.fd);
   failpoint("devtool:file.rename.after");
 }
 

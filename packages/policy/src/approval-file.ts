@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { syncDirectory } from "@devtool/internal/sync-directory";
 import {
   type PolicyFile,
   PolicyFileSchema,
@@ -108,7 +109,7 @@ export class ApprovalFile implements ApprovalStorage {
       failpoint("devtool:approvals.rename.before");
       await rename(temporary, this.#path);
       await using directory = await open(this.#directory, "r");
-      await directory.sync();
+      syncDirectory(directory.fd);
       failpoint("devtool:approvals.rename.after");
     } catch (reason) {
       await rm(temporary, { force: true });

@@ -1,6 +1,7 @@
-import { constants, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { constants, lstatSync, readdirSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
+import { directoryAccess } from "@devtool/internal/directory-access";
 import { readGitSettings } from "./git-settings.ts";
 import { type IndexEntryKind, IndexParser } from "./index-parser.ts";
 import { SandboxError } from "./sandbox-error.ts";
@@ -156,7 +157,7 @@ async function readEntries(
       path,
       constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
     );
-    if (readlinkSync(`/proc/self/fd/${file.fd}`) !== path) {
+    if (directoryAccess.realPath(file.fd, path) !== path) {
       throw new Error("a directory above is a link");
     }
     for (let total = 0; total <= MAX_INDEX_BYTES; ) {

@@ -5,9 +5,9 @@ import {
   lstatSync,
   openSync,
   readFileSync,
-  readlinkSync,
   type Stats,
 } from "node:fs";
+import { directoryAccess } from "@devtool/internal/directory-access";
 
 /**
  * Reads a regular file whose path a workspace chose; undefined for one that
@@ -31,7 +31,7 @@ export function readRegularFile(
     if (!stats.isFile()) return undefined;
     if (
       links === "refuse links" &&
-      readlinkSync(`/proc/self/fd/${fd}`) !== path
+      directoryAccess.realPath(fd, path) !== path
     ) {
       return undefined;
     }

@@ -82,6 +82,7 @@ export class ClientFiles {
     ).catch((reason: unknown) => {
       throw fileError(path, reason);
     });
+    place.verify(file);
     if (!(await file.stat()).isFile()) throw notAFile(path);
     const content = await gate.run(
       { case: "read", path: place.shownPath },
@@ -132,6 +133,7 @@ export class ClientFiles {
           throw fileError(path, reason);
         },
       );
+      place.verify();
       failpoint("devtool:acp.write.after");
     };
     await gate.run(
@@ -185,6 +187,7 @@ async function presentFile(
         place.path,
         O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
       );
+      place.verify(file);
       return {
         oldContent: await readText(file, path, maxBytes),
         isHidden: false,

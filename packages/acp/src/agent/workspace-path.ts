@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
-import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
+import { type FileHandle, open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { directoryAccess } from "@devtool/internal/directory-access";
 import { isInside } from "@devtool/internal/real-path";
 import {
   assertWorkspaceInPlace,
@@ -25,11 +26,12 @@ export class WorkspacePlace implements AsyncDisposable {
    */
   readonly shownPath: string;
   /**
-   * The path by which the name is opened: through the descriptor of its
-   * directory.
+   * The path by which the name is opened (`DirectoryAccess`). Call `verify`
+   * after each use.
    */
   readonly path: string;
   readonly #directory: FileHandle;
+  readonly #shownDirectory: string;
 
   private constructor(
     directory: FileHandle,
@@ -37,8 +39,9 @@ export class WorkspacePlace implements AsyncDisposable {
     name: string,
   ) {
     this.#directory = directory;
+    this.#shownDirectory = shownDirectory;
     this.shownPath = join(shownDirectory, name);
-    this.path = join(`/proc/self/fd/${directory.fd}`, name);
+    this.path = join(this.#reach(), name);
   }
 
   /**
@@ -74,9 +77,37 @@ export class WorkspacePlace implements AsyncDisposable {
     return new WorkspacePlace(directory, shownPath, name);
   }
 
+  /**
+   * Throws `Code.FailedPrecondition` when the directory, or the file that was
+   * opened in it, is not at its path any more. Always passes where the kernel
+   * opens files by descriptors.
+   */
+  verify(file?: FileHandle): void {
+    this.#reach();
+    const isThere =
+      file === undefined ||
+      directoryAccess.reach(file.fd, this.shownPath) !== undefined;
+    if (!isThere) throw changedError(this.shownPath);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#directory.close();
   }
+
+  #reach(): string {
+    const directory = this.#shownDirectory;
+    const path = directoryAccess.reach(this.#directory.fd, directory);
+    if (path === undefined) throw changedError(directory);
+    return path;
+  }
+}
+
+function changedError(path: string): DevtoolError {
+  return new DevtoolError(
+    `path ${quoted(path)} was changed while it was used`,
+    Code.FailedPrecondition,
+    { remedy: "try again" },
+  );
 }
 
 /**
@@ -132,8 +163,10 @@ async function openDirectory(
     },
   );
   // A directory on the way may have become a link since.
-  const shownPath = await readlink(`/proc/self/fd/${directory.fd}`);
-  if (isInside(workspacePath, shownPath)) return { directory, shownPath };
+  const shownPath = directoryAccess.realPath(directory.fd, real);
+  if (shownPath !== undefined && isInside(workspacePath, shownPath)) {
+    return { directory, shownPath };
+  }
   await directory.close();
   throw outside;
 }

@@ -1,6 +1,11 @@
 import { access, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
+import {
+  accessWeakness,
+  type DirectoryAccess,
+  directoryAccess,
+} from "@devtool/internal/directory-access";
 import { nodeProblem } from "@devtool/internal/node-version";
 import { runnerNotice } from "@devtool/mcp/operator";
 import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
@@ -47,7 +52,6 @@ export async function doctor(
     writeLine(io.stdout, "");
   }
   const problem = nodeProblem(process.versions.node);
-  const isLinux = process.platform === "linux";
   const { config, says: configFinding } = await configuration(data, io);
   const notices = (config?.mcpServers ?? []).flatMap(
     (server) => runnerNotice(server) ?? [],
@@ -61,13 +65,7 @@ export async function doctor(
     dataDirectory(data),
     configFinding,
     runningServer(data, new AbortController().signal),
-    isLinux
-      ? finding("platform", "good", process.platform)
-      : finding(
-          "platform",
-          "bad",
-          `${process.platform}: the workspace is confined on Linux only`,
-        ),
+    confinement(directoryAccess),
     program("bash", "needed to run shell commands"),
     sandbox(data),
     program("git", "needed for checkpoints"),
@@ -207,6 +205,14 @@ async function runningServer(
     "bad",
     `another program listens at ${info?.url} (${server.reason}): start the server again`,
   );
+}
+
+/** Says how file tools are kept in the workspace. */
+function confinement(access: DirectoryAccess): Finding {
+  const weakness = accessWeakness(access);
+  return weakness === ""
+    ? finding("files", "good", `confined by ${access.mechanism}`)
+    : finding("files", "info", weakness);
 }
 
 /** Says which model answers, and where. */

@@ -9,6 +9,10 @@ import {
 } from "@bufbuild/protobuf";
 import { codexQueues } from "@devtool/codex/queues";
 import { codingAgent } from "@devtool/coding-agent";
+import {
+  accessWeakness,
+  directoryAccess,
+} from "@devtool/internal/directory-access";
 import { defined } from "@devtool/internal/json";
 import { mcp } from "@devtool/mcp/server";
 import { ApprovalMode } from "@devtool/schema";
@@ -47,7 +51,6 @@ import type { Level } from "../log/log-lines.ts";
 import { openLog } from "../log/open-log.ts";
 import type { ServerLog } from "../log/server-log.ts";
 import { type Metrics, openMetrics } from "../metrics/open-metrics.ts";
-import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { retentionOptions } from "../retention-options.ts";
 import { storeOptions } from "../store-options.ts";
@@ -79,7 +82,6 @@ export interface ServeOptions extends ListenFlags, ConsoleFlag {
 
 /** `devtool serve`: runs a server until SIGTERM or Ctrl-C, then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
-  assertServes(io);
   if (options.anonymous && !options.profile) {
     throw new Error(
       "--anonymous is only for --profile: the coding agent has tools",
@@ -90,6 +92,8 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await assertPrivateDirectory(data);
   const operator = await operatorConfig(options.config, data);
   await using log = openLog(options.logLevel, operator.config, io);
+  const weakness = accessWeakness(directoryAccess);
+  if (weakness !== "") log.onNotice(weakness);
   using metrics = await openMetrics(operator, io.env);
   const started = await start(options, { operator, data, log, metrics }, io);
   const { server, about, host, modelLine, hasConsole, isNewWorkspace } =

@@ -154,32 +154,6 @@ describe("a command that finds a server by its data directory", () => {
     expect(named.said).toContain("agent devtool");
   });
 
-  it("starts no server outside Linux, and says why, but talks with one", async () => {
-    const refused =
-      "devtool serves agents on Linux only, and this is darwin: run it in a Linux machine or container";
-    const serve = await devtool(["serve", "--port", "0"], "darwin");
-    expect([serve.code, serve.erred]).toEqual([
-      1,
-      expect.stringContaining(refused),
-    ]);
-    const job = await devtool(
-      ["run", "--workspace", join(base, "elsewhere"), "text Hello."],
-      "darwin",
-    );
-    expect([job.code, job.erred]).toEqual([
-      1,
-      expect.stringContaining(refused),
-    ]);
-    const named = await devtool(
-      ["run", "--url", server.url, "--token", server.token, "text Hello."],
-      "darwin",
-    );
-    expect([named.code, named.said]).toEqual([
-      0,
-      expect.stringContaining("Hello."),
-    ]);
-  });
-
   async function tasksOfServer(): Promise<readonly { readonly id: string }[]> {
     const { url, token } = server;
     const client = createDevtoolClient(
@@ -188,18 +162,17 @@ describe("a command that finds a server by its data directory", () => {
     return (await client.tasks.listTasks({})).tasks;
   }
 
-  async function devtool(
-    [name = "", ...rest]: readonly string[],
-    platform: NodeJS.Platform = "linux",
-  ): Promise<{
+  async function devtool([name = "", ...rest]: readonly string[]): Promise<{
     readonly code: number;
     readonly said: string;
     readonly erred: string;
   }> {
-    const { code, out, err } = await runCommand(
-      [name, "--data", join(base, "data"), ...rest],
-      { platform },
-    );
+    const { code, out, err } = await runCommand([
+      name,
+      "--data",
+      join(base, "data"),
+      ...rest,
+    ]);
     return { code, said: out, erred: err };
   }
 });

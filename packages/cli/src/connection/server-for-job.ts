@@ -9,7 +9,6 @@ import { ApprovalMode } from "@devtool/schema";
 import type { Agent, DevtoolServer, ServerOptions } from "@devtool/server";
 import type { agentOptions, OperatorConfig } from "../agents/agent-options.ts";
 import type { Io } from "../io.ts";
-import { assertServes } from "../platform.ts";
 import { ensureWorkspace } from "../workspace-directory.ts";
 import type { Address } from "./address.ts";
 import {
@@ -157,7 +156,6 @@ async function startServer(
   options: JobOptions,
   io: Io,
 ): Promise<JobServer> {
-  assertServes(io);
   const { createServer, defaultDialects } = await import("@devtool/server");
   const { codexQueues } = await import("@devtool/codex/queues");
   const { mcp } = await import("@devtool/mcp/server");

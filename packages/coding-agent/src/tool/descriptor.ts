@@ -11,13 +11,18 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   readSync,
   renameSync,
   rmSync,
   type Stats,
   writeFileSync,
 } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  type DirectoryAccess,
+  directoryAccess,
+} from "@devtool/internal/directory-access";
+import { syncDirectory } from "@devtool/internal/sync-directory";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { systemErrorCode } from "../client-error.ts";
 
@@ -40,29 +45,39 @@ const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 /**
  * An open file or directory.
  *
- * Entries of a directory are opened through its descriptor
- * (`/proc/self/fd/N/name`), so they are in that directory even if its path
- * leads elsewhere by now. Symbolic links are not followed. Methods that take a
- * `path` use it only in error messages.
+ * Entries of a directory are opened through it (`DirectoryAccess`), so they are
+ * in that directory even if its path leads elsewhere by now. Symbolic links are
+ * not followed. Methods that take a `path` use it only in error messages.
  */
 export class Descriptor implements Disposable {
   readonly #fd: number;
-  readonly #path: string;
+  /** Where it was opened: the real path of its directory, and its name. */
+  readonly #place: string;
+  readonly #access: DirectoryAccess;
   readonly #ownership: "owned" | "lent";
 
-  /** Opens a directory by its path. */
-  static openDirectory(path: string): Descriptor {
+  /** Opens a directory by its real path. */
+  static openDirectory(
+    path: string,
+    access: DirectoryAccess = directoryAccess,
+  ): Descriptor {
     try {
       const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-      return new Descriptor(openSync(path, flags));
+      return new Descriptor(openSync(path, flags), path, access);
     } catch (reason) {
       throw openError(path, reason);
     }
   }
 
-  private constructor(fd: number, ownership: "owned" | "lent" = "owned") {
+  private constructor(
+    fd: number,
+    place: string,
+    access: DirectoryAccess,
+    ownership: "owned" | "lent" = "owned",
+  ) {
     this.#fd = fd;
-    this.#path = `/proc/self/fd/${fd}`;
+    this.#place = place;
+    this.#access = access;
     this.#ownership = ownership;
   }
 
@@ -71,7 +86,7 @@ export class Descriptor implements Disposable {
    * is disposed of.
    */
   lend(): Descriptor {
-    return new Descriptor(this.#fd, "lent");
+    return new Descriptor(this.#fd, this.#place, this.#access, "lent");
   }
 
   /**
@@ -91,10 +106,10 @@ export class Descriptor implements Disposable {
 
   /** Creates a directory in this one and opens it. */
   makeDirectory(name: string, mode: number, path: string): Descriptor {
-    mkdirSync(this.#at(name), mode);
+    this.#at(name, (at) => mkdirSync(at, mode));
     const created = this.openDirectory(name, path);
     if (created) return created;
-    throw pathDenied(path, "was changed while it was opened", "try again");
+    throw changedError(path);
   }
 
   /**
@@ -102,30 +117,20 @@ export class Descriptor implements Disposable {
    * undefined when the name is in use.
    */
   createFile(name: string, mode: number, path: string): Descriptor | undefined {
-    try {
-      return new Descriptor(
-        openSync(
-          this.#at(name),
-          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-          mode,
-        ),
-      );
-    } catch (reason) {
-      if (systemErrorCode(reason) === "EEXIST") return undefined;
-      throw openError(path, reason);
-    }
+    const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    return this.#open(name, flags, path, { missing: "EEXIST", mode });
   }
 
   rename(from: string, to: string): void {
-    renameSync(this.#at(from), this.#at(to));
+    this.#at(from, (at) => renameSync(at, join(dirname(at), to)));
   }
 
   remove(name: string): void {
-    rmSync(this.#at(name), { force: true });
+    this.#at(name, (at) => rmSync(at, { force: true }));
   }
 
   entries(): Dirent[] {
-    return readdirSync(this.#path, { withFileTypes: true });
+    return this.#at("", (at) => readdirSync(at, { withFileTypes: true }));
   }
 
   stat(): Stats {
@@ -137,7 +142,9 @@ export class Descriptor implements Disposable {
    * Undefined when it does not exist any more.
    */
   statOf(name: string): BigIntStats | undefined {
-    return lstatSync(this.#at(name), { bigint: true, throwIfNoEntry: false });
+    return this.#at(name, (at) =>
+      lstatSync(at, { bigint: true, throwIfNoEntry: false }),
+    );
   }
 
   /** Sets the mode, regardless of the umask. */
@@ -145,9 +152,12 @@ export class Descriptor implements Disposable {
     fchmodSync(this.#fd, mode);
   }
 
-  /** Returns the current real path. */
-  realPath(): string {
-    return readlinkSync(this.#path);
+  /**
+   * Returns the current real path; undefined when it is not where it was opened,
+   * and its new place is not known.
+   */
+  realPath(): string | undefined {
+    return this.#access.realPath(this.#fd, this.#place);
   }
 
   readAll(): Buffer {
@@ -180,25 +190,58 @@ export class Descriptor implements Disposable {
    * disk.
    */
   sync(): void {
-    fsyncSync(this.#fd);
+    if (this.stat().isDirectory()) {
+      syncDirectory(this.#fd);
+    } else {
+      fsyncSync(this.#fd);
+    }
   }
 
   [Symbol.dispose](): void {
     if (this.#ownership === "owned") closeSync(this.#fd);
   }
 
-  #at(name: string): string {
-    return `${this.#path}/${name}`;
+  /** Calls a function with the path of an entry of this directory. */
+  #at<T>(name: string, use: (path: string) => T): T {
+    const result = use(join(this.#reach(), name));
+    this.#reach();
+    return result;
   }
 
-  #open(name: string, flags: number, path: string): Descriptor | undefined {
+  #reach(): string {
+    const path = this.#access.reach(this.#fd, this.#place);
+    if (path === undefined) throw changedError(this.#place);
+    return path;
+  }
+
+  #open(
+    name: string,
+    flags: number,
+    path: string,
+    { missing = "ENOENT", mode = 0o666 } = {},
+  ): Descriptor | undefined {
+    const place = join(this.#reach(), name);
+    let fd: number;
     try {
-      return new Descriptor(openSync(this.#at(name), flags));
+      fd = openSync(place, flags, mode);
     } catch (reason) {
-      if (systemErrorCode(reason) === "ENOENT") return undefined;
+      if (systemErrorCode(reason) === missing) return undefined;
       throw openError(path, reason);
     }
+    const real = this.#access.reach(fd, place);
+    if (real !== undefined) return new Descriptor(fd, place, this.#access);
+    closeSync(fd);
+    throw pathDenied(
+      path,
+      "goes through a symbolic link, or was changed while it was opened",
+      "name the place that it points to, or try again",
+    );
   }
+}
+
+/** Creates the error for a path that another process changes. */
+export function changedError(path: string): DevtoolError {
+  return pathDenied(path, "was changed while it was used", "try again");
 }
 
 function openError(path: string, reason: unknown): DevtoolError {

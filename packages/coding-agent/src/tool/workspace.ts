@@ -1,11 +1,12 @@
 import { type BigIntStats, type Dirent, type Stats, statSync } from "node:fs";
 import { relative, resolve, sep } from "node:path";
 import { keepStart } from "@devtool/internal/cut-text";
+import type { DirectoryAccess } from "@devtool/internal/directory-access";
 import { failpoint } from "@devtool/internal/failpoint";
 import { isOtherProcess } from "@devtool/internal/other-process";
 import { isInside } from "@devtool/internal/real-path";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { Descriptor, pathDenied } from "./descriptor.ts";
+import { changedError, Descriptor, pathDenied } from "./descriptor.ts";
 
 /** The maximum size, in bytes, of a file that is read as a whole: 10 MiB. */
 export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
@@ -17,8 +18,9 @@ export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
  * Opens every path segment by segment with directory descriptors, without
  * following symbolic links. Before the first byte is read or written, compares
  * the real path of the opened file with the workspace. So a link that appears
- * between a check and its use has no effect. Paths are relative to the
- * workspace, or absolute paths inside it. Needs Linux.
+ * between a check and its use has no effect; on systems other than Linux,
+ * `DirectoryAccess` says what is left of that. Paths are relative to the
+ * workspace, or absolute paths inside it.
  *
  * The methods are synchronous: each takes microseconds, which is less than a
  * round trip through a thread.
@@ -27,10 +29,16 @@ export class Workspace implements Disposable {
   /** The real path of the directory: an absolute path. */
   readonly root: string;
   #rootDescriptor: Descriptor | undefined;
+  readonly #access: DirectoryAccess | undefined;
   #temporaries = 0;
 
-  constructor(root: string) {
+  /**
+   * @param access how directories are reached. Default: the strongest access
+   * that this system has
+   */
+  constructor(root: string, access?: DirectoryAccess) {
     this.root = root;
+    this.#access = access;
   }
 
   /**
@@ -218,7 +226,9 @@ export class Workspace implements Disposable {
         Code.InvalidArgument,
       );
     }
-    return directory.realPath();
+    const realPath = directory.realPath();
+    if (realPath !== undefined) return realPath;
+    throw changedError(path);
   }
 
   /**
@@ -242,12 +252,14 @@ export class Workspace implements Disposable {
   }
 
   get #rootDirectory(): Descriptor {
-    this.#rootDescriptor ??= Descriptor.openDirectory(this.root);
+    this.#rootDescriptor ??= Descriptor.openDirectory(this.root, this.#access);
     const realPath = this.#rootDescriptor.realPath();
     if (realPath === this.root) return this.#rootDescriptor;
     // A link takes the place of a directory above the workspace, or the
     // workspace was moved.
-    const problem = `is not where it was: it leads to ${JSON.stringify(realPath)}`;
+    const elsewhere =
+      realPath === undefined ? "" : `: it leads to ${JSON.stringify(realPath)}`;
+    const problem = `is not where it was${elsewhere}`;
     throw new DevtoolError(
       `workspace ${JSON.stringify(this.root)} ${problem}`,
       Code.FailedPrecondition,
@@ -322,8 +334,9 @@ export class Workspace implements Disposable {
 
   /** Throws unless the real path of an open file is inside the workspace. */
   #assertInside(file: Descriptor, path: string): void {
-    const { root } = this;
-    if (file.realPath().startsWith(root === "/" ? root : `${root}/`)) return;
+    const realPath = file.realPath();
+    if (realPath === undefined) throw changedError(path);
+    if (isInside(this.root, realPath)) return;
     throw pathDenied(path, `is outside workspace ${JSON.stringify(this.root)}`);
   }
 }

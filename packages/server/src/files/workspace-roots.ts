@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, statSync } from "node:fs";
-import { isAbsolute, join, normalize, sep } from "node:path";
+import { join, normalize, parse, sep } from "node:path";
 import {
   isInside,
   realPath,
@@ -130,8 +130,8 @@ function linksOn(path: string): string[] {
   // A circle of links leads nowhere.
   if (realPath(path) === undefined) return [];
   const links: string[] = [];
-  const names = path.split(sep);
-  let real: string = sep;
+  let { root: real } = parse(path);
+  const names = path.slice(real.length).split(sep);
   for (let name = names.shift(); name !== undefined; name = names.shift()) {
     const next = join(real, name);
     if (!lstatSync(next).isSymbolicLink()) {
@@ -140,8 +140,9 @@ function linksOn(path: string): string[] {
     }
     links.push(next);
     const target = readlinkSync(next);
-    if (isAbsolute(target)) real = sep;
-    names.unshift(...target.split(sep));
+    const { root } = parse(target);
+    if (root !== "") real = root;
+    names.unshift(...target.slice(root.length).split(sep));
   }
   return links;
 }
