@@ -11,7 +11,6 @@ import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
 import { ownCommand } from "../own-command.ts";
-import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory, writePrivateFile } from "../private-file.ts";
 import { createQuestioner } from "../prompter.ts";
 import { visibleName } from "../render/style.ts";
@@ -50,7 +49,6 @@ interface Choice {
  * `UsageError` that lists the flags when several were found.
  */
 export async function init(options: InitOptions, io: Io): Promise<number> {
-  assertServes(io);
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   await assertPrivateDirectory(data);
   const path = join(data, "config.toml");
