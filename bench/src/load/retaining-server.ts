@@ -1,11 +1,12 @@
 /**
- * A server that keeps few of its tasks, with a watch on its event loop, or one
- * that keeps all.
+ * A server that keeps few of its tasks, and looks often for what to delete, with
+ * a watch on its event loop, or one that keeps all.
  */
 import { mkdirSync } from "node:fs";
 import { codingAgent } from "@devtool/coding-agent";
 import { ApprovalMode } from "@devtool/schema";
 import { createServer } from "@devtool/server";
+import { lookOften } from "./frequent-looks.ts";
 import { NO_RETENTION, sabotage } from "./sabotage.ts";
 import { watchOver } from "./watch.ts";
 
@@ -16,6 +17,7 @@ const MAX_TASKS = 1000;
 const [, , workspace = "", tickMs = "2", name = ""] = process.argv;
 mkdirSync(`${workspace}-data`, { mode: 0o700 });
 sabotage(name);
+lookOften();
 const server = await createServer({
   workspace,
   dataDirectory: `${workspace}-data`,

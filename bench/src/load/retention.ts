@@ -2,14 +2,16 @@
  * Half an hour of turns at a server that keeps few of its tasks: its memory, and
  * the file of its tasks.
  *
- * A server looks for what to delete a minute after its start and then every five
- * minutes, so the file is as large as what is kept and five minutes of turns.
- * What stays of a task that was deleted is its record in the audit log, and for
- * a day the id of its message.
+ * Between two looks for what to delete, the file grows by the turns of that
+ * time, whose space is used again after the next one: how large it is at a
+ * moment says how busy the machine was. So what is in use is compared at two
+ * moments of rest, after a deletion. What stays of a task that was deleted is
+ * its record in the audit log, and for a day the ids of its messages.
  */
-import { statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Churn } from "./churn.ts";
+import { LOOK_MS } from "./frequent-looks.ts";
 import { watchMemory } from "./memory-slope.ts";
 import { numberNamed, printRow } from "./row.ts";
 import { sabotageNamed } from "./sabotage.ts";
@@ -19,11 +21,10 @@ const MINUTES = numberNamed("minutes", 30);
 const PER_SECOND = numberNamed("per-second", 25);
 /** A turn of about 9 KB. */
 const PROMPT = "think\nsay 40 200";
-/**
- * The share of the time that counts as warm-up: caches fill, and the file has
- * its space for five minutes of turns.
- */
+/** The share of the time that counts as warm-up of the memory: caches fill. */
 const WARM = 0.4;
+/** The share of the time after which the server has all that it keeps. */
+const FILLED = 0.2;
 /** In a shorter run, all still grows: the bounds are wider. */
 const WHOLE_MINUTES = 20;
 
@@ -33,13 +34,18 @@ await using server = await startWatchedServer({
   sabotage: sabotageNamed(),
 });
 const churn = new Churn(server, PROMPT);
-const sizes: { readonly turns: number; readonly bytes: number }[] = [];
+const file = `${server.workspace}-data/tasks.db`;
+let filled = { turns: 0, bytes: 0 };
+let last = filled;
 const { floorPerMinute, livePerMinute } = await watchMemory(
   server,
   async () => {
     const playing = new AbortController();
     const following = followFile(playing.signal);
-    await churn.play(MINUTES * 60, PER_SECOND);
+    await churn.play(MINUTES * 60 * FILLED, PER_SECOND);
+    filled = await rest();
+    await churn.play(MINUTES * 60 * (1 - FILLED), PER_SECOND);
+    last = await rest();
     playing.abort();
     await following;
   },
@@ -51,9 +57,9 @@ console.log(
 );
 const isWhole = MINUTES >= WHOLE_MINUTES;
 printRow({
-  name: "retention.file-bytes-per-turn",
-  value: growthPerTurn(),
-  target: { atMost: isWhole ? 1000 : 1e6 },
+  name: "retention.kept-bytes-per-turn",
+  value: (last.bytes - filled.bytes) / (last.turns - filled.turns),
+  target: { atMost: 1000 },
 });
 printRow({
   name: "retention.resident-floor-mb-per-10-min",
@@ -71,24 +77,46 @@ printRow({
   target: { atMost: 0 },
 });
 
-/** Notes and prints the size of the file each minute. */
+/** Prints each minute what is in use in the file. */
 async function followFile(signal: AbortSignal): Promise<void> {
   for (let minute = 0; !signal.aborted; minute++) {
-    const [file = 0, log = 0] = ["tasks.db", "tasks.db-wal"].map(
-      (name) => statSync(`${server.workspace}-data/${name}`).size,
-    );
-    sizes.push({ turns: churn.count, bytes: file });
+    const [used, whole, log] = [
+      usedBytes(),
+      statSync(file).size,
+      statSync(`${file}-wal`).size,
+    ].map((size) => (size / 1e6).toFixed(1));
     console.log(
-      `# minute ${minute}: file ${(file / 1e6).toFixed(1)} MB, its log ${(log / 1e6).toFixed(1)} MB, ${churn.count} turns`,
+      `# minute ${minute}: ${used} MB in use of a file of ${whole} MB, its log ${log} MB, ${churn.count} turns`,
     );
     await delay(60_000, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** By how many bytes the file grew for each turn since the warm-up. */
-function growthPerTurn(): number {
-  const warm = sizes[Math.floor(sizes.length * WARM)];
-  const last = sizes.at(-1);
-  if (!warm || !last || last.turns === warm.turns) return Number.NaN;
-  return (last.bytes - warm.bytes) / (last.turns - warm.turns);
+/** Waits until nothing is deleted any more, and returns what is in use then. */
+async function rest(): Promise<typeof last> {
+  let bytes = usedBytes();
+  for (
+    let since = performance.now();
+    performance.now() - since < 2 * LOOK_MS;
+  ) {
+    await delay(1000);
+    const now = usedBytes();
+    if (now !== bytes) since = performance.now();
+    bytes = now;
+  }
+  console.log(`# at rest: ${bytes} bytes in use after ${churn.count} turns`);
+  return { turns: churn.count, bytes };
+}
+
+/**
+ * Reads the size of the pages in use from the header of the file, as its last
+ * checkpoint left it (https://sqlite.org/fileformat.html, section 1.3).
+ */
+function usedBytes(): number {
+  const header = Buffer.alloc(100);
+  const descriptor = openSync(file, "r");
+  readSync(descriptor, header, 0, header.length, 0);
+  closeSync(descriptor);
+  const pages = header.readUInt32BE(28) - header.readUInt32BE(36);
+  return pages * header.readUInt16BE(16);
 }

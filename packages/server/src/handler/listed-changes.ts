@@ -5,6 +5,7 @@ import type { TaskChanges } from "../store/task-changes.ts";
 import type { ListedTask, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 import type { TaskWatch } from "../task/task-feed.ts";
+import { RecentTasks } from "./recent-tasks.ts";
 
 /**
  * The number of tasks to list at a time. More are listed when all of these have
@@ -38,12 +39,12 @@ export class ListedChanges {
   readonly #store: TaskStore;
   /** Undefined for the tasks of all. */
   readonly #principal: string | undefined;
-  /** The changes that were found of each task last, the latest at the end. */
-  readonly #found = new Map<string, Found>();
+  /** The changes that were found of each task last. */
+  readonly #found = new RecentTasks<Found>(MAX_FOUND);
   /**
    * The time of the oldest task that was listed at first, or of the last one
    * that is no longer in `#found`. A task that is not there has changed if it has
-   * a later one.
+   * a later one, or the same: to find it twice does no harm.
    */
   #oldestMs = 0;
 
@@ -99,7 +100,7 @@ export class ListedChanges {
       const changed = page.tasks.filter(({ last }) => {
         const found = this.#found.get(last.taskId);
         return found === undefined
-          ? positionOf(last).timeMs > this.#oldestMs
+          ? positionOf(last).timeMs >= this.#oldestMs
           : last.sequence > found.sequence;
       });
       for (const task of changed) watch.put(task);
@@ -109,14 +110,11 @@ export class ListedChanges {
     for (const { last } of changes.toReversed()) this.#note(last);
   }
 
-  /** Notes a change, and forgets the oldest one where there are too many. */
   #note(event: TaskEvent): void {
     const { taskId, sequence } = event;
-    this.#found.delete(taskId);
-    this.#found.set(taskId, { sequence, timeMs: positionOf(event).timeMs });
-    const [oldest] = this.#found;
-    if (this.#found.size <= MAX_FOUND || !oldest) return;
-    this.#found.delete(oldest[0]);
-    this.#oldestMs = Math.max(this.#oldestMs, oldest[1].timeMs);
+    const { timeMs } = positionOf(event);
+    const forgotten = this.#found.note(taskId, { sequence, timeMs });
+    if (!forgotten) return;
+    this.#oldestMs = Math.max(this.#oldestMs, forgotten.timeMs);
   }
 }

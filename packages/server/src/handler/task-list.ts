@@ -24,6 +24,7 @@ import type { TaskFeed } from "../task/task-feed.ts";
 import { principalOf } from "./caller.ts";
 import { hideSecretsInEvent } from "./hide-secrets.ts";
 import { ListedChanges } from "./listed-changes.ts";
+import { RecentTasks } from "./recent-tasks.ts";
 
 /** Returns a page of the tasks that match the request. */
 export async function listTasks(
@@ -118,7 +119,9 @@ const MAX_SHOWN = 10_000;
 
 /** What the client of a watch has of each task that changed last. */
 class ShownTasks {
-  readonly #tasks = new Map<string, { sequence: bigint; isShown: boolean }>();
+  readonly #tasks = new RecentTasks<{ sequence: bigint; isShown: boolean }>(
+    MAX_SHOWN,
+  );
   #mayHaveOthers: boolean;
 
   /** @param mayHaveOthers whether the client may have tasks of `ListTasks` */
@@ -136,14 +139,11 @@ class ShownTasks {
     return this.#tasks.get(taskId)?.isShown ?? this.#mayHaveOthers;
   }
 
-  /** Notes a change, and forgets the task that has not changed for longest. */
   note({ taskId, sequence }: TaskEvent, as: "shown" | "left out"): void {
-    this.#tasks.delete(taskId);
-    this.#tasks.set(taskId, { sequence, isShown: as === "shown" });
-    const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size <= MAX_SHOWN || oldest === undefined) return;
-    this.#tasks.delete(oldest);
-    this.#mayHaveOthers = true;
+    const isShown = as === "shown";
+    if (this.#tasks.note(taskId, { sequence, isShown })) {
+      this.#mayHaveOthers = true;
+    }
   }
 }
 

@@ -39,7 +39,10 @@ async function errorsAfter(afterGone: AfterGone): Promise<unknown[]> {
       hosts: new Set(["127.0.0.1"]),
       origins: new Set<string>(),
     },
-    admit: () => undefined,
+    beginCheck: () => ({
+      admit: () => undefined,
+      [Symbol.dispose]: () => undefined,
+    }),
     isStopping: () => false,
     onError: (reason: unknown) => errors.push(reason),
   };

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readBody } from "./body.ts";
 import { type HttpListener, listen } from "./listener.ts";
@@ -44,6 +45,24 @@ describe("the connections of a server", () => {
     expect(await statusOf(session, {})).toBe(401);
     await once(session, "close");
   });
+
+  it.each([
+    ["stay when they are right", RIGHT, 404],
+    ["are closed when they are wrong", {}, 401],
+  ])(
+    "stay until their credentials are checked, which came in time, and %s",
+    async (_what, headers, status) => {
+      const checked = Promise.withResolvers<void>();
+      await serve({ admissionTimeoutMs: 2_000 }, [], checked.promise);
+      const session = openHttp2();
+      const closed = once(session, "close");
+      const answer = statusOf(session, headers);
+      await delay(2_500);
+      checked.resolve();
+      expect(await answer).toBe(status);
+      if (status === 401) await closed;
+    },
+  );
 
   it("stay open after an authenticated request, and are closed when they are idle for long", async () => {
     await serve({ admissionTimeoutMs: 1_000, idleTimeoutMs: 2_000 });
@@ -193,6 +212,7 @@ describe("the connections of a server", () => {
   async function serve(
     limits: Partial<ConnectionLimits>,
     routes: readonly Route[] = [],
+    checked?: Promise<void>,
   ): Promise<void> {
     listener = await listen({
       host: "127.0.0.1",
@@ -211,10 +231,12 @@ describe("the connections of a server", () => {
     listener.serve({
       routes,
       authenticator: {
-        authenticate: ({ headers }) =>
-          headers.authorization === "right"
+        authenticate: async ({ headers }) => {
+          await checked;
+          return headers.authorization === "right"
             ? { case: "caller", value: { principal: "p", rights: new Set() } }
-            : { case: "none" },
+            : { case: "none" };
+        },
       },
     });
   }

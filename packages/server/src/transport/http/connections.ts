@@ -28,6 +28,12 @@ export interface OpenRequest {
   readonly response: HttpResponse;
 }
 
+/** A check of the credentials of a request, until it is disposed. */
+export interface CredentialCheck extends Disposable {
+  /** Records that they were accepted: the connection may stay. */
+  admit(): void;
+}
+
 /**
  * Time in milliseconds for a client to send or read the rest after it was asked
  * to disconnect.
@@ -51,7 +57,7 @@ export class Connections {
   /** Peers whose connection is an HTTP/2 session. */
   readonly #sessionPeers = new Set<string>();
   readonly #requests = new Set<OpenRequest>();
-  readonly #onAdmission = new WeakMap<object, () => void>();
+  readonly #checksOf = new WeakMap<object, () => CredentialCheck>();
 
   constructor(bounds: ConnectionBounds) {
     this.#bounds = bounds;
@@ -84,53 +90,74 @@ export class Connections {
   addSession(session: ServerHttp2Session): void {
     const { admissionTimeoutMs, idleTimeoutMs } = this.#bounds;
     let streams = 0;
+    let checks = 0;
     let isAdmitted = false;
-    const destroy = (): void => session.destroy();
-    const stopWaiting = closeUnlessRead(destroy, admissionTimeoutMs);
-    let timer: NodeJS.Timeout | undefined;
-    const restartTimer = (): void => {
-      clearTimeout(timer);
+    let isLate = false;
+    const stopWaiting = closeUnlessRead(() => {
+      isLate = true;
+      if (checks === 0) session.destroy();
+    }, admissionTimeoutMs);
+    const sayGoodbye = (): void => {
+      // GOAWAY tells the client which of its last requests were taken. A client
+      // that does not read it is cut off.
+      session.close();
+      setTimeout(() => session.destroy(), GOODBYE_MS).unref();
+    };
+    let stopIdle = (): void => undefined;
+    const watchIdle = (): void => {
+      stopIdle();
       if (!isAdmitted || streams > 0) return;
-      timer = setTimeout(() => {
-        // GOAWAY tells the client which of its last requests were taken. A
-        // client that does not read it is cut off.
-        session.close();
-        setTimeout(() => session.destroy(), GOODBYE_MS).unref();
-      }, idleTimeoutMs).unref();
+      stopIdle = closeUnlessRead(sayGoodbye, idleTimeoutMs);
     };
     this.sessions.add(session);
     const peer = peerOf(session.socket);
     this.#sessionPeers.add(peer);
-    this.#onAdmission.set(session, () => {
-      isAdmitted = true;
-      stopWaiting();
-      restartTimer();
+    this.#checksOf.set(session, () => {
+      // One that began late would keep a session that has no credentials.
+      const share = isLate ? 0 : 1;
+      checks += share;
+      return {
+        admit: () => {
+          isAdmitted = true;
+          stopWaiting();
+          watchIdle();
+        },
+        [Symbol.dispose]: () => {
+          checks -= share;
+          if (isLate && checks === 0 && !isAdmitted) sayGoodbye();
+        },
+      };
     });
     session.on("stream", (stream) => {
       streams++;
-      if (isAdmitted) restartTimer();
+      watchIdle();
       stream.once("close", () => {
         streams--;
-        if (isAdmitted) restartTimer();
+        watchIdle();
       });
     });
     session.once("close", () => {
       stopWaiting();
-      clearTimeout(timer);
+      stopIdle();
       this.sessions.delete(session);
       this.#sessionPeers.delete(peer);
     });
   }
 
   /**
-   * Records that the credentials of a request were accepted: its connection may
-   * stay.
+   * Begins to check the credentials of a request. A session is not closed for
+   * want of credentials while those are checked that came in time.
    */
-  admit(request: HttpRequest): void {
-    this.#admitted.add(peerOf(request.socket));
-    if (!("stream" in request)) return;
-    const { session } = request.stream;
-    if (session) this.#onAdmission.get(session)?.();
+  beginCheck(request: HttpRequest): CredentialCheck {
+    const session = "stream" in request ? request.stream.session : undefined;
+    const check = session && this.#checksOf.get(session)?.();
+    return {
+      admit: () => {
+        this.#admitted.add(peerOf(request.socket));
+        check?.admit();
+      },
+      [Symbol.dispose]: () => check?.[Symbol.dispose](),
+    };
   }
 
   /** Records a request until its response is closed. */

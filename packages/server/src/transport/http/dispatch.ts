@@ -1,6 +1,7 @@
 import { shorten } from "@devtool/internal/cut-text";
 import type { Operations } from "../../operations.ts";
 import { isDisconnection } from "./client-gone.ts";
+import type { CredentialCheck } from "./connections.ts";
 import { answerPreflight, isPreflight, shareWithOrigin } from "./cors.ts";
 import {
   type GuardOptions,
@@ -30,8 +31,8 @@ export interface Dispatch {
   readonly guard: GuardOptions;
   /** Whether the server stops, and refuses every request. */
   readonly isStopping: () => boolean;
-  /** Called with each request whose credentials were accepted. */
-  readonly admit: (request: HttpRequest) => void;
+  /** Called with each request before its credentials are checked. */
+  readonly beginCheck: (request: HttpRequest) => CredentialCheck;
   /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
   /** What the server's observer hears. Default: there is none. */
@@ -56,7 +57,7 @@ export async function answerRequest(
   response: HttpResponse,
   dispatch: Dispatch,
 ): Promise<void> {
-  const { routes, guard, isStopping, admit, onError, operations } = dispatch;
+  const { routes, guard, isStopping, onError, operations } = dispatch;
   const refuseWith = (refusal: Refusal): Promise<void> => {
     observeFailure(operations, request, refusal);
     return refuse(request, response, refusal, routes);
@@ -75,9 +76,8 @@ export async function answerRequest(
     if (isPreflight(request)) return answerPreflight(request, response);
     const route = routeOf(routes, request);
     const access = route?.access ?? "token";
-    const refusal = await requestRefusal(request, access, guard);
+    const refusal = await checkCredentials(request, access, dispatch);
     if (refusal) return await refuseWith(refusal);
-    if (access === "token") admit(request);
     if (!route) {
       const message = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
       const known = `nothing is served at ${request.method} ${shorten(pathForOperators(request))}`;
@@ -97,4 +97,16 @@ export async function answerRequest(
     }
     onError(reason);
   }
+}
+
+/** Returns why the guard refuses a request. Its connection stays meanwhile. */
+async function checkCredentials(
+  request: HttpRequest,
+  access: Route["access"],
+  { guard, beginCheck }: Pick<Dispatch, "guard" | "beginCheck">,
+): Promise<Refusal | undefined> {
+  using check = beginCheck(request);
+  const refusal = await requestRefusal(request, access, guard);
+  if (!refusal && access === "token") check.admit();
+  return refusal;
 }

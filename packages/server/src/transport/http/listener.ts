@@ -137,7 +137,7 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
         routes,
         guard: { authenticator, hosts, origins },
         isStopping: () => drain.isStopping,
-        admit: (request) => server.connections.admit(request),
+        beginCheck: (request) => server.connections.beginCheck(request),
         onError: options.onError,
         operations,
       }),

@@ -68,7 +68,10 @@ export class Mount {
     this.#dispatch = {
       ...{ routes, guard, onError, operations },
       isStopping: () => this.#isStopping,
-      admit: () => undefined,
+      beginCheck: () => ({
+        admit: () => undefined,
+        [Symbol.dispose]: () => undefined,
+      }),
     };
   }
 
