@@ -129,9 +129,9 @@ class SpanRecorder {
     if (this.#options.openInference) {
       span.setAttribute(ATTRIBUTE.spanKind, openInferenceKind(operation));
     }
-    const servers = facts.task?.sessionSettings?.mcpServers ?? [];
-    const filter = (above?.filter ?? this.#filter).with(servers);
+    let filter = above?.filter ?? this.#filter;
     if (this.#options.content && span.isRecording()) {
+      filter = filter.with(facts.task?.sessionSettings?.mcpServers ?? []);
       span.setAttributes(contentOf(operation, facts, filter, "begin"));
     }
     const context = trace.setSpan(parent, span);
