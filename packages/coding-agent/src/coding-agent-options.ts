@@ -71,10 +71,11 @@ export interface CodingAgentOptions {
   /**
    * The sandbox for the processes that tools start.
    *
-   * `auto` uses bubblewrap if it works on this machine, otherwise none. `bwrap`
-   * requires bubblewrap. Default: `auto`.
+   * `auto` uses bubblewrap if it works on this machine, otherwise `srt` of
+   * `@anthropic-ai/sandbox-runtime` if it does, otherwise none. `bwrap` and `srt`
+   * require that one. Default: `auto`.
    */
-  readonly sandbox?: "auto" | "none" | "bwrap";
+  readonly sandbox?: "auto" | "none" | "bwrap" | "srt";
   /**
    * The operator's policy files: absolute paths.
    *

@@ -163,7 +163,8 @@ async function openCodingAgent(
   });
   // An operator who requires a sandbox does not want the server to start
   // without it.
-  if (options.sandbox === "bwrap") await host.sandbox();
+  const { sandbox = "auto" } = options;
+  if (sandbox !== "auto" && sandbox !== "none") await host.sandbox();
   const commands = createSlashCommands(
     host,
     createConversations(services.conversations, steps),

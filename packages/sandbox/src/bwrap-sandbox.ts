@@ -10,6 +10,7 @@ import {
 } from "./mount-check.ts";
 import { isPlaceholder } from "./placeholder.ts";
 import { type Held, Placeholders } from "./placeholders.ts";
+import { assertOutside } from "./program-outside.ts";
 import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
 import type {
   GuardedPlaces,
@@ -19,7 +20,6 @@ import type {
   SandboxedCommand,
   SandboxRequest,
 } from "./sandbox.ts";
-import { SandboxError } from "./sandbox-error.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import {
   networkMounts,
@@ -101,6 +101,8 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   return {
     name: "bwrap",
     confines: true,
+    promise:
+      "a command writes the workspace, reads that and the system's programs, and reaches no network",
     notice: "",
     command: async (request: SandboxRequest): Promise<SandboxedCommand> => {
       const { argv, workingDirectory, environment, shell, access, limits } =
@@ -312,26 +314,4 @@ function scratchMounts(
     path,
   ]);
   return [...directories, "--dir", "/run", "--dir", HOME];
-}
-
-/**
- * Throws for a bwrap that the command could change, and so replace the program
- * that confines it.
- */
-function assertOutside(
-  program: string,
-  { workspace, writable }: SandboxAccess,
-): void {
-  if (
-    !realPaths(program).some((path) => isWithin(path, [workspace, ...writable]))
-  ) {
-    return;
-  }
-  const remedy =
-    "install bubblewrap for the system, or choose another workspace";
-  throw new SandboxError(
-    `${program} is in a directory that the command may write`,
-    "cannot-confine",
-    { remedy },
-  );
 }

@@ -1,19 +1,18 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { BWRAP_EXTRAS, createBwrapSandbox } from "./bwrap-sandbox.ts";
 import { HostPrograms } from "./host-programs.ts";
 import { foreignProc } from "./mount-check.ts";
 import { noSandbox } from "./no-sandbox.ts";
+import { probe } from "./probe.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { startProcess } from "./start-process.ts";
+import { createSrtSandbox } from "./srt-sandbox.ts";
 
 /**
- * The sandbox to use. `auto` uses bubblewrap where it works, and otherwise
- * none.
+ * The sandbox to use. `srt` is the program of `@anthropic-ai/sandbox-runtime`.
+ * `auto` uses bubblewrap where it works, otherwise `srt` where it works, and
+ * otherwise none.
  */
-export type SandboxKind = "auto" | "none" | "bwrap";
+export type SandboxKind = "auto" | "none" | "bwrap" | "srt";
 
 /** Options of `findSandbox`. */
 export interface FindSandboxOptions {
@@ -30,7 +29,7 @@ export interface FindSandboxOptions {
    */
   readonly path: string;
   /**
-   * Where bwrap and bash are looked up. Where there is a bwrap and no bash,
+   * Where bwrap, srt and bash are looked up. Where there is a bwrap and no bash,
    * `findSandbox` rejects with a `SandboxError`, also for `auto`.
    *
    * Default: the system's directories, then `path`.
@@ -44,8 +43,6 @@ export interface FindSandboxOptions {
   readonly machine?: string;
 }
 
-/** Timeout of the probe in milliseconds. */
-const PROBE_MS = 5000;
 /**
  * The time until a sandbox that did not work is tried again, in milliseconds. A
  * probe can fail because the machine is busy.
@@ -53,11 +50,13 @@ const PROBE_MS = 5000;
 const RETRY_AFTER_MS = 30_000;
 
 /**
- * Finds a sandbox and probes it by running a process in it, which takes tens of
- * milliseconds, and five seconds at most for each way to start bwrap.
+ * Finds a sandbox and probes it: a process in it tries to write outside of the
+ * workspace and to connect to a port of this machine. That takes tens of
+ * milliseconds with bwrap and a second with srt, and 20 seconds at most for each
+ * way to start one.
  *
  * Without a sandbox that works, `auto` returns one that confines nothing and
- * whose `notice` says what is missing; `bwrap` rejects with a `SandboxError`
+ * whose `notice` says what is missing; the others reject with a `SandboxError`
  * that says the same.
  */
 export async function findSandbox(
@@ -66,10 +65,18 @@ export async function findSandbox(
   signal: AbortSignal,
 ): Promise<Sandbox> {
   if (kind === "none") return noSandbox("");
-  const found = await findBwrap(options, signal);
-  if (!(found instanceof SandboxError)) return found;
-  if (kind === "auto") return noSandbox(found.message);
-  throw found;
+  const problems: SandboxError[] = [];
+  for (const find of FINDERS[kind]) {
+    const found = await find(options, signal);
+    if (!(found instanceof SandboxError)) return found;
+    problems.push(found);
+  }
+  const [bwrap, srt = bwrap] = problems;
+  if (kind !== "auto") throw bwrap;
+  // On Linux srt needs bwrap, so it is not what is missing there.
+  const isLinux = process.platform === "linux";
+  const needed = isLinux && srt?.reason === "missing-program" ? bwrap : srt;
+  return noSandbox(needed?.message ?? "");
 }
 
 /**
@@ -139,7 +146,8 @@ async function findBwrap(
       extras,
       findGit: (outside) => programs.find("git", outside),
     });
-    const failed = await probe(sandbox, programs.get("bash", []), signal);
+    const shell = programs.get("bash", []);
+    const failed = await probe(sandbox, { shell, path }, signal);
     if (failed === undefined) return sandbox;
     if (failed instanceof SandboxError) {
       return unavailable(failed.problem, failed.remedy);
@@ -152,42 +160,38 @@ async function findBwrap(
   );
 }
 
-/**
- * Runs a program in a sandbox. Returns what went wrong: the reason why it could
- * not be confined, or its output.
- */
-async function probe(
-  sandbox: Sandbox,
-  shell: string,
+async function findSrt(
+  { path, hidden = [], programs = new HostPrograms(path) }: FindSandboxOptions,
   signal: AbortSignal,
-): Promise<SandboxError | string | undefined> {
-  const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-probe-")));
-  try {
-    const command = await sandbox.command({
-      argv: ["/bin/sh", "-c", "exit 0"],
-      workingDirectory: workspace,
-      environment: {},
-      shell,
-      access: {
-        workspace,
-        workspaceAccess: "read",
-        readable: [],
-        writable: [],
-        network: "none",
+): Promise<Sandbox | SandboxError> {
+  const program = programs.find("srt", []);
+  if (program === undefined) {
+    return new SandboxError(
+      'sandbox "srt" cannot be used: @anthropic-ai/sandbox-runtime is not installed',
+      "missing-program",
+      {
+        remedy:
+          'run npm install -g @anthropic-ai/sandbox-runtime, or choose "none"',
       },
-    });
-    await using running = startProcess(
-      command,
-      AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]),
     );
-    let output = "";
-    for await (const text of running.output()) output += text;
-    const { exitCode, error } = await running.ended;
-    if (error) return error instanceof SandboxError ? error : error.message;
-    return exitCode === 0
-      ? undefined
-      : output.trim() || `exit code ${exitCode}`;
-  } finally {
-    rmSync(workspace, { recursive: true });
   }
+  const sandbox = createSrtSandbox({ program, hidden, path });
+  const shell = programs.get("bash", []);
+  const failed = await probe(sandbox, { shell, path }, signal);
+  if (failed === undefined) return sandbox;
+  const problem =
+    failed instanceof SandboxError
+      ? failed.problem
+      : `${program} says ${JSON.stringify(failed)}`;
+  return new SandboxError(
+    `sandbox "srt" cannot be used: ${problem}`,
+    "unavailable",
+    { remedy: 'install what it asks for, or choose "none"' },
+  );
 }
+
+const FINDERS = {
+  auto: [findBwrap, findSrt],
+  bwrap: [findBwrap],
+  srt: [findSrt],
+} as const;

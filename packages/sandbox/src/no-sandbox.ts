@@ -8,6 +8,7 @@ export function noSandbox(notice: string): Sandbox {
   return {
     name: "none",
     confines: false,
+    promise: "a command can do what this process can",
     notice,
     command: async ({
       argv,

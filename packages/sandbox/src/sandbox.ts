@@ -204,6 +204,8 @@ export interface Sandbox {
    * Whether it confines at all. Only then may a command run without approval.
    */
   readonly confines: boolean;
+  /** What it keeps a command from, for an operator: a clause without an end. */
+  readonly promise: string;
   /**
    * Why there is no better sandbox, for an operator; empty when this is the one
    * that was asked for.

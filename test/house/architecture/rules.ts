@@ -86,9 +86,11 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
       "sandbox",
       [
         ["find-sandbox"],
+        ["probe"],
         ["start-process"],
         [
           "bwrap-sandbox",
+          "srt-sandbox",
           "no-sandbox",
           "host-programs",
           "denial",

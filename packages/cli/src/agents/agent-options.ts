@@ -104,9 +104,13 @@ const CLIENT_MCP_SERVERS: Readonly<
   [ClientMcpServers.ALL]: "all",
 };
 
-const SANDBOXES: Readonly<Record<SandboxKind, "auto" | "none" | "bwrap">> = {
+/** The names of the sandboxes as options. */
+export const SANDBOXES: Readonly<
+  Record<SandboxKind, "auto" | "none" | "bwrap" | "srt">
+> = {
   [SandboxKind.UNSPECIFIED]: "auto",
   [SandboxKind.AUTO]: "auto",
   [SandboxKind.NONE]: "none",
   [SandboxKind.BWRAP]: "bwrap",
+  [SandboxKind.SRT]: "srt",
 };

@@ -16,7 +16,7 @@ describe("devtool doctor", () => {
     const data = temporaryDirectory();
     const { out } = await runCommand(["doctor", "--data", data]);
     expect(out).toMatch(
-      /^· sandbox +(bwrap confines shell commands|sandbox "bwrap" cannot be used: .+: .+, or choose "none")$/m,
+      /^· sandbox +(bwrap confines shell commands: a command writes .+|sandbox "bwrap" cannot be used: .+: .+, or choose "none")$/m,
     );
   });
 

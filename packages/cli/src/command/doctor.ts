@@ -278,7 +278,7 @@ async function sandbox(data: string): Promise<Finding> {
     return finding(
       name,
       "info",
-      found.notice || `${found.name} confines shell commands`,
+      found.notice || `${found.name} confines shell commands: ${found.promise}`,
     );
   } catch (reason) {
     return finding(name, "bad", errorMessage(reason));

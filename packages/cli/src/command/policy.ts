@@ -14,6 +14,7 @@ import { agentSpecs } from "../agents/agent-modules.ts";
 import {
   type OperatorConfig,
   operatorConfig,
+  SANDBOXES,
 } from "../agents/agent-options.ts";
 import { approvalModeName, approvalModeOf } from "../approval-mode.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
@@ -142,7 +143,7 @@ async function isSandboxed(
   const isOwn = (spec?.source.case ?? "codingAgent") === "codingAgent";
   if (!isOwn || operator.config.sandbox === SandboxKind.NONE) return false;
   const { confines } = await findSandbox(
-    operator.config.sandbox === SandboxKind.BWRAP ? "bwrap" : "auto",
+    SANDBOXES[operator.config.sandbox],
     { path: process.env.PATH ?? "", hidden: [] },
     signal,
   );

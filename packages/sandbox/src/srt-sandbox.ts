@@ -1,0 +1,133 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { isWithin, readGuardedPlaces } from "./guarded-places.ts";
+import { assertOutside } from "./program-outside.ts";
+import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
+import { SandboxError } from "./sandbox-error.ts";
+import { realPaths, toolDirectories } from "./system-mounts.ts";
+import { isGrantable } from "./workspace-mounts.ts";
+
+/** The machine that an srt sandbox runs on. */
+export interface SrtOptions {
+  /** The absolute path of `srt`. */
+  readonly program: string;
+  /** Paths that no command reads or writes, whatever it was granted. */
+  readonly hidden: readonly string[];
+  /** The PATH of commands: they may read its directories. */
+  readonly path: string;
+}
+
+/**
+ * Returns a sandbox that runs commands by the program `srt` of
+ * `@anthropic-ai/sandbox-runtime`: in Seatbelt on macOS, in bubblewrap on Linux.
+ *
+ * The program and not the library, whose settings and signal handlers are those
+ * of the whole process.
+ */
+export function createSrtSandbox({
+  program,
+  hidden,
+  path,
+}: SrtOptions): Sandbox {
+  const srt = dirname(dirname(realpathSync(program)));
+  return {
+    name: "srt",
+    confines: true,
+    promise:
+      "a command writes the workspace and a temporary directory that all commands share, reads no other file of the home directory, and reaches no network, also when that is granted; it can read what lies elsewhere",
+    notice: "",
+    command: async (request) => {
+      const { argv, environment, access } = request;
+      assertOutside(program, access);
+      if (access.network === "host")
+        throw cannotConfine("the network cannot be opened to a command");
+      const guarded = await readGuardedPlaces(
+        access.workspace,
+        access.workspaceAccess ?? "write",
+      );
+      const own = join(realpathSync(tmpdir()), `devtool-srt-${randomUUID()}`);
+      const [file, home] = [join(own, "settings.json"), join(own, "home")];
+      const settings = settingsOf(access, {
+        guarded,
+        home,
+        hidden: hidden.flatMap(realPaths),
+        tools: [srt, ...toolDirectories(path)],
+      });
+      return {
+        ...request,
+        argv: [program, "--settings", file, "--", ...argv],
+        environment: { ...environment, HOME: home },
+        inputs: [],
+        supervised: false,
+        guarded,
+        hold: () => {
+          mkdirSync(own, { mode: 0o700 });
+          mkdirSync(home);
+          writeFileSync(file, JSON.stringify(settings));
+          return {
+            taken: [],
+            [Symbol.dispose]: () =>
+              rmSync(own, { recursive: true, force: true }),
+          };
+        },
+      };
+    },
+    canGrant: (place, guarded) =>
+      isGrantable(place, guarded, hidden.flatMap(realPaths)),
+  };
+}
+
+interface SettingsPlaces {
+  readonly guarded: GuardedPlaces;
+  readonly home: string;
+  readonly hidden: readonly string[];
+  readonly tools: readonly string[];
+}
+
+/** Returns the settings of `srt`, in the format of its `.srt-settings.json`. */
+function settingsOf(
+  { workspace, workspaceAccess, readable, writable }: SandboxAccess,
+  { guarded, home, hidden, tools }: SettingsPlaces,
+): object {
+  const granted = writable.filter((path) => isGrantable(path, guarded, hidden));
+  const allowRead = [workspace, home, ...readable, ...granted, ...tools];
+  // What may be read wins over what may not.
+  const shown = hidden.find((path) => isWithin(path, allowRead));
+  if (shown !== undefined) {
+    throw cannotConfine(
+      `${JSON.stringify(shown)} lies in what a command may read`,
+    );
+  }
+  const { present, missing, missingFiles, repositories, gitDirectories } =
+    guarded;
+  const kept = [
+    ...present,
+    ...missing,
+    ...missingFiles,
+    ...repositories,
+    ...gitDirectories,
+  ];
+  return {
+    network: { allowedDomains: [], deniedDomains: [] },
+    filesystem: {
+      denyRead: [...realPaths(homedir()), ...hidden],
+      allowRead,
+      allowWrite: [
+        home,
+        ...(workspaceAccess === "read" ? [] : [workspace]),
+        ...granted,
+      ],
+      denyWrite: [...kept.filter((path) => !granted.includes(path)), ...hidden],
+    },
+  };
+}
+
+function cannotConfine(problem: string): SandboxError {
+  return new SandboxError(
+    `sandbox "srt" cannot confine the command: ${problem}`,
+    "cannot-confine",
+    { remedy: 'choose sandbox "bwrap" or "none"' },
+  );
+}
