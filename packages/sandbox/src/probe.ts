@@ -81,9 +81,8 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<Attempt> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-probe-")));
-  const [workspace, outside] = ["workspace", "outside"].map((name) =>
-    join(base, name),
-  );
+  const workspace = join(base, "workspace");
+  const outside = join(base, "outside");
   let connected = false;
   const server = createServer((socket) => {
     connected = true;

@@ -1,5 +1,10 @@
-import { randomUUID } from "node:crypto";
-import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { isWithin, readGuardedPlaces } from "./guarded-places.ts";
@@ -41,20 +46,22 @@ export function createSrtSandbox({
     command: async (request) => {
       const { argv, environment, access } = request;
       assertOutside(program, access);
-      if (access.network === "host")
+      if (access.network === "host") {
         throw cannotConfine("the network cannot be opened to a command");
+      }
       const guarded = await readGuardedPlaces(
         access.workspace,
         access.workspaceAccess ?? "write",
       );
-      const own = join(realpathSync(tmpdir()), `devtool-srt-${randomUUID()}`);
-      const [file, home] = [join(own, "settings.json"), join(own, "home")];
-      const settings = settingsOf(access, {
+      const settingsWith = readSettings(access, {
         guarded,
-        home,
         hidden: hidden.flatMap(realPaths),
         tools: [srt, ...toolDirectories(path)],
       });
+      // For this user alone. It is removed when the command has ended.
+      const own = mkdtempSync(join(realpathSync(tmpdir()), "devtool-srt-"));
+      const file = join(own, "settings.json");
+      const home = join(own, "home");
       return {
         ...request,
         argv: [program, "--settings", file, "--", ...argv],
@@ -63,9 +70,8 @@ export function createSrtSandbox({
         supervised: false,
         guarded,
         hold: () => {
-          mkdirSync(own, { mode: 0o700 });
           mkdirSync(home);
-          writeFileSync(file, JSON.stringify(settings));
+          writeFileSync(file, JSON.stringify(settingsWith(home)));
           return {
             taken: [],
             [Symbol.dispose]: () =>
@@ -81,18 +87,20 @@ export function createSrtSandbox({
 
 interface SettingsPlaces {
   readonly guarded: GuardedPlaces;
-  readonly home: string;
   readonly hidden: readonly string[];
   readonly tools: readonly string[];
 }
 
-/** Returns the settings of `srt`, in the format of its `.srt-settings.json`. */
-function settingsOf(
+/**
+ * Returns the settings of `srt` for a command with a home directory, in the
+ * format of its `.srt-settings.json`.
+ */
+function readSettings(
   { workspace, workspaceAccess, readable, writable }: SandboxAccess,
-  { guarded, home, hidden, tools }: SettingsPlaces,
-): object {
+  { guarded, hidden, tools }: SettingsPlaces,
+): (home: string) => object {
   const granted = writable.filter((path) => isGrantable(path, guarded, hidden));
-  const allowRead = [workspace, home, ...readable, ...granted, ...tools];
+  const allowRead = [workspace, ...readable, ...granted, ...tools];
   // What may be read wins over what may not.
   const shown = hidden.find((path) => isWithin(path, allowRead));
   if (shown !== undefined) {
@@ -109,11 +117,11 @@ function settingsOf(
     ...repositories,
     ...gitDirectories,
   ];
-  return {
+  return (home) => ({
     network: { allowedDomains: [], deniedDomains: [] },
     filesystem: {
       denyRead: [...realPaths(homedir()), ...hidden],
-      allowRead,
+      allowRead: [home, ...allowRead],
       allowWrite: [
         home,
         ...(workspaceAccess === "read" ? [] : [workspace]),
@@ -121,7 +129,7 @@ function settingsOf(
       ],
       denyWrite: [...kept.filter((path) => !granted.includes(path)), ...hidden],
     },
-  };
+  });
 }
 
 function cannotConfine(problem: string): SandboxError {
