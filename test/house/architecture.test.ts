@@ -72,6 +72,12 @@ describe("the house", () => {
     ["ambient", "server/src/server-options.ts", "const now = Date.now();"],
     ["ambient", "coding-agent/src/tool/x.ts", "const a = process.env.HOME;"],
     ["ambient", "sandbox/src/x.ts", "const a = process.env.HOME;"],
+    ["system", "server/src/task/x.ts", 'readFileSync("/proc/self/status");'],
+    ["system", "acp/src/agent/x.ts", 'process.kill(-pid, "SIGKILL");'],
+    ["system", "mcp/src/x.ts", "spawn(command, { detached: true });"],
+    ["system", "cli/src/x.ts", 'process.kill(pid, "SIGCONT");'],
+    ["system", "cli/src/x.ts", "path.startsWith(`$" + "{options.root}/`);"],
+    ["system", "sandbox/src/x.ts", 'path.split(":");'],
     ["wire words", "server/src/task/x.ts", 'const kind = "status-update";'],
     ["junk room", "server/src/task/utils.ts", ""],
   ])("%s: packages/%s may not have %j", (rule, path, text) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { signalGroup } from "@devtool/internal/process-group";
 import { isRunning, sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 import type { SpawnedCommand } from "./spawn-command.ts";
@@ -28,12 +29,12 @@ export async function endProcess(
   if (pid === undefined) return;
   if (supervised) {
     await endSupervised(pid, inner);
-  } else if (sendSignal(-pid, "SIGTERM")) {
+  } else if (signalGroup(pid, "SIGTERM")) {
     await within(KILL_AFTER_MS, async (signal) => {
       await ended;
-      while (sendSignal(-pid, 0)) await delay(LOOK_MS, undefined, { signal });
+      while (signalGroup(pid, 0)) await delay(LOOK_MS, undefined, { signal });
     });
-    sendSignal(-pid, "SIGKILL");
+    signalGroup(pid, "SIGKILL");
   }
   await ended;
   output.destroy();

@@ -1,6 +1,6 @@
 import { constants, lstatSync, readdirSync } from "node:fs";
 import { open } from "node:fs/promises";
-import { posix } from "node:path";
+import { join, posix, sep } from "node:path";
 import { directoryAccess } from "@devtool/internal/directory-access";
 import { readGitSettings } from "./git-settings.ts";
 import { type IndexEntryKind, IndexParser } from "./index-parser.ts";
@@ -183,7 +183,7 @@ async function readEntries(
  * it is.
  */
 function relativePath(workspace: string, path: string): string {
-  return path.startsWith(`${workspace}/`)
+  return path.startsWith(join(workspace, sep))
     ? posix.relative(workspace, path)
     : path;
 }

@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
 import { findGitlinks } from "./git-index.ts";
 import { statsOf } from "./regular-file.ts";
@@ -53,7 +53,7 @@ function namedRepository(file: string, workspace: string): string[] {
   const path = readGitFile(file);
   if (path === undefined) return [];
   const real = realPath(path) ?? path;
-  if (path.startsWith(`${workspace}/`) && real !== path) {
+  if (path.startsWith(join(workspace, sep)) && real !== path) {
     const problem = `${JSON.stringify(file)} names ${JSON.stringify(path)}, which goes through a link`;
     const remedy = 'name the place that it leads to, or choose sandbox "none"';
     throw new SandboxError(problem, "cannot-confine", { remedy });
@@ -76,7 +76,7 @@ function assertGuardable(path: string, workspace: string): void {
   }
   for (
     let above = dirname(path);
-    above.startsWith(`${workspace}/`);
+    above.startsWith(join(workspace, sep));
     above = dirname(above)
   ) {
     if (statsOf(above)?.isFile() !== true) continue;

@@ -1,5 +1,5 @@
 import { readlinkSync, type Stats } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
 import { configuredPaths } from "./git-config.ts";
 import { repositoryPaths } from "./git-repositories.ts";
@@ -68,7 +68,7 @@ export async function readGuardedPlaces(
   // The target of a dangling link is guarded, too.
   const targets = links
     .map(({ path, target }) => realPath(path) ?? resolve(dirname(path), target))
-    .filter((path) => path.startsWith(`${workspace}/`));
+    .filter((path) => path.startsWith(join(workspace, sep)));
   const configured = configuredPaths(workspace);
   const missingFiles = configured.files.filter(
     (path) => !statsOf(path) || isFilePlaceholder(path),

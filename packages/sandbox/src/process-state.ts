@@ -25,8 +25,7 @@ export function ownPid(): number {
 }
 
 /**
- * Sends a signal to a process, or to a process group, whose id is negative.
- * Signal 0 only checks that it exists.
+ * Sends a signal to a process. Signal 0 only checks that it exists.
  *
  * Returns false when there is none, or when it belongs to another user.
  */

@@ -1,5 +1,5 @@
 import { type Stats, statSync } from "node:fs";
-import { dirname, isAbsolute, resolve } from "node:path";
+import { delimiter, dirname, isAbsolute, resolve } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
 import { isWithin } from "./guarded-places.ts";
 import { realPaths } from "./system-mounts.ts";
@@ -63,7 +63,7 @@ export function sortSearchPath(
   const trusted = new Set<string>();
   const ofWorkspaces = new Set<string>();
   const refused: string[] = [];
-  for (const written of path.split(":").filter(isAbsolute)) {
+  for (const written of path.split(delimiter).filter(isAbsolute)) {
     const entry = resolve(written);
     const real = realPath(entry);
     if (PROJECT_PROGRAMS.test(entry) || PROJECT_PROGRAMS.test(real ?? "")) {

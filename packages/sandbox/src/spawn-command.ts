@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { failpoint } from "@devtool/internal/failpoint";
+import { GROUP_OPTIONS, signalGroup } from "@devtool/internal/process-group";
 import { sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 
@@ -92,7 +93,7 @@ export function spawnCommand(
   const child = spawn(shell, ["-c", script, "bash", ...settings, ...argv], {
     cwd: workingDirectory,
     env: { ...environment },
-    detached: true,
+    ...GROUP_OPTIONS,
     stdio:
       streams === "merged"
         ? ["ignore", "pipe", "ignore", ...extra]
@@ -147,7 +148,7 @@ async function openWhenChecked(
   if (pid === undefined) {
     // There is no process to check. A supervisor that failed has ended by
     // itself; any other must not continue.
-    if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
+    if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
     gate?.destroy();
     return undefined;
   }

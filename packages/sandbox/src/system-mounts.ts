@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname } from "node:path";
+import { delimiter, dirname } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
 
 /** Directories of the system; all others are data. */
@@ -76,7 +76,7 @@ export function networkMounts(): string[] {
  */
 export function toolDirectories(path: string): string[] {
   const home = realPath(homedir());
-  const outside = path.split(":").filter((directory) => {
+  const outside = path.split(delimiter).filter((directory) => {
     const isSystem = SYSTEM.some(
       (system) => directory === system || directory.startsWith(`${system}/`),
     );

@@ -1,5 +1,5 @@
 import { accessSync, constants, lstatSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
 import { readGitSettings } from "./git-settings.ts";
 import { readRegularFile } from "./regular-file.ts";
@@ -54,7 +54,7 @@ export function workTreesAround(workspace: string): WorkTree[] {
  */
 export function isInTree(path: string, workspace: string): boolean {
   return (
-    path.startsWith(`${workspace}/`) &&
+    path.startsWith(join(workspace, sep)) &&
     !path.startsWith(join(workspace, ".git/"))
   );
 }

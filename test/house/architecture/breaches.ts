@@ -8,6 +8,7 @@ import {
   SDKS,
   SEAMS,
   STAGES,
+  SYSTEM_SEAMS,
   TRANSPORTS,
 } from "./rules.ts";
 
@@ -26,6 +27,7 @@ export interface Breach {
     | "seam"
     | "SDK"
     | "ambient"
+    | "system"
     | "wire words"
     | "junk room"
     | "packages"
@@ -36,6 +38,12 @@ export interface Breach {
 
 const AMBIENT =
   /\b(process\.env|Date\.now\(|new Date\(\)|Math\.random\(|randomUUID\(|console\.)/;
+/**
+ * What only some systems have: `/proc`, process groups, signals that Windows
+ * cannot send, and paths joined or split by the separators of POSIX.
+ */
+const SYSTEM =
+  /["'`]\/proc\b|\bkill\(\s*-|\bdetached: true|\.kill\([^)]*"SIG(?!INT|TERM|KILL)\w+"|\$\{(?:\w+\.)*(?:home|root|workspace)\}\/|\bpath\.split\(":"\)/i;
 const WIRE_WORDS =
   /["'`](jsonrpc|status-update|artifact-update|text\/event-stream)["'`]/;
 const JUNK = /^(utils?|common|helpers?|types|manager)\.ts$/;
@@ -60,6 +68,7 @@ function breachesIn(file: SourceFile): Breach[] {
     ...imports.flatMap((specifier) => dialectBreach(file, specifier)),
     ...imports.flatMap((specifier) => seamBreach(file, specifier)),
     ...ambientBreach(file),
+    ...systemBreach(file),
     ...wireBreach(file),
     ...(JUNK.test(posix.basename(file.path))
       ? [breach("junk room", file, posix.basename(file.path))]
@@ -207,6 +216,15 @@ function ambientBreach(file: SourceFile): Breach[] {
     STAGES.has(packageOf(file.path)) && !ENTRIES.has(nameIn(file.path));
   const found = isInside ? AMBIENT.exec(withoutComments(file.text)) : null;
   return found ? [breach("ambient", file, found[0])] : [];
+}
+
+function systemBreach(file: SourceFile): Breach[] {
+  const isInside =
+    file.path.startsWith("packages/") &&
+    !SYSTEM_SEAMS.has(nameIn(file.path)) &&
+    !/\/(testing|gen)\//.test(file.path);
+  const found = isInside ? SYSTEM.exec(withoutComments(file.text)) : null;
+  return found ? [breach("system", file, found[0])] : [];
 }
 
 function wireBreach(file: SourceFile): Breach[] {

@@ -323,6 +323,31 @@ export const ENTRIES: ReadonlySet<string> = new Set([
   "postgres/src/testing/postgres-server.ts",
 ]);
 
+/**
+ * The files that may use what only some systems have: each works without it
+ * elsewhere, or is for Linux alone.
+ */
+export const SYSTEM_SEAMS: ReadonlySet<string> = new Set([
+  "internal/src/directory-access.ts",
+  "internal/src/process-group.ts",
+  // A browser that outlives the command; the terminal's Ctrl-Z.
+  "cli/src/open-in-browser.ts",
+  "cli/src/terminal/terminal.ts",
+  // Undefined elsewhere.
+  "ide/src/doctor/ide-process.ts",
+  "ide/src/transport/port-owner.ts",
+  // bubblewrap, and what it shows a command.
+  "coding-agent/src/tool/builtin/run-shell-command.ts",
+  "sandbox/src/bwrap-sandbox.ts",
+  "sandbox/src/denial.ts",
+  "sandbox/src/end-process.ts",
+  "sandbox/src/mount-table.ts",
+  "sandbox/src/placeholder.ts",
+  "sandbox/src/placeholders.ts",
+  "sandbox/src/process-state.ts",
+  "sandbox/src/workspace-mounts.ts",
+]);
+
 /** The heavy SDKs, each with a package that may import it. */
 export const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["gemini", /^(@google\/|google-auth-library$)/],

@@ -9,6 +9,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { abortable } from "@devtool/internal/abortable";
 import { failpoint } from "@devtool/internal/failpoint";
+import { GROUP_OPTIONS, signalGroup } from "@devtool/internal/process-group";
 import { shellLine } from "@devtool/internal/shell-line";
 import {
   Code,
@@ -197,7 +198,7 @@ export class Terminals implements AsyncDisposable {
     const child = spawn(command, [...args], {
       cwd,
       env: { ...inheritedEnvironment(process.env), ...own },
-      detached: true,
+      ...GROUP_OPTIONS,
       stdio: ["ignore", "pipe", "pipe"],
     });
     failpoint("devtool:acp.terminal.after");
@@ -271,12 +272,7 @@ function keep(terminal: Terminal, chunk: Buffer): void {
 
 /** Kills the group of a command, with what the command has left running. */
 function kill({ child }: Terminal): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, "SIGKILL");
-  } catch {
-    // The group has ended.
-  }
+  if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { oneLine } from "@devtool/internal/visible-text";
 import type { Usage } from "@devtool/schema";
 import stringWidth from "string-width";
@@ -32,7 +32,7 @@ export function statusLine(status: Status, columns: number): string {
     status;
   const editor = status.editor && `editor ${oneLine(status.editor, 40)}`;
   const home = homedir();
-  const place = workspace.startsWith(`${home}/`)
+  const place = workspace.startsWith(join(home, sep))
     ? `~${workspace.slice(home.length)}`
     : workspace;
   const sent = sentTokens === 0n ? "" : `${shortCount(sentTokens)} tokens sent`;

@@ -189,7 +189,7 @@ export class Terminal {
       this.#reports.shift()?.();
     } else if (ctrl && name === "c") {
       this.#io.interrupt();
-    } else if (ctrl && name === "z") {
+    } else if (ctrl && name === "z" && process.platform !== "win32") {
       this.aroundStop(async () => {
         this.#restore();
         const continued = once(process, "SIGCONT");

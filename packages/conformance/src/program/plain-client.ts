@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { abortable } from "@devtool/internal/abortable";
 import { keepEnd } from "@devtool/internal/cut-text";
+import { GROUP_OPTIONS, signalGroup } from "@devtool/internal/process-group";
 import { shellLine } from "@devtool/internal/shell-line";
 import type { Recording } from "../binding/recording.ts";
 import { printedOutcome } from "./printed-task.ts";
@@ -65,8 +66,7 @@ async function run(
   signal: AbortSignal,
 ): Promise<Run> {
   const child = spawn(command, args, {
-    // A process group of its own, with what it starts.
-    detached: process.platform !== "win32",
+    ...GROUP_OPTIONS,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const exited = once(child, "exit");
@@ -106,10 +106,5 @@ const NAMED_ERROR =
 const MAX_ERROR_CHARACTERS = 500;
 
 function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
-  } catch {
-    // It has ended.
-  }
+  if (pid !== undefined) signalGroup(pid, "SIGKILL");
 }

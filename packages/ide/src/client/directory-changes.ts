@@ -1,5 +1,5 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { abortable } from "@devtool/internal/abortable";
 import { faultOfDirectory } from "../discovery/own-directory.ts";
 
@@ -57,7 +57,7 @@ function watchNearest(
     });
     watcher.on("error", onChange);
     // Made in the meantime: what happens in it would not be heard here.
-    if (awaited !== "" && existsSync(`${directory}/${awaited}`)) onChange();
+    if (awaited !== "" && existsSync(join(directory, awaited))) onChange();
     return watcher;
   } catch {
     return undefined;

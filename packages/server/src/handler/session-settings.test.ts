@@ -58,7 +58,11 @@ describe("the workspace of a session (SESSION-1)", () => {
   });
 
   it("is an existing directory", () => {
-    expect(() => resolved("project")).toThrow("must be an absolute path");
+    for (const path of ["project", "C:\\work", "c:/work"]) {
+      expect(() => resolved(path)).toThrow(
+        "must be an absolute path of the server, which runs on linux",
+      );
+    }
     expect(() => resolved(join(root, "missing"))).toThrow(
       "must be a directory that exists on the server",
     );

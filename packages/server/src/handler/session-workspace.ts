@@ -36,7 +36,9 @@ export function resolveWorkspace(
     throw invalid("workspace_path", "", problem);
   }
   if (!isAbsolute(requested)) {
-    throw invalid("workspace_path", requested, "must be an absolute path");
+    // The path of a client's own machine, such as C:\\work.
+    const problem = `must be an absolute path of the server, which runs on ${process.platform}`;
+    throw invalid("workspace_path", requested, problem);
   }
   workspaceRoots.assertInPlace(requested);
   const path = directoryAt(realPath(requested));

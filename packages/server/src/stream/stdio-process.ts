@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
+import { GROUP_OPTIONS, signalGroup } from "@devtool/internal/process-group";
 
 /** The command that starts a `StdioProcess`. */
 export interface StdioCommand {
@@ -194,12 +195,7 @@ export class StdioProcess implements AsyncDisposable {
   }
 
   #signalGroup(name: NodeJS.Signals): void {
-    if (this.pid === undefined) return;
-    try {
-      process.kill(-this.pid, name);
-    } catch {
-      // The group has ended.
-    }
+    if (this.pid !== undefined) signalGroup(this.pid, name);
   }
 }
 
@@ -212,7 +208,7 @@ function startDirectly({
   const child = spawn(command, [...args], {
     cwd: workingDirectory,
     env: { ...environment },
-    detached: true,
+    ...GROUP_OPTIONS,
   });
   const { stdin, stdout, stderr } = child;
   return { process: child, stdin, stdout, stderr };

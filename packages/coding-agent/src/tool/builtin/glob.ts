@@ -1,4 +1,4 @@
-import { posix } from "node:path";
+import { join, posix, sep } from "node:path";
 import { z } from "zod";
 import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
@@ -106,8 +106,8 @@ export function toRelativePattern(
   { root }: Workspace,
   pattern: string,
 ): string {
-  return pattern.startsWith(`${root}/`)
-    ? pattern.slice(root.length + 1)
+  return pattern.startsWith(join(root, sep))
+    ? pattern.slice(join(root, sep).length)
     : pattern;
 }
 
