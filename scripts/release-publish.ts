@@ -5,8 +5,10 @@
  * Needs a build. `pnpm release:publish`
  */
 import { spawnSync } from "node:child_process";
+import { writeDocuments } from "./documents/documents.ts";
 import { commonVersion, ROOT } from "./release/manifests.ts";
 
+writeDocuments();
 console.log(`publishing version ${commonVersion()}`);
 const args = [
   "publish",

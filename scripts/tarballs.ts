@@ -5,11 +5,13 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { writeDocuments } from "./documents/documents.ts";
 import { ROOT, readManifests } from "./release/manifests.ts";
 
 const destination = resolve(process.argv[2] ?? join(ROOT, "tarballs"));
 mkdirSync(destination, { recursive: true });
 const published = readManifests().filter(({ isPublished }) => isPublished);
+writeDocuments();
 // One process of pnpm packs them all: starting it takes longer than packing.
 const filters = published.flatMap(({ name }) => ["--filter", name]);
 const { error, status, stdout, stderr } = spawnSync(

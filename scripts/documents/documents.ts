@@ -1,4 +1,7 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
+import { ROOT } from "../release/manifests.ts";
 import { jsonSchemas } from "./json-schema.ts";
 import { openApi } from "./openapi.ts";
 import { readProtos } from "./protos.ts";
@@ -7,22 +10,36 @@ import { reference } from "./reference.ts";
 /** Where `pnpm documents` writes the reference, which is not kept in git. */
 export const REFERENCE = "release/reference.md";
 
+/** Where the documents of the package of protos are, from the root. */
+const DIRECTORY = "packages/schema/documents";
+
 /**
- * Returns the documents that are generated from the protos and kept in git: the
- * content of each file, by its path.
+ * Returns the documents that are generated from the protos and packed with
+ * them, which are not kept in git: the content of each file, by its path below
+ * `packages/schema/documents`.
  */
 export function documents(): Map<string, string> {
   const protos = readProtos();
   const schemas = [...jsonSchemas(protos)].map(
     ([name, schema]): [string, string] => [
-      `packages/schema/documents/json-schema/${name}.schema.json`,
+      `json-schema/${name}.schema.json`,
       formatJson(schema),
     ],
   );
   return new Map([
     ...schemas,
-    ["packages/schema/documents/openapi.json", formatJson(openApi(protos))],
+    ["openapi.json", formatJson(openApi(protos))],
   ]);
+}
+
+/** Writes the documents anew into the package of protos. */
+export function writeDocuments(): void {
+  const directory = join(ROOT, DIRECTORY);
+  rmSync(directory, { recursive: true, force: true });
+  for (const [path, text] of documents()) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true });
+    writeFileSync(join(directory, path), text);
+  }
 }
 
 /** Returns the reference: Markdown, for people. */

@@ -101,12 +101,12 @@ describe("the documents", () => {
     ).toEqual([]);
   });
 
-  it("draw the states of tasks and calls in docs/concepts.md as the code moves them", () => {
+  it("draw the states of tasks and calls in docs/README.md as the code moves them", () => {
     const moves = (name: string): string[][] => {
       const [, diagram = ""] =
         new RegExp(
           `<!-- diagram: ${name} -->\\n\\n?\`\`\`mermaid\\n([^\`]*)`,
-        ).exec(read("docs/concepts.md")) ?? [];
+        ).exec(read("docs/README.md")) ?? [];
       return [...diagram.matchAll(/^ +(\w+) --> (\w+)/gm)].map(
         ([, from = "", to = ""]) => [from, to],
       );
