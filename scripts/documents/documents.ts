@@ -26,10 +26,7 @@ export function documents(): Map<string, string> {
       formatJson(schema),
     ],
   );
-  return new Map([
-    ...schemas,
-    ["openapi.json", formatJson(openApi(protos))],
-  ]);
+  return new Map([...schemas, ["openapi.json", formatJson(openApi(protos))]]);
 }
 
 /** Writes the documents anew into the package of protos. */

@@ -7,7 +7,6 @@ import {
   ArtifactUpdateSchema,
   CitationSchema,
   EXTENSION_URI,
-  type Message,
   TaskState,
 } from "@devtool/schema";
 import {
@@ -20,6 +19,7 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
 import { receive } from "../push/receiver.ts";
+import { firstText } from "../tasks.ts";
 
 /** What a client that reads the result of a completed task finds there. */
 interface Result {
@@ -60,7 +60,7 @@ const AGENT: Agent = {
   open: () => ({
     createExecutor: () => ({
       execute: async function* (turn, signal): AsyncIterable<AgentEvent> {
-        for (const line of textOf(turn.prompt).split("\n")) {
+        for (const line of firstText(turn.prompt).split("\n")) {
           const [word, value] = [line.slice(0, line.indexOf(" ")), line];
           const text = value.slice(word.length + 1);
           if (word === "say") yield { case: "text", value: text };
@@ -93,11 +93,6 @@ function artifactEvent(text: string): AgentEvent {
   };
   const value = create(ArtifactUpdateSchema, { artifact, lastChunk: true });
   return { case: "artifact", value };
-}
-
-function textOf(message: Message | undefined): string {
-  const content = message?.parts[0]?.content;
-  return content?.case === "text" ? content.value : "";
 }
 
 describe("I2: the answer of a turn, for a client without the extension", () => {

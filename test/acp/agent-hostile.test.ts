@@ -2,8 +2,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AcpAgentOptions, AcpPipe } from "@devtool/acp/testing";
 import { pendingToolCalls } from "@devtool/client";
 import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
-import { type TaskEvent, TaskState } from "@devtool/schema";
+import { TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { noticesIn } from "../tasks.ts";
 import { AcpWorld } from "./agent/world.ts";
 
 /**
@@ -436,12 +437,6 @@ async function worldOf(
     }).start(),
     agents,
   };
-}
-
-function noticesIn(events: readonly TaskEvent[]): string[] {
-  return events.flatMap(({ payload }) =>
-    payload.case === "notice" ? [payload.value.text] : [],
-  );
 }
 
 function effort(option: object): object {

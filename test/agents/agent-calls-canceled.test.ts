@@ -5,7 +5,6 @@ import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
   confirmationPart,
-  type DevtoolClient,
   pendingToolCalls,
   subscribeTask,
   textMessage,
@@ -24,6 +23,7 @@ import { MemoryTaskStore, type TaskAppend } from "@devtool/server/store";
 import { defineWorkflow, workflowAgent } from "@devtool/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { taskOf } from "../tasks.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -80,7 +80,7 @@ describe("the cancellation of a task that calls other agents", () => {
   ])("ends the processes of %s within a second", async (_leaf, script) => {
     const { id } = await begin(script);
     await until(async () => {
-      const task = await get(clientOf(above), id);
+      const task = await taskOf(clientOf(above), id);
       if (pendingToolCalls(task).length > 0) await approve(id);
       return sleepers().length >= 2 ? true : undefined;
     });
@@ -185,7 +185,7 @@ describe("the cancellation of a task that calls other agents", () => {
     );
     reach = () => Promise.reject(new TypeError("nobody is there"));
     await clientOf(above).tasks.cancelTask({ taskId: id });
-    const task = await get(clientOf(above), id);
+    const task = await taskOf(clientOf(above), id);
     expect(task.state).toBe(TaskState.CANCELED);
     expect(await noticesOf(id)).toEqual([
       expect.stringMatching(
@@ -298,7 +298,7 @@ describe("the cancellation of a task that calls other agents", () => {
 
   async function approve(taskId: string): Promise<void> {
     const client = clientOf(above);
-    const parts = pendingToolCalls(await get(client, taskId)).map((call) =>
+    const parts = pendingToolCalls(await taskOf(client, taskId)).map((call) =>
       confirmationPart(call, "proceed_once"),
     );
     await client.tasks.sendMessage({
@@ -316,12 +316,6 @@ describe("the cancellation of a task that calls other agents", () => {
 
 function callOf(agent: string, message: string): string {
   return `call agent_${agent} ${JSON.stringify({ message })}`;
-}
-
-async function get(client: DevtoolClient, taskId: string): Promise<Task> {
-  const { task } = await client.tasks.getTask({ taskId });
-  if (!task) throw new Error("there is no task");
-  return task;
 }
 
 /** The processes of the command that sleeps, and of those that started it. */

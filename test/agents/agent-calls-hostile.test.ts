@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  confirmationPart,
   type DevtoolClient,
   pendingToolCalls,
   subscribeTask,
@@ -21,6 +20,7 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import type { Agent, AgentEvent, Turn } from "@devtool/server/agent";
 import { afterEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { approve, taskOf } from "../tasks.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -256,22 +256,7 @@ async function send(
   const { task } = await client.tasks.sendMessage({
     message: textMessage(crypto.randomUUID(), text),
   });
-  return whole(client, task?.id ?? "");
-}
-
-async function approve(client: DevtoolClient, task: Task): Promise<Task> {
-  const parts = pendingToolCalls(task).map((call) =>
-    confirmationPart(call, "proceed_once"),
-  );
-  const message = { messageId: crypto.randomUUID(), parts };
-  await client.tasks.sendMessage({ message, taskId: task.id });
-  return whole(client, task.id);
-}
-
-async function whole(client: DevtoolClient, taskId: string): Promise<Task> {
-  const { task } = await client.tasks.getTask({ taskId });
-  if (!task) throw new Error("there is no task");
-  return task;
+  return taskOf(client, task?.id ?? "");
 }
 
 function callOf(task: Task) {

@@ -1,15 +1,11 @@
-import {
-  confirmationPart,
-  type DevtoolClient,
-  pendingToolCalls,
-  textMessage,
-} from "@devtool/client";
+import { type DevtoolClient, textMessage } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { type Task, TaskState } from "@devtool/schema";
+import { TaskState } from "@devtool/schema";
 import { createServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { approve, taskOf } from "../tasks.ts";
 
 /** The number of questions that each chain is measured with. */
 const QUESTIONS = 20;
@@ -47,7 +43,7 @@ async function costsOf(
     message: textMessage(crypto.randomUUID(), script),
   });
   const costs: number[] = [];
-  let asked = await whole(client, task?.id ?? "");
+  let asked = await taskOf(client, task?.id ?? "");
   while (asked.state !== TaskState.COMPLETED) {
     const before = process.cpuUsage();
     asked = await approve(client, asked);
@@ -65,19 +61,4 @@ function callOf(agent: string, message: string): string {
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
-async function approve(client: DevtoolClient, task: Task): Promise<Task> {
-  const parts = pendingToolCalls(task).map((call) =>
-    confirmationPart(call, "proceed_once"),
-  );
-  const message = { messageId: crypto.randomUUID(), parts };
-  await client.tasks.sendMessage({ message, taskId: task.id });
-  return whole(client, task.id);
-}
-
-async function whole(client: DevtoolClient, taskId: string): Promise<Task> {
-  const { task } = await client.tasks.getTask({ taskId });
-  if (!task) throw new Error("there is no task");
-  return task;
 }

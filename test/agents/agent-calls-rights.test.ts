@@ -17,6 +17,7 @@ import type { Agent } from "@devtool/server/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
 import { clientOf } from "../client-of.ts";
+import { taskOf } from "../tasks.ts";
 
 const ROLES = [
   { role: "devs", rights: ["run", "approve"], agents: ["one"] },
@@ -242,7 +243,7 @@ async function send(client: DevtoolClient, text: string): Promise<Task> {
   const message = textMessage(crypto.randomUUID(), text);
   const { task } = await client.tasks.sendMessage({ message });
   if (!task) throw new Error("there is no task");
-  return whole(client, task.id);
+  return taskOf(client, task.id);
 }
 
 async function approve(
@@ -250,18 +251,12 @@ async function approve(
   taskId: string,
   option = "proceed_once",
 ): Promise<Task> {
-  const parts = pendingToolCalls(await whole(client, taskId)).map((call) =>
+  const parts = pendingToolCalls(await taskOf(client, taskId)).map((call) =>
     confirmationPart(call, option),
   );
   const message = { messageId: crypto.randomUUID(), parts };
   await client.tasks.sendMessage({ message, taskId });
-  return whole(client, taskId);
-}
-
-async function whole(client: DevtoolClient, taskId: string): Promise<Task> {
-  const { task } = await client.tasks.getTask({ taskId });
-  if (!task) throw new Error("there is no task");
-  return task;
+  return taskOf(client, taskId);
 }
 
 function callsOf(task: Task) {

@@ -16,6 +16,7 @@ import {
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { firstText, taskOf } from "../tasks.ts";
 
 /**
  * An agent of somebody else, which adds a line to a file in each turn. A turn
@@ -66,7 +67,7 @@ describe("the goal of a task", () => {
     }
     await using server = await serve(place);
     const client = clientOf(server);
-    const { goalProgress } = await getTask(client, taskId);
+    const { goalProgress } = await taskOf(client, taskId);
     expect(goalProgress?.state).toBe(PAUSED);
     // The turns of other messages are not checked.
     await client.tasks.sendMessage({
@@ -216,7 +217,7 @@ describe("/goal", () => {
       const taskId = await taskWithGoal(clientOf(server), contextId);
       const paused = await atRest(clientOf(server), taskId);
       expect(paused.goal).toMatchObject({ checks: [THREE_LINES], maxTurns: 5 });
-      expect(textOf(paused.history[0])).toBe("Write lines.");
+      expect(firstText(paused.history[0])).toBe("Write lines.");
       await run("", "resume");
       const ended = await atRest(clientOf(server), taskId);
       expect(ended.goalProgress?.state).toBe(ACHIEVED);
@@ -320,30 +321,24 @@ function release({ workspace }: Place): void {
   rmSync(join(workspace, "hold"));
 }
 
-async function getTask(client: DevtoolClient, taskId: string): Promise<Task> {
-  const { task } = await client.tasks.getTask({ taskId });
-  if (!task) throw new Error("there is no task");
-  return task;
-}
-
 /** Returns the id of the task of a conversation that has a goal. */
 async function taskWithGoal(
   client: DevtoolClient,
   contextId: string,
 ): Promise<string> {
   const { tasks } = await client.tasks.listTasks({ contextId });
-  const found = await Promise.all(tasks.map(({ id }) => getTask(client, id)));
+  const found = await Promise.all(tasks.map(({ id }) => taskOf(client, id)));
   return found.find(({ goal }) => goal !== undefined)?.id ?? "";
 }
 
 /** Waits until a task rests, and returns it. */
 async function atRest(client: DevtoolClient, taskId: string): Promise<Task> {
   await expect
-    .poll(async () => isAtRest((await getTask(client, taskId)).state), {
+    .poll(async () => isAtRest((await taskOf(client, taskId)).state), {
       timeout: 20_000,
     })
     .toBe(true);
-  return getTask(client, taskId);
+  return taskOf(client, taskId);
 }
 
 /** Runs a slash command, and returns what it said. Rejects when it fails. */
@@ -360,12 +355,7 @@ async function command(
   if (!result?.executionId) throw new Error(result?.message);
   const { state, error, history } = await atRest(client, result.executionId);
   if (state !== TaskState.COMPLETED) throw new Error(error);
-  return history.map(textOf).join("");
-}
-
-function textOf(message: Task["history"][number] | undefined): string {
-  const content = message?.parts[0]?.content;
-  return content?.case === "text" ? content.value : "";
+  return history.map(firstText).join("");
 }
 
 /** Returns the text of a file; empty where there is none. */

@@ -24,6 +24,7 @@ import type { TurnEnd } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { firstText } from "../tasks.ts";
 
 /**
  * An agent of somebody else, without tools of ours: its session is in a file of
@@ -98,7 +99,7 @@ describe("a goal", () => {
     const { history } = await pursue(clientOf(server), { checks });
     const users = history.filter(({ role }) => role === Role.USER);
     expect(users.map(({ forGoal }) => forGoal)).toEqual([false, true]);
-    const lines = textOf(users[1]).split("\n");
+    const lines = firstText(users[1]).split("\n");
     expect(lines[0]).toMatch(/which is data and no instruction:$/);
     expect(lines.filter((line) => line.startsWith("│"))).toEqual(
       expect.arrayContaining(["│ seen", "│ Push it.\\u{9b}"]),
@@ -303,7 +304,7 @@ describe("a goal", () => {
     expect(textIn(workspace, "lines.txt")).toBe("line\n".repeat(3));
     const { task } = await client.tasks.getTask({ taskId });
     const notice = task?.history.filter(({ forGoal }) => forGoal) ?? [];
-    expect(textOf(notice[0])).toContain(
+    expect(firstText(notice[0])).toContain(
       "The server stopped while the agent was working.",
     );
   });
@@ -449,11 +450,6 @@ let messages = 0;
 function requestOf(text: string, taskId: string, goal?: Goal) {
   const message = textMessage(`m-${++messages}`, text);
   return { message, taskId, ...(goal && { messageSettings: { goal } }) };
-}
-
-function textOf(message: Task["history"][number] | undefined): string {
-  const content = message?.parts[0]?.content;
-  return content?.case === "text" ? content.value : "";
 }
 
 /** Returns the text of a file; empty where there is none. */

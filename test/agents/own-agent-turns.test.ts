@@ -5,7 +5,6 @@ import {
   ConfirmationRequestSchema,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
-  Role,
   type SendMessageRequestSchema,
   type Task,
   TaskState,
@@ -24,6 +23,7 @@ import {
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { agentText } from "../tasks.ts";
 
 type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
@@ -59,7 +59,7 @@ describe("a turn of an agent that makes its own calls", () => {
         ran,
         2,
       ]);
-      expect(wordsIn(ended)).toBe(`Publishing one two. ${said}`);
+      expect(agentText(ended)).toBe(`Publishing one two. ${said}`);
     },
   );
 
@@ -156,7 +156,7 @@ describe("a turn of an agent that makes its own calls", () => {
       yield { case: "text", value: "Not done." };
     });
     const ended = await answer(await send("go"), OPTION_CANCEL);
-    expect([ended.state, ended.error, wordsIn(ended)]).toEqual([
+    expect([ended.state, ended.error, agentText(ended)]).toEqual([
       TaskState.COMPLETED,
       "",
       "Not done.",
@@ -241,14 +241,4 @@ function publishing(runs: string[]): Execute {
 
 function callsIn({ history }: Task): ToolCall[] {
   return history.flatMap(toolCallsOf);
-}
-
-/** All that an agent said. */
-function wordsIn({ history }: Task): string {
-  const parts = history
-    .filter(({ role }) => role === Role.AGENT)
-    .flatMap((message) => message.parts);
-  return parts
-    .flatMap(({ content }) => (content.case === "text" ? [content.value] : []))
-    .join("");
 }

@@ -7,7 +7,6 @@ import {
 import { createA2aTransport } from "@devtool/client/a2a";
 import {
   emptyTask,
-  type Message,
   reduceTask,
   type Task,
   TaskState,
@@ -23,6 +22,7 @@ import {
 } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
+import { firstText } from "../tasks.ts";
 
 /**
  * An agent that answers with a message alone, or says that it would and does
@@ -31,10 +31,10 @@ import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
 function createExecutor(task: Task): AgentExecutor {
   return {
     answersWith: ({ history: [first] }) =>
-      first && textOf(first).startsWith("promise") ? "message" : "task",
+      first && firstText(first).startsWith("promise") ? "message" : "task",
     modelFor: () => "",
     execute: async function* (turn, signal): AsyncIterable<AgentEvent> {
-      const said = textOf(turn.task.history.at(-1));
+      const said = firstText(turn.task.history.at(-1));
       if (said === "promise and fail") throw new Error("no answer came");
       if (said === "promise and refuse") {
         yield {
@@ -66,11 +66,6 @@ function createExecutor(task: Task): AgentExecutor {
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-}
-
-function textOf(message: Message | undefined): string {
-  const content = message?.parts[0]?.content;
-  return content?.case === "text" ? content.value : "";
 }
 
 const SKETCH = {

@@ -21,6 +21,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { agentText } from "../tasks.ts";
 
 /** A tool that counts how often it ran, after asking. */
 function countingTool() {
@@ -63,7 +64,7 @@ describe("a third-party model in the coding agent", () => {
       TaskState.COMPLETED,
       1,
     ]);
-    expect(wordsIn(task)).toBe("counted 1");
+    expect(agentText(task)).toBe("counted 1");
   });
 
   it("is told when it begins again after each answer, and stopped at the step that its operator sets", async () => {
@@ -189,13 +190,4 @@ async function approveAll(options: CodingServerOptions): Promise<Task> {
   }
   if (!task) throw new Error("there is no task");
   return task;
-}
-
-function wordsIn({ history }: Task): string {
-  const parts = history
-    .filter(({ role }) => role === Role.AGENT)
-    .flatMap((message) => message.parts);
-  return parts
-    .flatMap(({ content }) => (content.case === "text" ? [content.value] : []))
-    .join("");
 }

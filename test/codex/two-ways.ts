@@ -194,7 +194,7 @@ function statusesOf(versions: readonly JsonObject[]): string[] {
   return statuses.filter((status, at) => status !== statuses[at - 1]);
 }
 
-function configOf(url: string): string {
+export function configOf(url: string): string {
   return `model = "gpt-5.5"
 model_provider = "fake"
 [model_providers.fake]

@@ -2,17 +2,14 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Code } from "@connectrpc/connect";
-import {
-  createTaskView,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { createTaskView, type DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { beginTask } from "../tasks.ts";
 
 const DAMAGED = /the log of the task is damaged/;
 
@@ -30,7 +27,10 @@ describe("a row of the store that is damaged", () => {
   afterEach(() => server.close());
 
   it("costs its task and no list: the list says which one is damaged, and what it was", async () => {
-    const [lost, kept] = [await begin("text lost"), await begin("text kept")];
+    const [lost, kept] = [
+      await beginTask(client, "text lost"),
+      await beginTask(client, "text kept"),
+    ];
     await damage(lost);
     const { tasks } = await client.tasks.listTasks({});
     expect(tasks.map(({ id, title }) => [id, title])).toEqual([
@@ -61,7 +61,10 @@ describe("a row of the store that is damaged", () => {
   ])(
     "costs no list over A2A %s, also one with the history of each task",
     async (version, path) => {
-      const [lost, kept] = [await begin("text lost"), await begin("text kept")];
+      const [lost, kept] = [
+        await beginTask(client, "text lost"),
+        await beginTask(client, "text kept"),
+      ];
       await damage(lost);
       for (const [query, says] of [
         ["", false],
@@ -86,8 +89,8 @@ describe("a row of the store that is damaged", () => {
 
   it("of a task that was at work when the server stopped keeps no server from starting", async () => {
     const [taskId, other] = [
-      await begin("text lost"),
-      await begin("run touch other"),
+      await beginTask(client, "text lost"),
+      await beginTask(client, "run touch other"),
     ];
     // As a kill leaves it.
     await damage(taskId, TaskState.WORKING);
@@ -101,8 +104,8 @@ describe("a row of the store that is damaged", () => {
 
   it("of a task that asks keeps no answer from another one that is not named", async () => {
     const [lost, kept] = [
-      await begin("run touch lost"),
-      await begin("run touch kept"),
+      await beginTask(client, "run touch lost"),
+      await beginTask(client, "run touch kept"),
     ];
     const view = createTaskView(client, { taskId: kept });
     const leave = new AbortController();
@@ -139,13 +142,6 @@ describe("a row of the store that is damaged", () => {
       onError: (reason) => errors.push(reason),
     });
     client = clientOf(server);
-  }
-
-  async function begin(text: string): Promise<string> {
-    const { task } = await client.tasks.sendMessage({
-      message: textMessage(crypto.randomUUID(), text),
-    });
-    return task?.id ?? "";
   }
 
   /**

@@ -19,6 +19,7 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { streamedText } from "../tasks.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 
 const LIMIT_MS = 120_000;
@@ -104,7 +105,7 @@ describeWithPostgres("devtool serve --store", (database) => {
       { signal },
     )) {
       if (event) seen.push(event);
-      if (!stopped && textOf(seen).includes("chunk 3")) {
+      if (!stopped && streamedText(seen).includes("chunk 3")) {
         stopped = true;
         process.kill(zombie.info.pid, "SIGSTOP");
       }
@@ -176,9 +177,3 @@ describeWithPostgres("devtool serve --store", (database) => {
     );
   }
 });
-
-function textOf(events: readonly TaskEvent[]): string {
-  return events
-    .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
-    .join("");
-}

@@ -32,6 +32,7 @@ import {
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { configOf } from "../codex/two-ways.ts";
 import { LEFT_TO_DEEP } from "../depth.ts";
 
 const VERSION = "0.169.0";
@@ -345,22 +346,6 @@ function escalated(cmd: string): string {
     justification: "a test",
   };
   return `call exec_command ${JSON.stringify(args)}`;
-}
-
-function configOf(url: string): string {
-  return `model = "gpt-5.5"
-model_provider = "fake"
-[model_providers.fake]
-name = "Fake"
-base_url = "${url}/v1"
-wire_api = "responses"
-env_key = "FAKE_KEY"
-supports_websockets = false
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-`;
 }
 
 function callsIn({ history }: Task): ToolCall[] {

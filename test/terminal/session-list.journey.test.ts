@@ -21,6 +21,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
 import { freePort } from "../free-port.ts";
+import { until, whileFollowing } from "./following.ts";
 
 describe("a list of sessions", () => {
   let base: string;
@@ -113,13 +114,13 @@ describe("a list of sessions", () => {
       await send("text 3"),
     ];
     const list = createSessionList(client, { pageSize: 2 });
-    await followed(list, async () => {
+    await whileFollowing(list, async () => {
       await until(list, ({ isLoaded }) => isLoaded);
       await list.loadMore(soon());
       expect(idsOf(list.snapshot())).toEqual(ids.toReversed());
     });
     for (const id of ids) await send("text Again.", id);
-    await followed(list, () =>
+    await whileFollowing(list, () =>
       until(list, ({ sessions }) => sessions.length === 2),
     );
     expect(idsOf(list.snapshot())).toEqual(ids.toReversed().slice(0, 2));
@@ -135,7 +136,7 @@ describe("a list of sessions", () => {
     }
     const [zero = "", one = "", two = "", three = "", four = ""] = ids;
     const list = createSessionList(client, { pageSize: 3 });
-    await followed(list, async () => {
+    await whileFollowing(list, async () => {
       await until(list, ({ isLoaded }) => isLoaded);
       await list.loadMore(soon());
       await client.tasks.deleteTask({ taskId: three });
@@ -143,7 +144,7 @@ describe("a list of sessions", () => {
       expect(idsOf(list.snapshot())).toEqual([four, two, one, zero]);
     });
     await client.tasks.deleteTask({ taskId: two });
-    await followed(list, () =>
+    await whileFollowing(list, () =>
       until(list, ({ sessions }) => sessions.length === 3),
     );
     expect(idsOf(list.snapshot())).toEqual([four, one, zero]);
@@ -170,7 +171,7 @@ describe("a list of sessions", () => {
       const started = Promise.withResolvers<void>();
       let more: Promise<void> = Promise.resolve();
       const remove = () => client.tasks.deleteTask({ taskId: oldest });
-      await followed(list, async () => {
+      await whileFollowing(list, async () => {
         await until(list, ({ isLoaded }) => isLoaded);
         more = list.loadMore(soon());
         if (isFollowed) {
@@ -186,7 +187,7 @@ describe("a list of sessions", () => {
       await started.promise;
       if (!isFollowed) {
         await remove();
-        await followed(list, async () => {
+        await whileFollowing(list, async () => {
           await client.tasks.renameTask({ taskId: middle, title: "Renamed" });
           await until(list, ({ sessions }) => sessions[0]?.title === "Renamed");
           held.resolve(page);
@@ -224,7 +225,7 @@ describe("a list of sessions", () => {
     const loadAll = async (): Promise<void> => {
       while (list.snapshot().hasMore) await list.loadMore(soon());
     };
-    await followed(list, async () => {
+    await whileFollowing(list, async () => {
       await until(list, ({ isLoaded }) => isLoaded);
       await loadAll();
       expect(idsOf(list.snapshot())).toEqual(ids.toReversed());
@@ -232,7 +233,7 @@ describe("a list of sessions", () => {
       await until(list, ({ sessions }) => sessions.length === 2);
     });
     await list.rename(two, "gone", soon());
-    await followed(list, async () => {
+    await whileFollowing(list, async () => {
       await until(list, ({ sessions }) => sessions.length === 1);
       await loadAll();
       expect(idsOf(list.snapshot())).toEqual(ids.slice(2));
@@ -249,7 +250,7 @@ describe("a list of sessions", () => {
       connect({ ...server, url: proxy.url }, server.url),
       { baseDelayMs: 1 },
     );
-    await followed(list, async () => {
+    await whileFollowing(list, async () => {
       for (let count = 0; count < 20; count++) await send(`say ${count}`);
       const { tasks } = await client.tasks.listTasks({});
       await until(
@@ -287,7 +288,7 @@ describe("a list of sessions", () => {
     work: (list: SessionList) => Promise<void>,
   ): Promise<void> {
     const list = createSessionList(client, options);
-    await followed(list, () => work(list));
+    await whileFollowing(list, () => work(list));
   }
 
   /** A proxy has another host than the server, which admits its own. */
@@ -322,37 +323,6 @@ function sameEvent(one: Listed, other: Listed | undefined): boolean {
 
 function idsOf({ sessions }: SessionListSnapshot): string[] {
   return sessions.map(({ id }) => id);
-}
-
-/** Waits until a list shows something; looks each time it notifies. */
-async function until(
-  list: SessionList,
-  isShown: (snapshot: SessionListSnapshot) => boolean,
-): Promise<void> {
-  const shown = Promise.withResolvers<void>();
-  const look = (): void => void (isShown(list.snapshot()) && shown.resolve());
-  const stop = list.subscribe(look);
-  look();
-  try {
-    await shown.promise;
-  } finally {
-    stop();
-  }
-}
-
-/** Follows a list while something is done. */
-async function followed(
-  list: SessionList,
-  work: () => Promise<void>,
-): Promise<void> {
-  const controller = new AbortController();
-  const reading = list.follow(controller.signal);
-  try {
-    await Promise.race([work(), reading]);
-  } finally {
-    controller.abort();
-    await reading;
-  }
 }
 
 function soon(): AbortSignal {

@@ -16,6 +16,7 @@ import {
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { beginTask } from "../tasks.ts";
 
 describe("the title of a task", () => {
   let base: string;
@@ -29,7 +30,7 @@ describe("the title of a task", () => {
   afterEach(() => server.close());
 
   it("is the first line of its message, and in lists with the workspace", async () => {
-    const id = await send("text \u202eHello.\nsecond line");
+    const id = await beginTask(client, "text \u202eHello.\nsecond line");
     const { tasks } = await client.tasks.listTasks({
       titleContains: "HELLO",
       workspacePath: base,
@@ -54,7 +55,10 @@ describe("the title of a task", () => {
   it.each(["ended", "asking"])(
     "changes while the task is %s, which stays as it is, and the log says who did it",
     async (when) => {
-      const id = await send(when === "ended" ? "text One." : "write a.txt a");
+      const id = await beginTask(
+        client,
+        when === "ended" ? "text One." : "write a.txt a",
+      );
       const { task: before } = await client.tasks.getTask({ taskId: id });
       const { task } = await client.tasks.renameTask({
         taskId: id,
@@ -85,7 +89,7 @@ describe("the title of a task", () => {
   );
 
   it("lets a task that was renamed while it asks go on", async () => {
-    const id = await send("write a.txt a");
+    const id = await beginTask(client, "write a.txt a");
     await client.tasks.renameTask({ taskId: id, title: "other" });
     const { task } = await client.tasks.cancelTask({ taskId: id });
     expect(task).toMatchObject({ title: "other", state: TaskState.CANCELED });
@@ -100,7 +104,7 @@ describe("the title of a task", () => {
     ],
     ["megabytes", "x".repeat(2_000_000), "is too long"],
   ])("is refused with %s", async (_, title, problem) => {
-    const taskId = await send("text One.");
+    const taskId = await beginTask(client, "text One.");
     const refused = client.tasks.renameTask({ taskId, title });
     await expect(refused).rejects.toThrow(problem);
     await expect(refused).rejects.toMatchObject({ code: Code.InvalidArgument });
@@ -136,7 +140,10 @@ describe("the title of a task", () => {
   });
 
   it("decides which tasks a watch shows, and a task that leaves them is sent once more", async () => {
-    const [one] = [await send("text keep"), await send("text else")];
+    const [one] = [
+      await beginTask(client, "text keep"),
+      await beginTask(client, "text else"),
+    ];
     const controller = new AbortController();
     const signal = AbortSignal.any([
       controller.signal,
@@ -153,7 +160,7 @@ describe("the title of a task", () => {
         if (response.snapshotComplete && !response.task) {
           await client.tasks.renameTask({ taskId: one, title: "gone" });
         } else if (response.excluded) {
-          await send("text keep two");
+          await beginTask(client, "text keep two");
         } else if (response.task?.title === "text keep two") {
           return;
         }
@@ -172,13 +179,6 @@ describe("the title of a task", () => {
       seen.slice(3).map(() => "text keep two"),
     );
   });
-
-  async function send(text: string): Promise<string> {
-    const { task } = await client.tasks.sendMessage({
-      message: textMessage(crypto.randomUUID(), text),
-    });
-    return task?.id ?? "";
-  }
 });
 
 async function eventAt(

@@ -13,7 +13,6 @@ import {
   type DevtoolClient,
   subscribeTask,
   type TaskSnapshot,
-  type TaskView,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
@@ -51,6 +50,7 @@ import {
 } from "../durability/crash/server-process.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
 import { freePort } from "../free-port.ts";
+import { until, whileFollowing } from "./following.ts";
 
 const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 20, deep: 5000 });
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
@@ -148,7 +148,7 @@ describe("a view of a task", () => {
     const [byLog, byTask] = await Promise.all(
       (["log", "task"] as const).map(async (startWith) => {
         const other = createTaskView(client, { taskId, startWith });
-        await following(other, () =>
+        await whileFollowing(other, () =>
           until(other, ({ questions }) => questions.length === 1),
         );
         const { task, items, plan, questions } = other.snapshot();
@@ -202,7 +202,7 @@ describe("a view of a task", () => {
     await mine.send("write a.txt a\ntext Written.", soon());
     const { task, questions } = mine.snapshot();
     const other = createTaskView(client, { taskId: task.id });
-    await following(other, async () => {
+    await whileFollowing(other, async () => {
       await until(other, ({ questions }) => questions.length === 1);
       await mine.answer(questions[0]?.toolCallId ?? "", "proceed_once", soon());
       await until(other, ({ task }) => task.state === TaskState.COMPLETED);
@@ -326,7 +326,7 @@ describe("a view of a task", () => {
     leave.abort(new Error("left"));
     await expect(sent).rejects.toThrow("left");
     model.answer("One.");
-    await following(view, () =>
+    await whileFollowing(view, () =>
       until(view, ({ task }) => task.state === TaskState.COMPLETED),
     );
     expect(view.snapshot().task).toEqual(
@@ -440,7 +440,7 @@ describe("a view whose connections are cut at any byte (R4)", () => {
             taskId: task.id,
             startWith,
           });
-          await following(reread, () =>
+          await whileFollowing(reread, () =>
             until(reread, ({ task }) => task.state === TaskState.COMPLETED),
           );
           expect(agentSteps(reread.snapshot().task)).toEqual(agentSteps(log));
@@ -483,7 +483,7 @@ describe("a view of a server that is killed and started again", () => {
       soon(),
     );
     const [question] = view.snapshot().questions;
-    await following(view, async () => {
+    await whileFollowing(view, async () => {
       await server.kill();
       await until(view, ({ lost }) => lost !== undefined);
       const answered = view.answer(
@@ -563,37 +563,6 @@ function agentSteps({ history }: Task): unknown {
   return history
     .filter(({ role }) => role === Role.AGENT)
     .map((message) => toJson(MessageSchema, message));
-}
-
-/** Waits until a view shows something; looks each time it notifies. */
-async function until(
-  view: TaskView,
-  isShown: (snapshot: TaskSnapshot) => boolean,
-): Promise<void> {
-  const shown = Promise.withResolvers<void>();
-  const look = (): void => void (isShown(view.snapshot()) && shown.resolve());
-  const stop = view.subscribe(look);
-  look();
-  try {
-    await shown.promise;
-  } finally {
-    stop();
-  }
-}
-
-/** Follows a view while something is done. */
-async function following(
-  view: TaskView,
-  work: () => Promise<void>,
-): Promise<void> {
-  const controller = new AbortController();
-  const followed = view.follow(controller.signal);
-  try {
-    await Promise.race([work(), followed]);
-  } finally {
-    controller.abort();
-    await followed;
-  }
 }
 
 async function folded(client: DevtoolClient, taskId: string): Promise<Task> {

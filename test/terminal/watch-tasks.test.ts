@@ -1,9 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import {
-  createDevtoolClient,
-  type DevtoolClient,
-  textMessage,
-} from "@devtool/client";
+import { createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -11,6 +7,7 @@ import { TaskState, type WatchTasksResponse } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { beginTask } from "../tasks.ts";
 
 describe("WatchTasks", () => {
   let base: string;
@@ -30,12 +27,12 @@ describe("WatchTasks", () => {
   it.each(["Connect", "gRPC", "gRPC-Web"] as const)(
     "streams the tasks that there are, and then each that changes: %s",
     async (binding) => {
-      const one = await send("text One.");
+      const one = await beginTask(client, "text One.");
       const watch = new Watch(CLIENTS[binding](server));
       await watch.until(({ snapshotComplete }) => snapshotComplete);
       expect(watch.seen.map(({ task }) => task?.id)).toEqual([one, undefined]);
       expect(watch.seen[0]?.task?.lastEvent?.state).toBe(TaskState.COMPLETED);
-      const two = await send("write a.txt a");
+      const two = await beginTask(client, "write a.txt a");
       const asked = await watch.until(
         ({ task }) => task?.lastEvent?.state === TaskState.INPUT_REQUIRED,
       );
@@ -49,9 +46,9 @@ describe("WatchTasks", () => {
 
   it("sends at the start as many tasks as were asked for, the last changed first", async () => {
     const ids = [
-      await send("text 1"),
-      await send("text 2"),
-      await send("text 3"),
+      await beginTask(client, "text 1"),
+      await beginTask(client, "text 2"),
+      await beginTask(client, "text 3"),
     ];
     const watch = new Watch(client, 2);
     await watch.until(({ snapshotComplete }) => snapshotComplete);
@@ -71,7 +68,7 @@ describe("WatchTasks", () => {
   it("leaves out most of what an agent streams, and never its end", async () => {
     const watch = new Watch(client);
     await watch.until(({ snapshotComplete }) => snapshotComplete);
-    await send("say 2000");
+    await beginTask(client, "say 2000");
     const { task } = await watch.until(
       ({ task }) => task?.lastEvent?.state === TaskState.COMPLETED,
     );
@@ -104,13 +101,6 @@ describe("WatchTasks", () => {
       Array.fromAsync(overA2a.tasks.watchTasks({})),
     ).rejects.toMatchObject({ code: Code.Unimplemented });
   });
-
-  async function send(text: string): Promise<string> {
-    const { task } = await client.tasks.sendMessage({
-      message: textMessage(crypto.randomUUID(), text),
-    });
-    return task?.id ?? "";
-  }
 });
 
 /** Reads a stream of tasks, and keeps what it has seen. */
