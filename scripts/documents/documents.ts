@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { ROOT } from "../release/manifests.ts";
@@ -29,13 +29,16 @@ export function documents(): Map<string, string> {
   return new Map([...schemas, ["openapi.json", formatJson(openApi(protos))]]);
 }
 
-/** Writes the documents anew into the package of protos. */
+/**
+ * Writes the documents into the package of protos. What is there already is not
+ * touched: another process may be packing it.
+ */
 export function writeDocuments(): void {
-  const directory = join(ROOT, DIRECTORY);
-  rmSync(directory, { recursive: true, force: true });
   for (const [path, text] of documents()) {
-    mkdirSync(dirname(join(directory, path)), { recursive: true });
-    writeFileSync(join(directory, path), text);
+    const file = join(ROOT, DIRECTORY, path);
+    if (existsSync(file) && readFileSync(file, "utf8") === text) continue;
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
   }
 }
 

@@ -9,6 +9,7 @@ import { startCuttingProxy } from "@devtool/conformance/testing";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
+import { documents } from "../../scripts/documents/documents.ts";
 import { commonVersion } from "../../scripts/release/manifests.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 import { startServing } from "../durability/crash/server-process.ts";
@@ -386,6 +387,13 @@ describe.skipIf(LEFT_TO_CI !== "")(
           existsSync(join(dirname(readme), "LICENSE")),
           `the licence of ${name}`,
         ).toBe(true);
+      }
+    });
+
+    it("have the documents that are made from the protos", () => {
+      const schema = join(project.directory, "node_modules/@devtool/schema");
+      for (const path of documents().keys()) {
+        expect(existsSync(join(schema, "documents", path)), path).toBe(true);
       }
     });
 
