@@ -38,7 +38,7 @@ export type Approver = (
  * How `--approve all` answers when a command asks to run again without the
  * sandbox.
  */
-export type WithoutSandbox = "approve" | "decline";
+type WithoutSandbox = "approve" | "decline";
 
 /**
  * Returns an approver that approves everything, except running without the

@@ -44,7 +44,7 @@ export interface ConversationOptions {
 }
 
 /** A message to send. */
-export interface MessageToSend {
+interface MessageToSend {
   readonly request: MessageInitShape<typeof SendMessageRequestSchema>;
   /** What the task works for from now on. Default: as before. */
   readonly goal?: Goal | undefined;

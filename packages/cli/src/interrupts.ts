@@ -6,7 +6,7 @@ import type { Prompter } from "./prompter.ts";
 import { indented } from "./render/style.ts";
 
 /** Options of `Interrupts`. */
-export interface InterruptOptions {
+interface InterruptOptions {
   readonly client: DevtoolClient;
   readonly io: Io;
   readonly prompter: Prompter;

@@ -7,7 +7,7 @@ import { createOpenAiModel, openAiOptionsFrom } from "@devtool/openai";
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema/operator";
 
 /** The APIs through which models are called. */
-export type ModelApi = "gemini" | "openai" | "anthropic";
+type ModelApi = "gemini" | "openai" | "anthropic";
 
 /** The model that the command uses, and why. */
 export interface ModelChoice {

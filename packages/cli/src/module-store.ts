@@ -5,9 +5,7 @@ import { errorMessage } from "./errors.ts";
 import { importOwn } from "./own-module.ts";
 
 /** What `openStore` of a module is given, as `createServer` gives it. */
-export type StorePlace = Parameters<
-  NonNullable<ServerSettings["openStore"]>
->[0];
+type StorePlace = Parameters<NonNullable<ServerSettings["openStore"]>>[0];
 
 const PAGE = "docs/own-agent.md#your-own-store";
 

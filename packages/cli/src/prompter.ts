@@ -26,7 +26,7 @@ export interface Prompter extends Disposable {
 }
 
 /** Options of `createPrompter`. */
-export interface PrompterOptions {
+interface PrompterOptions {
   /** Completes a line when Tab is pressed. */
   readonly complete: (line: string) => Completion;
   /**

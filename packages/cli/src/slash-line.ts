@@ -1,7 +1,7 @@
 import type { SlashCommand } from "@devtool/schema";
 
 /** A slash command line, parsed. */
-export interface SlashLine {
+interface SlashLine {
   /** The words of the command; at least one. */
   readonly commandPath: string[];
   /** The text after them. */

@@ -4,7 +4,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { problemText } from "./problem-text.ts";
 import { words } from "./words.ts";
 
-export interface AgentCardProps {
+interface AgentCardProps {
   readonly client: ConsoleClient;
   /** The name of the agent. Empty on a server with one agent. */
   readonly agent: string;

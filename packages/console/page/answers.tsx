@@ -8,7 +8,7 @@ import {
 import type { ReactNode } from "react";
 import { words } from "./words.ts";
 
-export interface AnswersProps {
+interface AnswersProps {
   /** The id of the notes about the options (`AnswerNotes`). */
   readonly notes: string;
   readonly options: readonly ConfirmationOption[];
@@ -65,7 +65,7 @@ export function Answers({
   );
 }
 
-export interface AnswerNotesProps {
+interface AnswerNotesProps {
   readonly id: string;
   readonly options: readonly ConfirmationOption[];
 }

@@ -4,7 +4,7 @@ import { assertExactJson, WireError } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
 import { words } from "./words.ts";
 
-export interface ArgumentsEditorProps {
+interface ArgumentsEditorProps {
   readonly initial: JsonObject;
   readonly isDisabled: boolean;
   readonly onChange: (args: JsonObject) => void;

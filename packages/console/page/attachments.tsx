@@ -44,7 +44,7 @@ export async function readAttachments(
   return { images, others };
 }
 
-export interface AttachmentsProps {
+interface AttachmentsProps {
   readonly images: readonly Attachment[];
   readonly onRemove: (image: Attachment) => void;
 }

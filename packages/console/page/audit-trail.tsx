@@ -10,7 +10,7 @@ import { Scrolling } from "./scrolling.tsx";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { fillText, language, words } from "./words.ts";
 
-export interface AuditTrailProps {
+interface AuditTrailProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
   /** The sequence number of the last event of the session. */

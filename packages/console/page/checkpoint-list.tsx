@@ -11,7 +11,7 @@ import { type Asked, useAnswer } from "./use-answer.ts";
 import { useIsShown } from "./use-is-shown.ts";
 import { fillText, language, words } from "./words.ts";
 
-export interface CheckpointListProps {
+interface CheckpointListProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
   readonly contextId: string;

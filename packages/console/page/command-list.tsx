@@ -4,7 +4,7 @@ import { type CommandLine, type CommandScope, useCommands } from "./sending.ts";
 import { words } from "./words.ts";
 
 /** The slash commands that complete a text, one of which is chosen. */
-export interface CommandList {
+interface CommandList {
   readonly commands: readonly CommandLine[];
   readonly isListed: boolean;
   /** The index of the chosen one. */
@@ -56,7 +56,7 @@ export function useCommandList(
   };
 }
 
-export interface CommandOptionsProps extends CommandList {
+interface CommandOptionsProps extends CommandList {
   /** The id of the list in the page. */
   readonly list: string;
 }

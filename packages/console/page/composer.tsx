@@ -15,7 +15,7 @@ import { isCommandLine, messageFor, runCommand } from "./sending.ts";
 import { useIsShown } from "./use-is-shown.ts";
 import { words } from "./words.ts";
 
-export interface ComposerProps {
+interface ComposerProps {
   readonly client: ConsoleClient;
   /**
    * The key of the session, which stays the same when a new session gets its

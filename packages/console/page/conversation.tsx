@@ -14,7 +14,7 @@ import { Queue, Unsent } from "./queue.tsx";
 import { questionKey, useSettled } from "./settled.ts";
 import { words } from "./words.ts";
 
-export interface ConversationProps {
+interface ConversationProps {
   readonly client: ConsoleClient;
   readonly task: TaskHandle;
 }

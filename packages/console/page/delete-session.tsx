@@ -5,7 +5,7 @@ import { mainAround, useFocusHeir } from "./focus.ts";
 import { problemText } from "./problem-text.ts";
 import { words } from "./words.ts";
 
-export interface DeleteSessionProps {
+interface DeleteSessionProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
   /** Called when the server has deleted it. */

@@ -5,7 +5,7 @@ import { structuredPatch } from "diff";
  * A row of a diff: a line before the change beside the line after it. Undefined
  * where there is none.
  */
-export interface DiffRow {
+interface DiffRow {
   readonly key: string;
   readonly before: DiffLine | undefined;
   readonly after: DiffLine | undefined;

@@ -4,7 +4,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { type Binding, type Frame, useFrames } from "./frames.ts";
 import { countText, words } from "./words.ts";
 
-export interface FrameListProps {
+interface FrameListProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
   readonly binding: Binding;

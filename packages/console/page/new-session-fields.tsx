@@ -26,7 +26,7 @@ export const NO_CHOICE: NewSessionChoice = {
   mode: ApprovalMode.UNSPECIFIED,
 };
 
-export interface NewSessionFieldsProps {
+interface NewSessionFieldsProps {
   readonly client: ConsoleClient;
   readonly offered: ReturnType<typeof useAgents>;
   readonly choice: NewSessionChoice;

@@ -22,7 +22,7 @@ interface Beginning {
 }
 
 /** The beginning of a session, to which the next frames add the rest. */
-export interface Paced extends Beginning {
+interface Paced extends Beginning {
   /** Whether the session is behind since it was opened: all of it is new. */
   readonly isOpening: boolean;
 }

@@ -6,7 +6,7 @@ import { scrollingAround, useFocusHeir } from "./focus.ts";
 import { problemText } from "./problem-text.ts";
 import { words } from "./words.ts";
 
-export interface QueueProps {
+interface QueueProps {
   readonly client: ConsoleClient;
   readonly task: Task;
 }

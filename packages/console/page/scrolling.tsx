@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-export interface ScrollingProps {
+interface ScrollingProps {
   readonly label?: string;
   readonly className?: string;
   readonly children: ReactNode;

@@ -12,7 +12,7 @@ export function isFollowed(
   return agent?.follows?.settings.includes(setting) ?? true;
 }
 
-export interface ModelChooserProps {
+interface ModelChooserProps {
   readonly client: ConsoleClient;
   /** Empty for the server's first agent. */
   readonly agent: string;
@@ -72,7 +72,7 @@ const MODES = [
   ApprovalMode.YOLO,
 ];
 
-export interface ModeChooserProps {
+interface ModeChooserProps {
   /** What the server says of the agent; undefined while that is not known. */
   readonly about: ListedAgent | undefined;
   /** Unspecified for the server's. */

@@ -7,7 +7,7 @@ import type { SessionPart } from "./place.ts";
 import { Timeline } from "./timeline.tsx";
 import { WorkspaceRules } from "./workspace-rules.tsx";
 
-export interface SessionDetailsProps {
+interface SessionDetailsProps {
   readonly client: ConsoleClient;
   readonly task: Task;
   readonly view: Exclude<SessionPart, "conversation">;

@@ -16,7 +16,7 @@ import { ModeChooser } from "./session-choosers.tsx";
 import { State } from "./state.tsx";
 import { countText, fillText, words } from "./words.ts";
 
-export interface SessionHeaderProps {
+interface SessionHeaderProps {
   readonly client: ConsoleClient;
   readonly task: TaskHandle;
   /** What the session is called, also while it has no title. */

@@ -9,7 +9,7 @@ import { problemText } from "./problem-text.ts";
 import { State } from "./state.tsx";
 import { ageText, countText, words } from "./words.ts";
 
-export interface SessionListProps {
+interface SessionListProps {
   readonly list: ReturnType<typeof useSessions>;
   readonly place: Place;
 }

@@ -13,7 +13,7 @@ import { problemText } from "./problem-text.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { fillText, language, words } from "./words.ts";
 
-export interface TimelineProps {
+interface TimelineProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
   /** The sequence number of the last event that the session shows. */

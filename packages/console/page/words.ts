@@ -41,7 +41,7 @@ export function fillText(text: string, value: string): string {
 }
 
 /** The forms of a text that contains a number. */
-export interface PluralForms {
+interface PluralForms {
   readonly one: string;
   readonly other: string;
 }

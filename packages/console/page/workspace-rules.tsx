@@ -12,7 +12,7 @@ import { Scrolling } from "./scrolling.tsx";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { countText, words } from "./words.ts";
 
-export interface WorkspaceRulesProps {
+interface WorkspaceRulesProps {
   readonly client: ConsoleClient;
   readonly taskId: string;
   /** The sequence number of the last event of the session. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
  * The console as a site of `createServer`:
  * `createServer({ site: await loadConsole() })`.
  */
-export interface ConsoleSite {
+interface ConsoleSite {
   /** The path at which browsers find the console: `/console`. */
   readonly path: string;
   /** The files by their paths below `path`: `/` is the page. */
@@ -15,7 +15,7 @@ export interface ConsoleSite {
 }
 
 /** A file of the console. */
-export interface ConsoleFile {
+interface ConsoleFile {
   readonly bytes: Uint8Array;
   /** The media type, with the character set of a text. */
   readonly mediaType: string;

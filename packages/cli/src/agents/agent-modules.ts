@@ -12,7 +12,7 @@ import { AGENT_PROGRAMS, CODEX } from "./known-programs.ts";
 import { isWorkflowFile } from "./workflow-name.ts";
 
 /** An agent that the operator configured. */
-export interface AgentSpec {
+interface AgentSpec {
   /** The name by which clients choose it. */
   readonly name: string;
   /** Whether the operator gave the name. Else a workflow's own one counts. */

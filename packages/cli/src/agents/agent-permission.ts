@@ -14,7 +14,7 @@ import type {
 } from "@devtool/server/agent";
 
 /** The rules that answer the permission requests of agents. */
-export interface AgentRules {
+interface AgentRules {
   readonly dataDirectory: string;
   readonly policyFiles?: readonly string[];
   /** Default: every change asks. */

@@ -12,7 +12,7 @@ import {
 import { AGENT_PROGRAMS, type AgentProgram } from "./known-programs.ts";
 
 /** An agent that `devtool serve --agent` knows by name, on this machine. */
-export interface KnownAgent {
+interface KnownAgent {
   readonly profile: AgentProgram;
   /** The path and version of its program. Undefined if it is not installed. */
   readonly found:

@@ -51,7 +51,7 @@ export function userIde(
 }
 
 /** Dependencies of `OperatorIde`. */
-export interface OperatorIdeOptions {
+interface OperatorIdeOptions {
   readonly ide: Ide;
   readonly dataDirectory: string;
   readonly policyFiles?: readonly string[];

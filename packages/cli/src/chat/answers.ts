@@ -29,7 +29,7 @@ export interface DrawnQuestion {
 }
 
 /** Dependencies of `Answers`. */
-export interface AnswersOptions {
+interface AnswersOptions {
   readonly tasks: ChatTasks;
   readonly means: AnswerMeans;
   /** Prints lines. */

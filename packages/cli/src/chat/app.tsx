@@ -16,13 +16,13 @@ import type { Activity, Input, Screen } from "./screen.ts";
 import { shortCount } from "./status-line.ts";
 
 /** What the app draws, as `useSyncExternalStore` takes it. */
-export interface ScreenSource {
+interface ScreenSource {
   subscribe(listener: () => void): () => void;
   snapshot(): Screen;
 }
 
 /** Properties of `App`. */
-export interface AppProps {
+interface AppProps {
   readonly store: ScreenSource;
   readonly paint: Paint;
   /**

@@ -22,7 +22,7 @@ import {
 import { QuestionKeys, type Timers } from "./question-keys.ts";
 
 /** Options of `Asking`. */
-export interface AskingOptions {
+interface AskingOptions {
   readonly timers: Timers;
   /** Called after each change of what is shown. */
   readonly onChange: () => void;

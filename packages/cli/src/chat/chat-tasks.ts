@@ -76,7 +76,7 @@ export class ShownTask {
 export class AbandonedTurn extends Error {}
 
 /** Dependencies of `ChatTasks`. */
-export interface ChatTasksOptions extends ChatChoicesOptions {
+interface ChatTasksOptions extends ChatChoicesOptions {
   readonly client: DevtoolClient;
   /** Called after each change of a task that is shown. */
   readonly onChange: () => void;

@@ -23,7 +23,7 @@ import type { SessionPicker } from "./session-picker.ts";
 import { UserTurn } from "./user-turn.ts";
 
 /** Dependencies of `Chat`. */
-export interface ChatParts extends AnswerMeans {
+interface ChatParts extends AnswerMeans {
   readonly tasks: ChatTasks;
   readonly history: InputHistory;
   readonly timers: Timers;

@@ -3,7 +3,7 @@ import stringWidth from "string-width";
 /**
  * A pasted text of several lines, and the words that stand for it in a draft.
  */
-export interface Paste {
+interface Paste {
   readonly label: string;
   readonly text: string;
 }
@@ -108,7 +108,7 @@ export function moveLine(draft: Draft, step: -1 | 1): Draft | undefined {
 }
 
 /** A draft on the screen. */
-export interface DraftLayout {
+interface DraftLayout {
   readonly lines: readonly string[];
   /** The line and the column of the cursor, from 0. */
   readonly row: number;

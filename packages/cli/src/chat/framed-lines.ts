@@ -3,7 +3,7 @@ import wrapAnsi from "wrap-ansi";
 import { GUTTER } from "../render/gutter.ts";
 
 /** Options of `frameLines`. */
-export interface FrameOptions {
+interface FrameOptions {
   /** The width of the terminal in columns. */
   readonly columns: number;
   /** Maximum number of lines. Lines in the middle are omitted and counted. */

@@ -18,7 +18,7 @@ import { SessionPicker } from "./session-picker.ts";
 import { shortCount } from "./status-line.ts";
 
 /** Dependencies of the commands of the terminal. */
-export interface LocalActions {
+interface LocalActions {
   readonly client: DevtoolClient;
   /** The directory whose conversations are listed. Empty: all. */
   readonly workspace: string;

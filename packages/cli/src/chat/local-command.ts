@@ -4,7 +4,7 @@ import type { ChosenSetting } from "../chosen-setting.ts";
 import type { ChatChoices } from "./chat-choices.ts";
 
 /** A slash command that the terminal runs itself. */
-export type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
+type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
 
 /** The commands of the terminal, as `/help` lists them. */
 export const LOCAL_COMMANDS = [

@@ -13,7 +13,7 @@ import { imageProblem, readMentions } from "./mention.ts";
 import type { Printout } from "./printout.ts";
 
 /** Dependencies of `Outbox`. */
-export interface OutboxOptions {
+interface OutboxOptions {
   readonly tasks: ChatTasks;
   /** Receives messages that the user takes back, or that could not be sent. */
   readonly composer: Composer;

@@ -6,7 +6,7 @@ import { type ShownTask, textPart } from "./chat-tasks.ts";
 import { type Entry, userLines, wrapLine } from "./entry.ts";
 
 /** Dependencies of `Printout`. */
-export interface PrintoutOptions {
+interface PrintoutOptions {
   /** Returns how lines are made for the terminal as it is now. */
   readonly style: () => LineStyle;
   /** Called after each entry that was added. */

@@ -9,7 +9,7 @@ export interface Timers {
 }
 
 /** Options of `QuestionKeys`. */
-export interface QuestionKeysOptions {
+interface QuestionKeysOptions {
   readonly timers: Timers;
   /**
    * Called when the question has begun to take answers, which the user must be

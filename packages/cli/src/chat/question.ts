@@ -16,7 +16,7 @@ export const DECLINE_AND_SAY: Choice = {
 };
 
 /** A question on the screen. */
-export interface QuestionView {
+interface QuestionView {
   /** The call and what it would do, as much as fits. */
   readonly lines: readonly string[];
   readonly choices: readonly Choice[];

@@ -1,7 +1,7 @@
 import type { Screen } from "./screen.ts";
 
 /** Options of `ScreenStore`. */
-export interface ScreenStoreOptions {
+interface ScreenStoreOptions {
   /** Updates the chat, and returns its screen. */
   readonly draw: () => Screen;
   readonly first: Screen;

@@ -15,7 +15,7 @@ import type { Intent } from "./intent.ts";
 const MAX_SESSIONS = 100;
 
 /** Options of `SessionPicker`. */
-export interface SessionPickerOptions {
+interface SessionPickerOptions {
   readonly client: DevtoolClient;
   /** The directory whose sessions are shown. Empty: all. */
   readonly workspace: string;

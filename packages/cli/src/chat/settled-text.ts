@@ -5,7 +5,7 @@ import { isKnown } from "./markdown.ts";
  * The beginning of a growing Markdown text that further text cannot change any
  * more.
  */
-export interface SettledText {
+interface SettledText {
   /** The length of the beginning in characters. */
   readonly length: number;
   /**

@@ -5,7 +5,7 @@ import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal } from "../io.ts";
 
 /** The options of `devtool acp`. */
-export interface AcpOptions extends EditorOptions {
+interface AcpOptions extends EditorOptions {
   /** Models that the editor offers. */
   readonly model?: readonly string[];
 }

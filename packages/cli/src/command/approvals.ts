@@ -10,7 +10,7 @@ import { indented, visibleName } from "../render/style.ts";
 import { storeOptions } from "../store-options.ts";
 
 /** The options of `devtool approvals`. */
-export interface ApprovalsOptions {
+interface ApprovalsOptions {
   readonly data?: string;
   readonly config?: string;
   readonly store?: string;

@@ -15,7 +15,7 @@ import { visibleName } from "../render/style.ts";
  * Options of `devtool audit`. With `log`, reads a file of `devtool run` instead
  * of a server's log.
  */
-export interface AuditOptions extends ConnectionOptions {
+interface AuditOptions extends ConnectionOptions {
   readonly log?: string;
 }
 

@@ -26,7 +26,7 @@ import {
 import { visibleName } from "../render/style.ts";
 
 /** The options of `devtool console`. */
-export interface ConsoleOptions extends ConnectionOptions {
+interface ConsoleOptions extends ConnectionOptions {
   readonly list?: true;
   readonly revoke?: string;
   readonly label?: string;

@@ -23,13 +23,13 @@ import { findTaskId, shortTaskId } from "../task-id.ts";
 import { taskStateName } from "../task-state-name.ts";
 
 /** The options of commands that delete tasks. */
-export interface DeleteOptions extends ConnectionOptions {
+interface DeleteOptions extends ConnectionOptions {
   /** Whether to delete without asking. */
   readonly yes?: true;
 }
 
 /** The options of `devtool tasks prune`. */
-export interface PruneOptions extends DeleteOptions {
+interface PruneOptions extends DeleteOptions {
   /** The time without a change, such as `30d`. */
   readonly olderThan: string;
   readonly state?: string;

@@ -17,7 +17,7 @@ import { visibleName } from "../render/style.ts";
 import { run } from "./run.ts";
 
 /** The options of `devtool init`. */
-export interface InitOptions {
+interface InitOptions {
   readonly data?: string;
   /** The model to configure, as in `devtool serve --model`. */
   readonly model?: string;

@@ -8,7 +8,7 @@ import { visibleName } from "../render/style.ts";
 import { storeOptions } from "../store-options.ts";
 
 /** The options of `devtool keys`. */
-export interface KeysOptions {
+interface KeysOptions {
   readonly data?: string;
   readonly config?: string;
   readonly store?: string;

@@ -10,7 +10,7 @@ import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 
 /** The options of `devtool mcp login` and `devtool mcp logout`. */
-export interface McpLoginOptions {
+interface McpLoginOptions {
   readonly data?: string;
   readonly config?: string;
   readonly clientId?: string;

@@ -25,7 +25,7 @@ import { indented, visibleName } from "../render/style.ts";
 import { storeOptions } from "../store-options.ts";
 
 /** The options of `devtool policy explain`. */
-export interface PolicyExplainOptions {
+interface PolicyExplainOptions {
   readonly tool: string;
   /** The arguments of the call, as JSON. */
   readonly arguments: string;

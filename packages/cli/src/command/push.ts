@@ -27,7 +27,7 @@ import { findTaskId } from "../task-id.ts";
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /** The options of `devtool push listen`. */
-export interface PushListenOptions extends ConnectionOptions {
+interface PushListenOptions extends ConnectionOptions {
   readonly port: string;
   readonly task?: string;
   readonly json?: true;

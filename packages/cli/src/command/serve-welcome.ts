@@ -9,7 +9,7 @@ import { ownCommand } from "../own-command.ts";
 import type { Profile } from "../tck/profile.ts";
 
 /** The facts that `devtool serve` tells when its server has started. */
-export interface Welcome {
+interface Welcome {
   /** The workspace as the user named it. Default: the current directory. */
   readonly workspace?: string;
   /** The test kit for which the server runs. Default: none. */

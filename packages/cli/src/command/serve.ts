@@ -64,7 +64,7 @@ import { assertDirectory, ensureWorkspace } from "../workspace-directory.ts";
 import { welcomeText } from "./serve-welcome.ts";
 
 /** The options of `devtool serve`. */
-export interface ServeOptions extends ListenFlags, ConsoleFlag {
+interface ServeOptions extends ListenFlags, ConsoleFlag {
   readonly workspace?: string;
   readonly root?: readonly string[];
   readonly agent?: readonly string[];

@@ -13,7 +13,7 @@ import { visibleName } from "../render/style.ts";
 import { MODULE_PREFIX } from "../store-options.ts";
 
 /** The options of `devtool store copy`. */
-export interface StoreOptions {
+interface StoreOptions {
   /**
    * The data directory of a module's store, which has the saved approvals.
    * Default: the user's.

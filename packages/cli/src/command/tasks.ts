@@ -13,7 +13,7 @@ import { findTaskId, shortTaskId } from "../task-id.ts";
 import { taskStateName } from "../task-state-name.ts";
 
 /** The options of `devtool tasks`. */
-export interface TasksOptions extends ConnectionOptions {
+interface TasksOptions extends ConnectionOptions {
   readonly json?: true;
   readonly state?: string;
   readonly agent?: string;

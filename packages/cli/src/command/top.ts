@@ -8,7 +8,7 @@ import { topLines } from "../render/top-lines.ts";
 import { SessionRates } from "../session-rates.ts";
 
 /** The options of `devtool top`. */
-export interface TopOptions extends ConnectionOptions {
+interface TopOptions extends ConnectionOptions {
   readonly once?: true;
   /** Shows the sessions of all callers. */
   readonly all?: true;

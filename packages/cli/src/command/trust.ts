@@ -9,7 +9,7 @@ import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 
 /** The options of `devtool trust`. */
-export interface TrustOptions {
+interface TrustOptions {
   readonly data?: string;
   /** Whether to trust without asking. */
   readonly yes?: true;

@@ -29,7 +29,7 @@ import { taskStateName } from "../task-state-name.ts";
 import { type RunOptions, run } from "./run.ts";
 
 /** The options of `devtool workflow run`. */
-export interface WorkflowRunOptions extends RunOptions {
+interface WorkflowRunOptions extends RunOptions {
   /** Fields of the run's data, as `NAME=VALUE`. */
   readonly input?: readonly string[];
 }
@@ -196,7 +196,7 @@ async function findRun(
 }
 
 /** The options of `devtool workflow resume` and `fork`. */
-export interface ForkOptions extends ConnectionOptions, SessionOptions {
+interface ForkOptions extends ConnectionOptions, SessionOptions {
   /** The path of the step from which on to run again. */
   readonly from?: string;
 }

@@ -169,7 +169,7 @@ export function createNotifier({
 }
 
 /** Options of a connection that is kept over restarts of the server. */
-export interface KeepOptions extends ConnectionOptions {
+interface KeepOptions extends ConnectionOptions {
   readonly io: Pick<Io, "env">;
   readonly notify: (text: string) => void;
 }

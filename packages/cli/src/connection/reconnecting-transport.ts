@@ -13,13 +13,13 @@ const MAX_WAIT_MS = 120_000;
 const LOOK_EVERY_MS = 200;
 
 /** A transport and the address that it leads to. */
-export interface OpenTransport {
+interface OpenTransport {
   readonly address: Address;
   readonly transport: Transport;
 }
 
 /** Options of `ReconnectingTransport`. */
-export interface ReconnectOptions {
+interface ReconnectOptions {
   /**
    * Finds the running server and verifies its identity; undefined while none
    * runs.

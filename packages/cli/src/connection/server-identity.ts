@@ -17,7 +17,7 @@ export class UnprovenServerError extends Error {
 }
 
 /** The program that listens at the address of a discovery file. */
-export type ServerIdentity =
+type ServerIdentity =
   /** The server that wrote the file. */
   | { readonly case: "proven" }
   /** Nothing. */

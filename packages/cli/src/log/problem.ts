@@ -11,7 +11,7 @@ const MAX_FRAMES = 12;
 const MAX_CAUSES = 4;
 
 /** What a line says of an error. */
-export interface Problem {
+interface Problem {
   readonly code: string;
   readonly problem: string;
 }

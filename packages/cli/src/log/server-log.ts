@@ -15,7 +15,7 @@ import { faultProblem } from "./problem.ts";
 import { Repeats, type Timers } from "./repeats.ts";
 
 /** How a log is written. */
-export interface ServerLogOptions {
+interface ServerLogOptions {
   readonly stream: Writable;
   /** The least important lines that are written. */
   readonly level: Level;

@@ -13,7 +13,7 @@ import type { ForeignFile } from "./foreign-file.ts";
 import type { Variables } from "./variables.ts";
 
 /** A server of another program's settings, for `config.toml`. */
-export interface ImportedServer {
+interface ImportedServer {
   /** In the names of `config.toml`. */
   readonly server: JsonObject;
   /** The settings of it that have nothing to match here. */

@@ -84,7 +84,7 @@ export class Variables {
 }
 
 /** Returns a name for a variable: `github-token` is `GITHUB_TOKEN`. */
-export function upperName(...words: readonly string[]): string {
+function upperName(...words: readonly string[]): string {
   const name = words.join("_").toUpperCase().replaceAll(/\W+/g, "_");
   return /^\d/.test(name) ? `_${name}` : name;
 }

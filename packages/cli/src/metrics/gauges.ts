@@ -11,7 +11,7 @@ import {
 export type Load = Awaited<ReturnType<DevtoolServer["load"]>>;
 
 /** What is read when the metrics are asked for. */
-export interface Readings {
+interface Readings {
   readonly load: Load;
   readonly turns: number;
   readonly streams: number;

@@ -27,7 +27,7 @@ export interface MetricAbout {
 export type Labels = Readonly<Record<string, string>>;
 
 /** How long things took, and how many took at most as long as each bound. */
-export interface Distribution {
+interface Distribution {
   /** The numbers within the bounds, not added up; the last one is above all. */
   readonly buckets: readonly number[];
   readonly count: number;

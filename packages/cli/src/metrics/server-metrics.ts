@@ -33,7 +33,7 @@ const NO_LOAD: Load = {
 };
 
 /** Where the numbers come from that no operation says. */
-export interface MetricSources {
+interface MetricSources {
   /** Returns the time in milliseconds since any moment, which never goes back. */
   readonly elapsedMs: () => number;
 }

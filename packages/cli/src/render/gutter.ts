@@ -19,7 +19,7 @@ export function screenSize(out: Writable): ScreenSize {
 }
 
 /** Options of `gutterLines`. */
-export interface GutterOptions {
+interface GutterOptions {
   /** Maximum number of lines. Lines in the middle are omitted and counted. */
   readonly maxLines: number;
   /** Width at which lines are wrapped. Default: they are not. */

@@ -64,7 +64,7 @@ export function outputLines(
 }
 
 /** How much of a question is shown. */
-export interface QuestionLimits {
+interface QuestionLimits {
   readonly screen: ScreenSize;
   /** Maximum number of lines of the command, diff or text in question. */
   readonly maxLines: number;

@@ -9,7 +9,7 @@ import { ageOf } from "./age.ts";
 import type { LineStyle } from "./style.ts";
 
 /** What `devtool top` shows. */
-export interface TopView {
+interface TopView {
   /** The sessions, of which several may be versions of one. */
   readonly sessions: readonly TaskSummary[];
   /** Whether there are older sessions. */

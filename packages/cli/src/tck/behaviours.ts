@@ -23,7 +23,7 @@ export type BehaviourStep =
   | { readonly case: "end"; readonly value: TurnEnd };
 
 /** The reaction of the test agent to messages with a prefix. */
-export interface Behaviour {
+interface Behaviour {
   /** The beginning of the id or of the text of the messages. */
   readonly prefix: string;
   readonly steps: readonly BehaviourStep[];

@@ -19,7 +19,7 @@ import {
 } from "./behaviours.ts";
 
 /** Options of the test agent where the kits differ. */
-export interface TckAgentOptions {
+interface TckAgentOptions {
   /** The state of a task after a message that requests no behaviour. */
   readonly ordinary: "completed" | "input-required";
   /**

@@ -16,7 +16,7 @@ import { REQUEST_MS, SUCCESS, withinFlushTime } from "./export-limits.ts";
 import { serverResource } from "./server-resource.ts";
 
 /** Options of `exportMetrics`. */
-export interface MetricExportOptions {
+interface MetricExportOptions {
   /** The URL to which metrics are posted. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import type { ServerConfig } from "@devtool/schema/operator";
 import type { Io } from "../io.ts";
 
 /** Where telemetry is posted. Undefined: it is not exported. */
-export interface OtlpUrls {
+interface OtlpUrls {
   readonly traces: string | undefined;
   readonly metrics: string | undefined;
 }

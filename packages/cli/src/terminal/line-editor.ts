@@ -10,7 +10,7 @@ import type { TerminalInput } from "./terminal.ts";
 export const CLEAR_LINE = "\r\u001b[K";
 
 /** Options of `LineEditor`. */
-export interface LineEditorOptions {
+interface LineEditorOptions {
   /** The stream that the line is shown on while it is asked for. */
   readonly out: Writable & { readonly columns?: number };
   /** Completes a line when Tab is pressed. Default: no completion. */

@@ -3,7 +3,7 @@ import { CLEAR_LINE, type Line, LineEditor } from "./line-editor.ts";
 import type { Terminal, TerminalInput } from "./terminal.ts";
 
 /** A question to the user. */
-export interface LineQuestion {
+interface LineQuestion {
   readonly prompt: string;
   /** Whether the answer may be any text, also a pasted one. */
   readonly takesWords: boolean;

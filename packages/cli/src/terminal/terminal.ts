@@ -14,7 +14,7 @@ export type TerminalInput =
   | { readonly case: "end" };
 
 /** Receives the input of a terminal. */
-export type InputListener = (input: TerminalInput) => void;
+type InputListener = (input: TerminalInput) => void;
 
 /**
  * Turns bracketed paste on and off: the terminal then marks the beginning and
