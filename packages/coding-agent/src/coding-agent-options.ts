@@ -102,6 +102,12 @@ export interface CodingAgentOptions {
    */
   readonly remoteAgents?: readonly RemoteAgent[];
   /**
+   * A directory with agents of the operator's, in the files of Gemini CLI
+   * (`~/.gemini/agents`), for tasks of the operator. Those of a trusted
+   * workspace (`.gemini/agents`) are used in any case. Default: none.
+   */
+  readonly agentDirectory?: string;
+  /**
    * Limits of calls of other agents: how many may call each other in a row (0
    * turns calls off), how many calls one task makes, and for how many
    * milliseconds an agent that works may say nothing before its task is

@@ -1,4 +1,5 @@
-import { resolve } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import type { Ide } from "@devtool/coding-agent/operator";
 import { defined } from "@devtool/internal/json";
@@ -70,6 +71,7 @@ export async function agentOptions(
       ...(data !== undefined && { authorize: storedLogins(loginStore(data)) }),
     }),
     remoteAgents: await remoteAgents(config, directory),
+    agentDirectory: join(env.HOME || homedir(), ".gemini/agents"),
     agentCalls: callLimits(agentCalls),
     ide: userIde(env),
     fetchTargets,

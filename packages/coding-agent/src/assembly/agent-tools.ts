@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { endsWork } from "@devtool/internal/ends-work";
@@ -10,6 +12,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import type { AgentEvent } from "@devtool/server/agent";
+import type { AgentFile, FoundAgents } from "../delegate/agent-files.ts";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -109,6 +112,47 @@ export async function* cancelCalls(
   }
 }
 
+const NO_FILES: FoundAgents = { remote: [], local: [], problems: [] };
+
+/**
+ * Reads the agent files for a task: those of its workspace where the operator
+ * trusts it, and for the operator those of the operator's own directory.
+ */
+export async function agentFiles(
+  host: AgentHost,
+  { principal, settings }: Pick<Task, "principal" | "settings">,
+): Promise<FoundAgents> {
+  const { options, services } = host.dependencies;
+  const directory =
+    principal === services.operator ? options.agentDirectory : undefined;
+  const trust = await host.trust.trustOf(settings?.workspacePath ?? "");
+  const ofWorkspace = trust.case === "trusted" ? [...trust.files] : [];
+  if (
+    directory === undefined &&
+    !ofWorkspace.some(([path]) => path.startsWith(".gemini/"))
+  ) {
+    return NO_FILES;
+  }
+  const { isAgentFile, readAgentFiles } = await import(
+    "../delegate/agent-files.ts"
+  );
+  const files = ofWorkspace.filter(([path]) => isAgentFile(path));
+  return readAgentFiles([...files, ...filesIn(directory)]);
+}
+
+/** Reads the files of the operator's own directory; none if it is not there. */
+function filesIn(directory: string | undefined): AgentFile[] {
+  if (directory === undefined) return [];
+  if (!existsSync(directory)) return [];
+  const names = readdirSync(directory, { withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.name.endsWith(".md"),
+  );
+  return names.map(({ name }) => {
+    const path = join(directory, name);
+    return [path, readFileSync(path)];
+  });
+}
+
 /**
  * Returns the agents that a task may call, and the chain down to its own one.
  * Undefined for none.
@@ -125,15 +169,28 @@ async function calledAgents(
 > {
   const { options, services } = host.dependencies;
   const { maxDepth } = { ...DEFAULT_CALL_LIMITS, ...options.agentCalls };
-  const { remoteAgents = [] } = options;
+  const found = await agentFiles(host, task);
+  for (const problem of found.problems) {
+    if (host.toldAgentFiles.has(problem)) continue;
+    host.toldAgentFiles.add(problem);
+    services.onNotice(problem);
+  }
+  const remoteAgents = [...(options.remoteAgents ?? []), ...found.remote];
   const hasRemote =
     task.principal === services.operator && remoteAgents.length > 0;
   // What nobody can call needs none of the code for it.
-  if (services.agents.listed.length < 2 && !hasRemote) return undefined;
+  if (
+    services.agents.listed.length < 2 &&
+    !hasRemote &&
+    found.local.length === 0
+  ) {
+    return undefined;
+  }
   const { reachableAgents } = await import("../delegate/reachable-agents.ts");
   return reachableAgents(task, {
     services,
     remoteAgents,
+    localAgents: found.local,
     maxDepth,
     modes: (asked) => ({
       mode: host.approvalModeOf(asked),

@@ -1,8 +1,7 @@
 import { dirname, isAbsolute } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
-import { startPiped } from "@devtool/sandbox";
+import { type HostPrograms, type Sandbox, startPiped } from "@devtool/sandbox";
 import { Code, DevtoolError, type StdioCommand } from "@devtool/server/agent";
-import type { AgentHost } from "./host.ts";
 
 /**
  * Returns a command that starts a server in the sandbox of commands. It writes
@@ -12,7 +11,10 @@ import type { AgentHost } from "./host.ts";
  * Throws `Code.FailedPrecondition` where no sandbox works.
  */
 export async function confineServer(
-  host: Pick<AgentHost, "programs" | "sandbox">,
+  host: {
+    readonly programs: HostPrograms;
+    readonly sandbox: () => Promise<Sandbox>;
+  },
   command: StdioCommand,
   workspacePath: string,
 ): Promise<StdioCommand> {

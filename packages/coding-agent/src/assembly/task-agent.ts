@@ -17,7 +17,7 @@ import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
-import { agentTools, cancelCalls } from "./agent-tools.ts";
+import { agentFiles, agentTools, cancelCalls } from "./agent-tools.ts";
 import type { AgentHost } from "./host.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
 import { showEdit } from "./show-edit.ts";
@@ -211,7 +211,10 @@ async function readBriefing(
     servers: servers ?? [],
     mode: host.approvalModeOf(task) === ApprovalMode.PLAN ? "plan" : "work",
   });
-  const newNotices = notices.filter((notice) => !sentNotices.has(notice));
+  const { problems } = await agentFiles(host, task);
+  const newNotices = [...notices, ...problems].filter(
+    (notice) => !sentNotices.has(notice),
+  );
   for (const notice of newNotices) sentNotices.add(notice);
   return { instructions, notices: newNotices };
 }

@@ -36,7 +36,7 @@ export function agentsAbove(
   { history: [first] }: Pick<Task, "history">,
   own: string,
 ): readonly string[] {
-  const agents = first ? chainOf(first) : [];
+  const { agents = [] } = (first && chainOf(first)) ?? {};
   if (!agents.includes(own)) return agents;
   throw new DevtoolError(
     `agent ${quoted(own)} was called by itself, over ${agents.map(quoted).join(", ")}`,
@@ -45,11 +45,16 @@ export function agentsAbove(
   );
 }
 
+/** Returns the agent file as whose agent a task works; empty for none. */
+export function calledAs({ history: [first] }: Pick<Task, "history">): string {
+  return (first && chainOf(first)?.calledAs) ?? "";
+}
+
 function chainOf({
   metadata = {},
-}: Task["history"][number]): readonly string[] {
+}: Task["history"][number]): CallChain | undefined {
   const json = metadata[CALL_CHAIN_URI];
-  if (json === undefined) return [];
+  if (json === undefined) return undefined;
   const field = `message.metadata[${quoted(CALL_CHAIN_URI)}]`;
   let chain: CallChain;
   try {
@@ -57,6 +62,6 @@ function chainOf({
   } catch {
     throw invalid(field, "", "is not a call chain");
   }
-  if (chain.agents.length <= MAX_AGENTS) return chain.agents;
+  if (chain.agents.length <= MAX_AGENTS) return chain;
   throw invalid(field, "", `has more than ${MAX_AGENTS} agents`);
 }

@@ -23,6 +23,11 @@ export interface CalledAgent {
    * call covers it.
    */
   readonly definitionHash: string;
+  /**
+   * Set for an agent of a file, which works as the calling agent itself: its
+   * name, and what it is told before the message.
+   */
+  readonly local?: { readonly name: string; readonly instructions: string };
   /** Connects to the agent, for the caller of a task. */
   connect(task: Task, signal: AbortSignal): Promise<Connection>;
   /**

@@ -161,10 +161,11 @@ export class ChildTask {
   #message(): NonNullable<
     MessageInitShape<typeof SendMessageRequestSchema>["message"]
   > {
-    const { message, data, files, place, chain, conversation } = this.#call;
+    const { agent, message, data, files, place, chain, conversation } =
+      this.#call;
     const { task, toolCallId } = place;
     const parts: MessageInitShape<typeof PartSchema>[] = [
-      { content: { case: "text", value: message } },
+      { content: { case: "text", value: briefed(agent, message) } },
     ];
     if (data) parts.push({ content: { case: "data", value: data } });
     parts.push(...(files ?? []));
@@ -181,6 +182,7 @@ export class ChildTask {
         parentTaskId: task.id,
         parentToolCallId: toolCallId,
         agents: [...chain],
+        calledAs: agent.local?.name ?? "",
       }),
     };
   }
@@ -439,6 +441,12 @@ export class ChildTask {
       ? "asks again"
       : "taken";
   }
+}
+
+/** Returns a message with what an agent of a file is told before it. */
+function briefed({ local }: CalledAgent, message: string): string {
+  if (!local) return message;
+  return `You work as the agent ${local.name}:\n\n${local.instructions}\n\nYour task:\n\n${message}`;
 }
 
 /** The codes with which an agent refuses an answer. */

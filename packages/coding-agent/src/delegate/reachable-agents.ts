@@ -1,9 +1,11 @@
 import type { ApprovalMode, Task } from "@devtool/schema";
 import { type AgentServices, quoted } from "@devtool/server/agent";
-import { agentsAbove } from "./call-chain.ts";
+import type { LocalAgent } from "./agent-files.ts";
+import { agentsAbove, calledAs } from "./call-chain.ts";
 import type { CalledAgent } from "./called-agent.ts";
+import { localAgents, localChainId } from "./local-agents.ts";
 import { type RemoteAgent, remoteAgents } from "./remote-agents.ts";
-import { servedAgents, servedChainId } from "./served-agents.ts";
+import { servedAgents, servedChainId, settingsFor } from "./served-agents.ts";
 
 /** The default number of agents that may call each other in a row. */
 const MAX_DEPTH = 3;
@@ -13,6 +15,8 @@ export interface ReachOptions {
   readonly services: Pick<AgentServices, "agents" | "operator" | "onNotice">;
   /** Agents elsewhere, for tasks of the operator. Default: none. */
   readonly remoteAgents?: readonly RemoteAgent[] | undefined;
+  /** Agents of files, which work as the calling one. Default: none. */
+  readonly localAgents?: readonly LocalAgent[] | undefined;
   /** How many agents may call each other in a row. Default: 3. */
   readonly maxDepth?: number | undefined;
   /** The approval modes of a task, and of the operator. */
@@ -43,7 +47,9 @@ export function reachableAgents(
 ): Reach {
   const { agents: directory, operator, onNotice } = services;
   const own = task.sessionSettings?.agent ?? "";
-  const caller = servedChainId(directory, own);
+  const served = servedChainId(directory, own);
+  const file = calledAs(task);
+  const caller = file === "" ? served : localChainId(served, file);
   const above = agentsAbove(task, caller);
   const chain = [...above, caller];
   if (above.length >= (options.maxDepth ?? MAX_DEPTH)) {
@@ -52,6 +58,13 @@ export function reachableAgents(
   const byName = new Map<string, CalledAgent>();
   for (const agent of [
     ...servedAgents(directory, own, modes),
+    ...localAgents(options.localAgents ?? [], directory, served, (asked) => {
+      // A single agent has no name.
+      const { follows } =
+        directory.listed.find(({ name }) => name === own || name === "") ?? {};
+      const followed = new Set(follows?.settings);
+      return settingsFor(own, followed, asked, modes(asked));
+    }),
     ...remoteAgents(task.principal === operator ? remote : []),
   ]) {
     // Names that differ in their case alone look the same to a reader.

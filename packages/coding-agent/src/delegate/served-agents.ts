@@ -53,7 +53,8 @@ export function servedAgents(
   );
 }
 
-function settingsFor(
+/** Returns the settings of a served agent for a task that another one causes. */
+export function settingsFor(
   agent: string,
   followed: ReadonlySet<string>,
   { settings, sessionSettings, history }: Task,

@@ -15,6 +15,9 @@ export const MEMORY_FILE_NAMES: readonly string[] = ["AGENTS.md", "GEMINI.md"];
 /** The name of the directory whose files configure agents. */
 const CONFIG_DIRECTORY = ".devtool";
 
+/** The directory of agent files, which Gemini CLI has too. */
+const AGENT_DIRECTORY = ".gemini/agents";
+
 /**
  * A directory to read configuration from. Like `Workspace`, it does not follow
  * symbolic links.
@@ -44,8 +47,8 @@ const CONFIG_LIMITS: ConfigLimits = {
 };
 
 /**
- * Reads the configuration files of a directory: its memory files and all files
- * below `.devtool`, by path.
+ * Reads the configuration files of a directory: its memory files, all files
+ * below `.devtool`, and the agents in `.gemini/agents`, by path.
  *
  * Ignores symbolic links and other entries that are not regular files. Throws
  * `Code.ResourceExhausted` when the configuration exceeds a limit.
@@ -91,7 +94,10 @@ export function hasConfig(
   directory: string,
   isPlaceholder: (path: string) => boolean,
 ): boolean {
-  const names = namesIn(directory, [CONFIG_DIRECTORY, ...MEMORY_FILE_NAMES]);
+  const names = namesIn(directory, [
+    ...[CONFIG_DIRECTORY, AGENT_DIRECTORY],
+    ...MEMORY_FILE_NAMES,
+  ]);
   return names.some((name) => !isPlaceholder(join(directory, name)));
 }
 
@@ -158,6 +164,14 @@ function* configPaths(
     )
   ) {
     yield* pathsBelow(directory, CONFIG_DIRECTORY, limits.maxDepth);
+  }
+  if (
+    entries.some((entry) => entry.name === ".gemini" && entry.isDirectory())
+  ) {
+    for (const entry of directory.readDirectory(AGENT_DIRECTORY) ?? []) {
+      const path = `${AGENT_DIRECTORY}/${entry.name}`;
+      if (entry.isFile() && path.endsWith(".md")) yield path;
+    }
   }
 }
 
