@@ -16,6 +16,7 @@ import type { AgentFile, FoundAgents } from "../delegate/agent-files.ts";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
 import type { Tool } from "../tool/tool.ts";
+import { AGENT_DIRECTORY } from "../trust/config-files.ts";
 import type { AgentHost } from "./host.ts";
 
 /** The default limits of calls of other agents. */
@@ -123,27 +124,25 @@ export async function agentFiles(
   { principal, settings }: Pick<Task, "principal" | "settings">,
 ): Promise<FoundAgents> {
   const { options, services } = host.dependencies;
-  const directory =
-    principal === services.operator ? options.agentDirectory : undefined;
-  const trust = await host.trust.trustOf(settings?.workspacePath ?? "");
-  const ofWorkspace = trust.case === "trusted" ? [...trust.files] : [];
-  if (
-    directory === undefined &&
-    !ofWorkspace.some(([path]) => path.startsWith(".gemini/"))
-  ) {
-    return NO_FILES;
-  }
+  const workspacePath = settings?.workspacePath ?? "";
+  const own =
+    principal === services.operator ? (options.agentDirectory ?? "") : "";
+  const hasFiles = existsSync(join(workspacePath, AGENT_DIRECTORY));
+  const hasOwn = own !== "" && existsSync(own);
+  // Most tasks have none, and do without what reads them.
+  if (!hasFiles && !hasOwn) return NO_FILES;
+  const trust = await host.trust.trustOf(workspacePath);
   const { isAgentFile, readAgentFiles } = await import(
     "../delegate/agent-files.ts"
   );
-  const files = ofWorkspace.filter(([path]) => isAgentFile(path));
-  return readAgentFiles([...files, ...filesIn(directory)]);
+  const files =
+    trust.case === "trusted"
+      ? [...trust.files].filter(([path]) => isAgentFile(path))
+      : [];
+  return readAgentFiles([...files, ...(hasOwn ? filesIn(own) : [])]);
 }
 
-/** Reads the files of the operator's own directory; none if it is not there. */
-function filesIn(directory: string | undefined): AgentFile[] {
-  if (directory === undefined) return [];
-  if (!existsSync(directory)) return [];
+function filesIn(directory: string): AgentFile[] {
   const names = readdirSync(directory, { withFileTypes: true }).filter(
     (entry) => entry.isFile() && entry.name.endsWith(".md"),
   );

@@ -3,6 +3,7 @@ import { posix } from "node:path";
 import { quoted } from "@devtool/server/agent";
 import { parse } from "yaml";
 import * as z from "zod";
+import { AGENT_DIRECTORY } from "../trust/config-files.ts";
 import type { RemoteAgent } from "./remote-agents.ts";
 
 /** A file of the directory `.gemini/agents`, by its path. */
@@ -199,6 +200,3 @@ function problemOf(reason: unknown): string {
 export function isAgentFile(path: string): boolean {
   return posix.dirname(path) === AGENT_DIRECTORY && path.endsWith(".md");
 }
-
-/** The directory of agent files, relative to a workspace or a home. */
-const AGENT_DIRECTORY = ".gemini/agents";

@@ -16,7 +16,7 @@ export const MEMORY_FILE_NAMES: readonly string[] = ["AGENTS.md", "GEMINI.md"];
 const CONFIG_DIRECTORY = ".devtool";
 
 /** The directory of agent files, which Gemini CLI has too. */
-const AGENT_DIRECTORY = ".gemini/agents";
+export const AGENT_DIRECTORY = ".gemini/agents";
 
 /**
  * A directory to read configuration from. Like `Workspace`, it does not follow
