@@ -1,9 +1,9 @@
 /**
- * Takes the pictures of the console in the documentation again:
- * `npx -y pnpm@12 console-pictures`. With a directory, takes those of all its
+ * Takes the pictures of the console in the documentation, and the icons of its
+ * app, again: `npx -y pnpm@12 console-pictures`. With a directory, takes those of all its
  * states into that one, to look at.
  */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -142,9 +142,24 @@ try {
       await picture(page, `server-${scheme}-${width}`);
     }
   }
+  if (process.argv[2] === undefined) await drawIcons(browser);
 } finally {
   await browser.close();
   await rm(base, { recursive: true });
+}
+
+/** Draws the icons of the app, which fill their square: systems cut them. */
+async function drawIcons(from: Browser): Promise<void> {
+  const icon = await readFile("packages/console/page/icon.svg", "utf8");
+  for (const size of [192, 512]) {
+    const viewport = { width: size, height: size };
+    await using page = await from.newPage({ viewport });
+    await page.setContent(
+      `<body style="margin:0;background:#0b5f52">${icon}</body>`,
+    );
+    const path = `packages/console/page/public/icon-${size}.png`;
+    await page.screenshot({ path });
+  }
 }
 
 async function open(

@@ -5,7 +5,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
   root: "page",
   base: "./",
-  publicDir: false,
+  publicDir: "public",
   resolve: { conditions: ["@devtool/source", "browser", "import", "default"] },
   build: {
     outDir: "../dist/page",

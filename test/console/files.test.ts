@@ -43,7 +43,7 @@ describe("the files of the console", () => {
         again.headers.get("etag"),
       ]).toEqual([304, "", etag]);
       expect(again.headers.get("content-security-policy")).toContain(
-        "trusted-types 'none'",
+        "trusted-types service-worker",
       );
       expect((await get(path, { "if-none-match": '"another"' })).status).toBe(
         200,

@@ -18,7 +18,7 @@ const MAIN = fileURLToPath(
 );
 const PUBLIC = "https://devtool.example:8443/port";
 
-describe("the code for a phone", () => {
+describe("devtool pair", () => {
   let base: string;
   let near: ServerProcess;
   let far: ServerProcess;
@@ -46,11 +46,13 @@ describe("the code for a phone", () => {
   });
   afterAll(() => Promise.all([near?.stop(), far?.stop()]));
 
-  it("is not printed for a server on loopback, but what that server needs", async () => {
-    const printed = await devtool("near");
-    expect(readPrintedCode(printed)).toBeUndefined();
-    expect(printed).toContain(
-      `A phone cannot open ${near.info.url}. For a QR code, the server needs:
+  it("gives no code for a server on loopback, but says what that server needs", async () => {
+    const { code, stdout, stderr } = await devtool("near").catch(
+      (reason: unknown) => Object(reason),
+    );
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(
+      `a phone cannot open ${near.info.url}: the server needs
   - an address that other machines reach (--host, or --public-url of a proxy)
   - a certificate ([tls] in config.toml, or that of a proxy)
   - a token of its own (--token-file)
@@ -58,14 +60,13 @@ describe("the code for a phone", () => {
     );
   });
 
-  it("leads to the public address, and lets in the phone that reads it, once, with a session of its own", async () => {
-    const printed = await devtool("far");
+  it("leads to the public address, and lets in the phone that reads the picture or gets the letters, once, with a session of its own", async () => {
+    const { stdout: printed } = await devtool("far");
     const { origin, pathname, hash } = new URL(readPrintedCode(printed) ?? "");
     expect(`${origin}${pathname}`).toBe(`${PUBLIC}/console/`);
-    const code = new URLSearchParams(hash.slice(1)).get("code") ?? "";
-    expect(code).toMatch(/^[\w-]{43}$/);
-    // The address for the browser here has another code, so both can be used.
-    expect(printed.match(/#code=([\w-]{43})/)?.[1]).not.toBe(code);
+    const code = new URLSearchParams(hash.slice(1)).get("pair") ?? "";
+    expect(code).toMatch(/^[0-9A-Z]{5}-[0-9A-Z]{5}$/);
+    expect(printed).toContain(`\n  ${code}\n`);
     const { token, session } = await accessOf(far.info, "").redeemAccessCode({
       code,
     });
@@ -77,7 +78,7 @@ describe("the code for a phone", () => {
   });
 
   it("has nothing of the operator's token, nor has what is printed beside it", async () => {
-    const printed = await devtool("far");
+    const { stdout: printed } = await devtool("far");
     const file = fileText(base, "far/server.json");
     expect(file).toContain(far.info.token);
     for (const text of [printed, readPrintedCode(printed) ?? ""]) {
@@ -86,8 +87,8 @@ describe("the code for a phone", () => {
     }
   });
 
-  async function devtool(data: "near" | "far"): Promise<string> {
-    const args = [MAIN, "console", "--no-open", "--data", join(base, data)];
-    return (await promisify(execFile)(process.execPath, args)).stdout;
+  function devtool(data: "near" | "far") {
+    const args = [MAIN, "pair", "--data", join(base, data)];
+    return promisify(execFile)(process.execPath, args);
   }
 });

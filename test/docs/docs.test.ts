@@ -13,6 +13,7 @@ import { codePathsBelow } from "../our-code.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const documents = [
   "README.md",
+  "README.zh-CN.md",
   "CHANGELOG.md",
   "CODE_OF_CONDUCT.md",
   "CONTRIBUTING.md",
@@ -268,7 +269,7 @@ function headings(text: string): string[] {
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, line = ""]) => {
     const anchor = line
       .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(/[^\p{L}\p{N}_\- ]/gu, "")
       .replaceAll(" ", "-");
     const count = counts.get(anchor) ?? 0;
     counts.set(anchor, count + 1);

@@ -94,6 +94,12 @@ export class Tmux implements AsyncDisposable {
     return stdout.split("\n").map((row) => row.trimEnd());
   }
 
+  /** The rows of the screen as they are now, with the sequences of colours. */
+  async colouredRows(): Promise<readonly string[]> {
+    const { stdout } = await this.#tmux("capture-pane", "-p", "-e");
+    return stdout.split("\n");
+  }
+
   /** All lines that the terminal has shown, without trailing spaces. */
   async screen(): Promise<string> {
     const { stdout } = await this.#tmux("capture-pane", "-p", "-J", "-S", "-");

@@ -18,7 +18,7 @@ const JOB_LOG =
 export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["init"], add: addInit },
   { names: ["serve"], add: addServe },
-  { names: ["console"], add: addConsole },
+  { names: ["console", "pair"], add: addConsole },
   { names: ["trust"], add: addTrust },
   { names: ["approvals"], add: addApprovals },
   { names: ["policy"], add: addPolicy },
@@ -198,6 +198,21 @@ function addConsole(program: Command, io: Io, done: Done): void {
       done(
         await (await import("./command/console.ts")).openConsole(options, io),
       ),
+    );
+  program
+    .command("pair")
+    .description(
+      "Give a phone access to the console, with a code that is typed or scanned once",
+    )
+    .option("--url <url>", "server URL (default: the running server)")
+    .option(
+      "--token <token>",
+      "bearer token (default: $DEVTOOL_TOKEN, or the running server's)",
+    )
+    .option("--data <dir>", DATA_DIRECTORY)
+    .option("--label <text>", "name of the phone in console --list")
+    .action(async (options) =>
+      done(await (await import("./command/console.ts")).pair(options, io)),
     );
 }
 

@@ -2,8 +2,9 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { BrowserAccessService } from "@devtool/schema";
 
 /**
- * Where this tab keeps its token. Other tabs, other ports and other programs do
- * not have it.
+ * Where a page keeps its token: the tab, which no other tab, port or program
+ * has; or the device, once it is paired. That is only over HTTPS: another
+ * program may listen at an address without a certificate later.
  */
 const KEY = "devtool.token";
 
@@ -23,21 +24,44 @@ export type Access =
  * The code is removed from the address first, so that it is in no history.
  */
 export async function enter(transport: Transport): Promise<Access> {
-  const code = codeInAddress();
+  const { code, keeper } = codeInAddress();
   if (code === null) return kept();
   history.replaceState(null, "", location.pathname);
   try {
-    const { token, session } = await createClient(
-      BrowserAccessService,
-      transport,
-    ).redeemAccessCode({ code, browser: browserName() });
-    sessionStorage.setItem(KEY, token);
-    sessionStorage.setItem(SESSION_KEY, session?.id ?? "");
-    return { case: "token", token };
+    return { case: "token", token: await redeem(transport, code, keeper) };
   } catch {
     const access = kept();
     return access.case === "token" ? access : { case: "none", failed: true };
   }
+}
+
+/**
+ * Gives this device access by a code that its user has typed. Throws a
+ * `ConnectError` when it is refused.
+ */
+export async function pairDevice(
+  transport: Transport,
+  code: string,
+): Promise<void> {
+  await redeem(transport, code, deviceStorage());
+}
+
+async function redeem(
+  transport: Transport,
+  code: string,
+  keeper: Storage,
+): Promise<string> {
+  const { token, session } = await createClient(
+    BrowserAccessService,
+    transport,
+  ).redeemAccessCode({ code, browser: browserName() });
+  keeper.setItem(KEY, token);
+  keeper.setItem(SESSION_KEY, session?.id ?? "");
+  return token;
+}
+
+function deviceStorage(): Storage {
+  return location.protocol === "https:" ? localStorage : sessionStorage;
 }
 
 /**
@@ -46,17 +70,25 @@ export async function enter(transport: Transport): Promise<Access> {
  */
 export function enterAgainByCode(): void {
   window.addEventListener("hashchange", () => {
-    if (codeInAddress() !== null) location.reload();
+    if (codeInAddress().code !== null) location.reload();
   });
 }
 
-function codeInAddress(): string | null {
-  return new URLSearchParams(location.hash.slice(1)).get("code");
+/** Returns the code in the address, and where its token is kept. */
+function codeInAddress(): {
+  readonly code: string | null;
+  readonly keeper: Storage;
+} {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const paired = given.get("pair");
+  return paired === null
+    ? { code: given.get("code"), keeper: sessionStorage }
+    : { code: paired, keeper: deviceStorage() };
 }
 
 /** Whether a session is that of this tab. */
 export function isOwnSession(id: string): boolean {
-  return sessionStorage.getItem(SESSION_KEY) === id;
+  return keptItem(SESSION_KEY) === id;
 }
 
 /**
@@ -80,13 +112,19 @@ function browserName(): string {
   return [browser.replace("Edg", "Edge"), system].filter(Boolean).join(", ");
 }
 
-/** Forgets the token of this tab. */
+/** Forgets the token of this tab, or of this device if the tab has none. */
 export function forgetAccess(): void {
-  sessionStorage.removeItem(KEY);
+  const keeper =
+    sessionStorage.getItem(KEY) === null ? localStorage : sessionStorage;
+  keeper.removeItem(KEY);
+}
+
+function keptItem(key: string): string | null {
+  return sessionStorage.getItem(key) ?? localStorage.getItem(key);
 }
 
 function kept(): Access {
-  const token = sessionStorage.getItem(KEY);
+  const token = keptItem(KEY);
   return token === null
     ? { case: "none", failed: false }
     : { case: "token", token };

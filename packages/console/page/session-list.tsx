@@ -7,6 +7,7 @@ import { VList } from "virtua";
 import { type Place, sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { State } from "./state.tsx";
+import { isWaiting, useNotifications } from "./use-notifications.ts";
 import { ageText, countText, words } from "./words.ts";
 
 interface SessionListProps {
@@ -21,6 +22,7 @@ const SEARCHED_FROM = 10;
 export function SessionList({ list, place }: SessionListProps): ReactNode {
   const { sessions, hasMore, loadMore } = list;
   const now = useNow();
+  const allowNotifications = useNotifications(sessions, list.isLoaded);
   const [sought, seek] = useState("");
   const found = sessions.filter((session) => isFound(session, sought));
   const waiting = sessions.filter(isWaiting);
@@ -43,6 +45,11 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
       <p className="status" role="status">
         {statusText(list, waiting.length)}
       </p>
+      {allowNotifications && (
+        <button type="button" onClick={allowNotifications}>
+          {words.notifyMe}
+        </button>
+      )}
       {sessions.length >= SEARCHED_FROM && (
         <input
           type="search"
@@ -121,13 +128,6 @@ function isFound(
   return `${title} ${agent} ${workspacePath}`
     .toLowerCase()
     .includes(text.toLowerCase());
-}
-
-function isWaiting({ lastEvent }: TaskSummary): boolean {
-  return (
-    lastEvent?.state === TaskState.INPUT_REQUIRED ||
-    lastEvent?.state === TaskState.AUTH_REQUIRED
-  );
 }
 
 /** Returns the time in milliseconds, which goes on every half minute. */

@@ -19,7 +19,7 @@ const sources = new Map(
  * What is shown as it is in all languages: a protocol, and what is typed in a
  * terminal.
  */
-const NAMES = ["Connect", "devtool console"];
+const NAMES = ["Connect", "devtool console", "devtool pair"];
 
 /** Attributes that are read to a user or shown. */
 const SHOWN = ["aria-label", "alt", "placeholder", "title", "label"];

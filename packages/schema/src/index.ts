@@ -83,6 +83,7 @@ export {
 export { CallerRight } from "./gen/devtool/v1alpha/authentication_pb.ts";
 export { BackupService } from "./gen/devtool/v1alpha/backup_service_pb.ts";
 export {
+  AccessCodeKind,
   BrowserAccessService,
   type BrowserSession,
   BrowserSessionFileSchema,

@@ -8,7 +8,11 @@ import {
 } from "@connectrpc/connect";
 import { bearerInterceptor } from "@devtool/client";
 import { defined } from "@devtool/internal/json";
-import { BrowserAccessService, type BrowserSession } from "@devtool/schema";
+import {
+  AccessCodeKind,
+  BrowserAccessService,
+  type BrowserSession,
+} from "@devtool/schema";
 import {
   type ConnectionOptions,
   requireServer,
@@ -43,10 +47,9 @@ export async function openConsole(
   options: ConsoleOptions,
   io: Io,
 ): Promise<number> {
-  const found = await browserAccess(options, io);
-  const { access, url } = found;
+  const { access, url } = await browserAccess(options, io);
   const { label = "", data = defaultDataDirectory(io.env), open } = options;
-  try {
+  return withConsole(async () => {
     if (options.list) {
       await listSessions(access, io);
     } else if (options.revoke !== undefined) {
@@ -54,7 +57,8 @@ export async function openConsole(
       const revoked = `browser session "${visibleName(options.revoke)}" has no access any more`;
       writeLine(io.stdout, revoked);
     } else {
-      const address = await codedAddress(access, url, label);
+      const { code } = await access.createAccessCode({ label });
+      const address = codedAddress(url, "code", code);
       if (open !== false) {
         await openInBrowser(address, join(data, "open-console.html"), io);
       }
@@ -62,8 +66,59 @@ export async function openConsole(
         io.stdout,
         `Open this address within a minute; it works once:\n\n  ${address}\n`,
       );
-      await showPhoneCode(found, io);
+      writeLine(io.stdout, "For a phone: devtool pair");
     }
+    return ExitCode.OK;
+  });
+}
+
+/**
+ * `devtool pair`: gives a phone or another device access to the console, or says
+ * what the server needs for that.
+ */
+export async function pair(
+  options: ConnectionOptions & { readonly label?: string },
+  io: Io,
+): Promise<number> {
+  const { access, publicUrl, certificate } = await browserAccess(options, io);
+  const missing = missingForPhone(publicUrl);
+  if (missing.length > 0) {
+    const needs = missing.map((need) => `\n  - ${need}`).join("");
+    writeLine(
+      io.stderr,
+      `a phone cannot open ${publicUrl}: the server needs${needs}`,
+    );
+    return ExitCode.FAILED;
+  }
+  return withConsole(async () => {
+    const { label = "phone" } = options;
+    const kind = AccessCodeKind.DEVICE;
+    const { code } = await access.createAccessCode({ label, kind });
+    writeLine(
+      io.stdout,
+      `Open ${publicUrl}/console/ on the phone, and type this code, or scan the picture:
+
+  ${visibleName(code)}
+
+${qrCode(codedAddress(publicUrl, "pair", code))}
+
+It works once, within five minutes. The phone then has access for 14 days;
+"devtool console --list" shows it, and "devtool console --revoke ID" ends it.`,
+    );
+    const fingerprint = certificate && selfSignedFingerprint(certificate);
+    if (fingerprint) {
+      const warning =
+        "The phone will warn, because no authority has signed the certificate. Its SHA-256 fingerprint is";
+      writeLine(io.stdout, `${warning}\n  ${fingerprint}`);
+    }
+    return ExitCode.OK;
+  });
+}
+
+/** Does something, and says what to do when the server has no console. */
+async function withConsole(work: () => Promise<number>): Promise<number> {
+  try {
+    return await work();
   } catch (reason) {
     if (ConnectError.from(reason).code !== Code.Unimplemented) throw reason;
     throw new Error(
@@ -71,7 +126,6 @@ export async function openConsole(
       { cause: reason },
     );
   }
-  return ExitCode.OK;
 }
 
 /** The service that gives browsers access, and the address of its server. */
@@ -126,43 +180,13 @@ async function listSessions(access: Access, io: Io): Promise<void> {
   }
 }
 
-/**
- * Prints a QR code with an address for a phone, or what the server needs for
- * that. The phone gets a code, and so a session, of its own.
- */
-async function showPhoneCode(
-  { access, publicUrl, certificate }: BrowserAccess,
-  io: Io,
-): Promise<void> {
-  const missing = missingForPhone(publicUrl);
-  if (missing.length > 0) {
-    const needs = missing.map((need) => `\n  - ${need}`).join("");
-    return writeLine(
-      io.stdout,
-      `A phone cannot open ${publicUrl}. For a QR code, the server needs:${needs}`,
-    );
-  }
-  const code = qrCode(await codedAddress(access, publicUrl, "phone"));
-  writeLine(
-    io.stdout,
-    `Or scan this with a phone within a minute; it works once, for ${publicUrl}:\n\n${code}\n`,
-  );
-  const fingerprint = certificate && selfSignedFingerprint(certificate);
-  if (fingerprint) {
-    const warning =
-      "The phone will warn, because no authority has signed the certificate. Its SHA-256 fingerprint is";
-    writeLine(io.stdout, `${warning}\n  ${fingerprint}`);
-  }
-}
-
-/** Returns the address of the console with a new code. */
-async function codedAddress(
-  access: Access,
+/** Returns the address of the console with a code. */
+function codedAddress(
   url: string,
-  label: string,
-): Promise<string> {
-  const { code } = await access.createAccessCode({ label });
+  name: "code" | "pair",
+  code: string,
+): string {
   // A server that is not ours may send anything, and a page and a terminal
   // would run it.
-  return `${url}/console/#code=${encodeURIComponent(code)}`;
+  return `${url}/console/#${name}=${encodeURIComponent(code)}`;
 }

@@ -117,7 +117,11 @@ export const de: Words = {
   accessText:
     "Diese Seite hat keinen Zugriff auf den Server, oder ihr Zugriff ist abgelaufen. Um die Konsole hier zu öffnen, führe diesen Befehl auf dem Rechner des Servers aus:",
   accessFailed:
-    "Der Link, den du geöffnet hast, ist abgelaufen: Er gilt nur einmal und nur eine Minute lang.",
+    "Der Link oder Code, den du geöffnet hast, ist abgelaufen: Er gilt nur einmal und nur kurze Zeit.",
+  pairingCode:
+    "Oder gib den Code ein, den dieser Befehl zeigt, zum Beispiel auf dem Telefon:",
+  pair: "Zugriff geben",
+  notifyMe: "Benachrichtige mich, wenn eine Sitzung wartet",
   settings: "Server",
   findEvents: "In den Ereignissen suchen",
   bytes: "# Bytes",

@@ -115,7 +115,11 @@ export const en = {
   accessText:
     "This page has no access to the server, or its access has expired. To open the console here, run this command on the machine of the server:",
   accessFailed:
-    "The link that you opened has expired: it works once, and for one minute.",
+    "The link or code that you opened has expired: it works once, and for a short time.",
+  pairingCode:
+    "Or type the code that this command shows, on a phone for example:",
+  pair: "Give access",
+  notifyMe: "Notify me when a session waits",
   settings: "Server",
   findEvents: "Find in the events",
   bytes: "# bytes",

@@ -104,7 +104,10 @@ export const zh: Words = {
   accessTitle: "请从终端打开控制台",
   accessText:
     "此页面没有访问服务器的权限，或权限已过期。要在这里打开控制台，请在服务器所在的机器上运行此命令：",
-  accessFailed: "你打开的链接已失效：它只能使用一次，有效期为一分钟。",
+  accessFailed: "你打开的链接或代码已失效：它只能使用一次，有效期很短。",
+  pairingCode: "或者输入此命令显示的代码，例如在手机上：",
+  pair: "授予访问权限",
+  notifyMe: "会话等待时通知我",
   settings: "服务器",
   findEvents: "在事件中查找",
   bytes: "# 字节",

@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { BrowserAccessService } from "@devtool/schema";
+import { AccessCodeKind, type BrowserAccessService } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
 import {
@@ -22,7 +22,7 @@ export function createBrowserAccessHandler(
   sessions: BrowserSessions,
 ): ServiceImpl<typeof BrowserAccessService> {
   return {
-    createAccessCode({ label }, context) {
+    createAccessCode({ label, kind }, context) {
       assertKnown(context);
       if (context.values.get(browserSessionKey) !== "") {
         const remedy = 'run "devtool console" where the server runs';
@@ -41,7 +41,11 @@ export function createBrowserAccessHandler(
         expireMs: context.values.get(credentialsExpireMsKey),
         source: context.values.get(credentialSourceKey),
       };
-      const { code, expireMs } = sessions.createCode(caller, label);
+      const { code, expireMs } = sessions.createCode(
+        caller,
+        label,
+        kind === AccessCodeKind.DEVICE ? "device" : "link",
+      );
       return { code, expireTime: timestampFromMs(expireMs) };
     },
     redeemAccessCode: ({ code, browser }) => {

@@ -77,6 +77,66 @@ describe("browser sessions", () => {
   });
 });
 
+describe("codes for devices", () => {
+  it("are ten digits, work once within five minutes, and give access for 14 days", async () => {
+    const { sessions, pass } = await open();
+    const [used, late] = [pair(sessions), pair(sessions)];
+    expect(used).toMatch(/^[0-9A-HJKMNP-TV-Z]{5}-[0-9A-HJKMNP-TV-Z]{5}$/);
+    pass(5 * MINUTE_MS - 1);
+    const { token } = await sessions.redeem(used);
+    await expect(sessions.redeem(used)).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+    });
+    pass(1);
+    await expect(sessions.redeem(late)).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+    });
+    pass(14 * 24 * HOUR_MS - 2);
+    expect(sessions.callerOf(token)?.principal).toBe(OPERATOR.principal);
+    pass(1);
+    expect(sessions.callerOf(token)).toBeUndefined();
+  });
+
+  it("are taken as people type them", async () => {
+    const { sessions } = await open();
+    for (const typed of [
+      (code: string) => code.toLowerCase(),
+      (code: string) => code.replace("-", ""),
+      (code: string) => ` ${code.replace("-", " ")} `,
+      (code: string) => code.replaceAll("0", "o").replaceAll("1", "l"),
+    ]) {
+      await sessions.redeem(typed(pair(sessions)));
+    }
+  });
+
+  it("cannot be guessed: after ten wrong ones in a minute, a right one is refused, too", async () => {
+    const { sessions, pass } = await open();
+    const code = pair(sessions);
+    for (let guess = 0; guess < 10; guess++) {
+      await expect(sessions.redeem(`00000-0000${guess}`)).rejects.toMatchObject(
+        { code: Code.Unauthenticated },
+      );
+    }
+    await expect(sessions.redeem(code)).rejects.toMatchObject({
+      code: Code.ResourceExhausted,
+    });
+    // Codes of links are too long to be guessed, and are not held up.
+    await sessions.redeem(sessions.createCode(OPERATOR, "").code);
+    pass(MINUTE_MS);
+    await sessions.redeem(code);
+  });
+
+  it("are not sent twice by chance", async () => {
+    const { sessions } = await open();
+    const codes = Array.from({ length: 32 }, () => pair(sessions));
+    expect(new Set(codes).size).toBe(32);
+  });
+
+  function pair(sessions: BrowserSessions): string {
+    return sessions.createCode(OPERATOR, "", "device").code;
+  }
+});
+
 class FakeConnection implements HeldConnection {
   isDestroyed = false;
   readonly listeners: (() => void)[] = [];

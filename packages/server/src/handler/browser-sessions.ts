@@ -14,14 +14,35 @@ import {
 import { Code, DevtoolError } from "../errors.ts";
 import { type Caller, COMMON_RIGHTS, type Right } from "./caller.ts";
 
-/** The time in milliseconds in which a code can be redeemed. */
-const CODE_MS = 60_000;
+/**
+ * The kinds of codes: for the address of a page, and for a person to type on a
+ * device.
+ */
+export type CodeKind = "link" | "device";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * The time in milliseconds after which a session ends by itself, unless the
- * credentials that asked for it expire before.
+ * How long a code can be redeemed, and how long its session lasts unless the
+ * credentials that asked for it expire before; in milliseconds. A timer takes 24
+ * days at most.
  */
-const SESSION_MS = 12 * 60 * 60_000;
+const LIFETIMES: Readonly<
+  Record<CodeKind, { readonly codeMs: number; readonly sessionMs: number }>
+> = {
+  link: { codeMs: MINUTE_MS, sessionMs: 12 * HOUR_MS },
+  device: { codeMs: 5 * MINUTE_MS, sessionMs: 14 * 24 * HOUR_MS },
+};
+
+/** Wrong codes of devices within a minute, after which none is taken. */
+const MAX_WRONG_CODES = 10;
+
+/**
+ * The digits of codes for devices: base 32 by Crockford, without letters that
+ * look like others.
+ */
+const DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /** Maximum number of sessions of one principal, and of its codes that wait. */
 const MAX_PER_PRINCIPAL = 32;
@@ -49,6 +70,7 @@ interface BrowserSessionsOptions {
 /** A code that waits to be redeemed. */
 interface OpenCode {
   readonly caller: Caller;
+  readonly kind: CodeKind;
   readonly label: string;
   readonly expireMs: number;
 }
@@ -79,6 +101,8 @@ export class BrowserSessions implements Disposable {
   /** Codes and sessions are known by the digests of their secrets alone. */
   readonly #codes = new Map<string, OpenCode>();
   readonly #sessions = new Map<string, OpenSession>();
+  /** When wrong codes of devices came, within the last minute. */
+  #wrongMs: readonly number[] = [];
   #written: Promise<void> = Promise.resolve();
 
   private constructor(options: BrowserSessionsOptions) {
@@ -110,6 +134,7 @@ export class BrowserSessions implements Disposable {
   createCode(
     caller: Caller,
     label: string,
+    kind: CodeKind = "link",
   ): { readonly code: string; readonly expireMs: number } {
     const now = this.#options.now();
     for (const [digest, { expireMs }] of this.#codes) {
@@ -121,16 +146,17 @@ export class BrowserSessions implements Disposable {
     if (waiting.length >= MAX_PER_PRINCIPAL) {
       throw tooMany("codes", "wait a minute");
     }
-    const code = randomBytes(32).toString("base64url");
-    const expireMs = now + CODE_MS;
-    this.#codes.set(digestOf(code), { caller, label, expireMs });
+    const code =
+      kind === "device" ? deviceCode() : randomBytes(32).toString("base64url");
+    const expireMs = now + LIFETIMES[kind].codeMs;
+    this.#codes.set(digestOf(code), { caller, kind, label, expireMs });
     return { code, expireMs };
   }
 
   /**
    * Redeems a code, which is then used. Throws `Code.Unauthenticated` when it
    * is wrong, expired or used, and `Code.ResourceExhausted` when its principal
-   * has too many sessions.
+   * has too many sessions, or after too many wrong codes of devices.
    *
    * @param browser the label of the session when its code has none
    */
@@ -138,20 +164,23 @@ export class BrowserSessions implements Disposable {
     code: string,
     browser = "",
   ): Promise<{ readonly token: string; readonly session: BrowserSession }> {
-    const digest = digestOf(code);
+    const now = this.#options.now();
+    const typed = typedCode(code);
+    if (typed !== undefined) this.#assertFewGuesses(now);
+    const digest = digestOf(typed ?? code);
     const open = this.#codes.get(digest);
     this.#codes.delete(digest);
-    const now = this.#options.now();
     if (!open || open.expireMs <= now) {
+      if (typed !== undefined) this.#wrongMs = [...this.#wrongMs, now];
       throw new DevtoolError(
         "code is wrong, expired or used",
         Code.Unauthenticated,
         {
-          remedy: 'open the console again with "devtool console"',
+          remedy: 'get another one with "devtool console" or "devtool pair"',
         },
       );
     }
-    const { caller, label } = open;
+    const { caller, kind, label } = open;
     if (this.list(caller.principal).length >= MAX_PER_PRINCIPAL) {
       throw tooMany("sessions", "revoke one");
     }
@@ -161,7 +190,10 @@ export class BrowserSessions implements Disposable {
       label: label || browser,
       createTime: timestampFromMs(now),
       expireTime: timestampFromMs(
-        Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY),
+        Math.min(
+          now + LIFETIMES[kind].sessionMs,
+          caller.expireMs ?? Number.POSITIVE_INFINITY,
+        ),
       ),
     });
     const { principal, source = "", roles = [], userTier = "" } = caller;
@@ -277,6 +309,16 @@ export class BrowserSessions implements Disposable {
     return !expireTime || timestampMs(expireTime) <= this.#options.now();
   }
 
+  /** Throws after too many wrong codes of devices, until a minute has passed. */
+  #assertFewGuesses(now: number): void {
+    this.#wrongMs = this.#wrongMs.filter((at) => at > now - MINUTE_MS);
+    if (this.#wrongMs.length < MAX_WRONG_CODES) return;
+    const problem = `${MAX_WRONG_CODES} wrong codes came within a minute, which is the limit`;
+    throw new DevtoolError(problem, Code.ResourceExhausted, {
+      remedy: "wait a minute",
+    });
+  }
+
   /** Writes the sessions, one write after the other. */
   async #save(): Promise<void> {
     const { file } = this.#options;
@@ -306,6 +348,27 @@ const RIGHTS: Readonly<Record<Right, CallerRight>> = {
   audit: CallerRight.AUDIT,
   list_all: CallerRight.LIST_ALL,
 };
+
+/** Returns a new code for a device: 50 random bits in two groups of digits. */
+function deviceCode(): string {
+  const digits = [...randomBytes(10)].map((byte) => DIGITS[byte % 32]);
+  return `${digits.slice(0, 5).join("")}-${digits.slice(5).join("")}`;
+}
+
+/**
+ * Returns what a person has typed as the server writes codes for devices;
+ * undefined for what is not one.
+ */
+function typedCode(text: string): string | undefined {
+  const digits = text
+    .slice(0, 32)
+    .toUpperCase()
+    .replaceAll(/[\s-]/g, "")
+    .replaceAll("O", "0")
+    .replaceAll(/[IL]/g, "1");
+  if (!/^[0-9A-Z]{10}$/.test(digits)) return undefined;
+  return `${digits.slice(0, 5)}-${digits.slice(5)}`;
+}
 
 function digestOf(secret: string): string {
   return hash("sha256", secret, "base64url");

@@ -15,7 +15,8 @@ import {
 
 /**
  * The content security policy. Pages run and load only files of this server,
- * and never turn text into markup or script (Trusted Types). Images may also be
+ * and never turn text into markup or script (Trusted Types), except for the
+ * address of a service worker, by the policy of that name. Images may also be
  * data, such as those that agents make.
  */
 const CONTENT_SECURITY_POLICY = [
@@ -24,12 +25,13 @@ const CONTENT_SECURITY_POLICY = [
   "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
+  "manifest-src 'self'",
   "font-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  "trusted-types service-worker",
 ].join("; ");
 
 const SECURITY_HEADERS = {

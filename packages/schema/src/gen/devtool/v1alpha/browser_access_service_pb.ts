@@ -2,8 +2,8 @@
 // @generated from file devtool/v1alpha/browser_access_service.proto (package devtool.v1alpha, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { CallerRight } from "./authentication_pb.ts";
 import { file_devtool_v1alpha_authentication } from "./authentication_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/browser_access_service.proto.
  */
 export const file_devtool_v1alpha_browser_access_service: GenFile = /*@__PURE__*/
-  fileDesc("CixkZXZ0b29sL3YxYWxwaGEvYnJvd3Nlcl9hY2Nlc3Nfc2VydmljZS5wcm90bxIPZGV2dG9vbC52MWFscGhhIigKF0NyZWF0ZUFjY2Vzc0NvZGVSZXF1ZXN0Eg0KBWxhYmVsGAEgASgJIlkKGENyZWF0ZUFjY2Vzc0NvZGVSZXNwb25zZRIMCgRjb2RlGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI4ChdSZWRlZW1BY2Nlc3NDb2RlUmVxdWVzdBIMCgRjb2RlGAEgASgJEg8KB2Jyb3dzZXIYAiABKAkiWwoYUmVkZWVtQWNjZXNzQ29kZVJlc3BvbnNlEg0KBXRva2VuGAEgASgJEjAKB3Nlc3Npb24YAiABKAsyHy5kZXZ0b29sLnYxYWxwaGEuQnJvd3NlclNlc3Npb24ijQEKDkJyb3dzZXJTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWxhYmVsGAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiHAoaTGlzdEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QiUAobTGlzdEJyb3dzZXJTZXNzaW9uc1Jlc3BvbnNlEjEKCHNlc3Npb25zGAEgAygLMh8uZGV2dG9vbC52MWFscGhhLkJyb3dzZXJTZXNzaW9uIikKG1Jldm9rZUJyb3dzZXJTZXNzaW9uUmVxdWVzdBIKCgJpZBgBIAEoCSIeChxSZXZva2VCcm93c2VyU2Vzc2lvblJlc3BvbnNlIk0KEkJyb3dzZXJTZXNzaW9uRmlsZRI3CghzZXNzaW9ucxgBIAMoCzIlLmRldnRvb2wudjFhbHBoYS5TdG9yZWRCcm93c2VyU2Vzc2lvbiLcAQoUU3RvcmVkQnJvd3NlclNlc3Npb24SMAoHc2Vzc2lvbhgBIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ccm93c2VyU2Vzc2lvbhIUCgx0b2tlbl9kaWdlc3QYAiABKAwSEQoJcHJpbmNpcGFsGAMgASgJEiwKBnJpZ2h0cxgEIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodBIZChFjcmVkZW50aWFsX3NvdXJjZRgFIAEoCRINCgVyb2xlcxgGIAMoCRIRCgl1c2VyX3RpZXIYByABKAky1AMKFEJyb3dzZXJBY2Nlc3NTZXJ2aWNlEmcKEENyZWF0ZUFjY2Vzc0NvZGUSKC5kZXZ0b29sLnYxYWxwaGEuQ3JlYXRlQWNjZXNzQ29kZVJlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuQ3JlYXRlQWNjZXNzQ29kZVJlc3BvbnNlEmcKEFJlZGVlbUFjY2Vzc0NvZGUSKC5kZXZ0b29sLnYxYWxwaGEuUmVkZWVtQWNjZXNzQ29kZVJlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuUmVkZWVtQWNjZXNzQ29kZVJlc3BvbnNlEnUKE0xpc3RCcm93c2VyU2Vzc2lvbnMSKy5kZXZ0b29sLnYxYWxwaGEuTGlzdEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QaLC5kZXZ0b29sLnYxYWxwaGEuTGlzdEJyb3dzZXJTZXNzaW9uc1Jlc3BvbnNlIgOQAgEScwoUUmV2b2tlQnJvd3NlclNlc3Npb24SLC5kZXZ0b29sLnYxYWxwaGEuUmV2b2tlQnJvd3NlclNlc3Npb25SZXF1ZXN0Gi0uZGV2dG9vbC52MWFscGhhLlJldm9rZUJyb3dzZXJTZXNzaW9uUmVzcG9uc2ViBnByb3RvMw", [file_devtool_v1alpha_authentication, file_google_protobuf_timestamp]);
+  fileDesc("CixkZXZ0b29sL3YxYWxwaGEvYnJvd3Nlcl9hY2Nlc3Nfc2VydmljZS5wcm90bxIPZGV2dG9vbC52MWFscGhhIlcKF0NyZWF0ZUFjY2Vzc0NvZGVSZXF1ZXN0Eg0KBWxhYmVsGAEgASgJEi0KBGtpbmQYAiABKA4yHy5kZXZ0b29sLnYxYWxwaGEuQWNjZXNzQ29kZUtpbmQiWQoYQ3JlYXRlQWNjZXNzQ29kZVJlc3BvbnNlEgwKBGNvZGUYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjgKF1JlZGVlbUFjY2Vzc0NvZGVSZXF1ZXN0EgwKBGNvZGUYASABKAkSDwoHYnJvd3NlchgCIAEoCSJbChhSZWRlZW1BY2Nlc3NDb2RlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSMAoHc2Vzc2lvbhgCIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ccm93c2VyU2Vzc2lvbiKNAQoOQnJvd3NlclNlc3Npb24SCgoCaWQYASABKAkSDQoFbGFiZWwYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIcChpMaXN0QnJvd3NlclNlc3Npb25zUmVxdWVzdCJQChtMaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2USMQoIc2Vzc2lvbnMYASADKAsyHy5kZXZ0b29sLnYxYWxwaGEuQnJvd3NlclNlc3Npb24iKQobUmV2b2tlQnJvd3NlclNlc3Npb25SZXF1ZXN0EgoKAmlkGAEgASgJIh4KHFJldm9rZUJyb3dzZXJTZXNzaW9uUmVzcG9uc2UiTQoSQnJvd3NlclNlc3Npb25GaWxlEjcKCHNlc3Npb25zGAEgAygLMiUuZGV2dG9vbC52MWFscGhhLlN0b3JlZEJyb3dzZXJTZXNzaW9uItwBChRTdG9yZWRCcm93c2VyU2Vzc2lvbhIwCgdzZXNzaW9uGAEgASgLMh8uZGV2dG9vbC52MWFscGhhLkJyb3dzZXJTZXNzaW9uEhQKDHRva2VuX2RpZ2VzdBgCIAEoDBIRCglwcmluY2lwYWwYAyABKAkSLAoGcmlnaHRzGAQgAygOMhwuZGV2dG9vbC52MWFscGhhLkNhbGxlclJpZ2h0EhkKEWNyZWRlbnRpYWxfc291cmNlGAUgASgJEg0KBXJvbGVzGAYgAygJEhEKCXVzZXJfdGllchgHIAEoCSpqCg5BY2Nlc3NDb2RlS2luZBIgChxBQ0NFU1NfQ09ERV9LSU5EX1VOU1BFQ0lGSUVEEAASGQoVQUNDRVNTX0NPREVfS0lORF9MSU5LEAESGwoXQUNDRVNTX0NPREVfS0lORF9ERVZJQ0UQAjLUAwoUQnJvd3NlckFjY2Vzc1NlcnZpY2USZwoQQ3JlYXRlQWNjZXNzQ29kZRIoLmRldnRvb2wudjFhbHBoYS5DcmVhdGVBY2Nlc3NDb2RlUmVxdWVzdBopLmRldnRvb2wudjFhbHBoYS5DcmVhdGVBY2Nlc3NDb2RlUmVzcG9uc2USZwoQUmVkZWVtQWNjZXNzQ29kZRIoLmRldnRvb2wudjFhbHBoYS5SZWRlZW1BY2Nlc3NDb2RlUmVxdWVzdBopLmRldnRvb2wudjFhbHBoYS5SZWRlZW1BY2Nlc3NDb2RlUmVzcG9uc2USdQoTTGlzdEJyb3dzZXJTZXNzaW9ucxIrLmRldnRvb2wudjFhbHBoYS5MaXN0QnJvd3NlclNlc3Npb25zUmVxdWVzdBosLmRldnRvb2wudjFhbHBoYS5MaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2UiA5ACARJzChRSZXZva2VCcm93c2VyU2Vzc2lvbhIsLmRldnRvb2wudjFhbHBoYS5SZXZva2VCcm93c2VyU2Vzc2lvblJlcXVlc3QaLS5kZXZ0b29sLnYxYWxwaGEuUmV2b2tlQnJvd3NlclNlc3Npb25SZXNwb25zZWIGcHJvdG8z", [file_devtool_v1alpha_authentication, file_google_protobuf_timestamp]);
 
 /**
  * Request of CreateAccessCode.
@@ -29,6 +29,13 @@ export type CreateAccessCodeRequest = Message<"devtool.v1alpha.CreateAccessCodeR
    * @generated from field: string label = 1;
    */
   label: string;
+
+  /**
+   * What the code is for. Default: a link.
+   *
+   * @generated from field: devtool.v1alpha.AccessCodeKind kind = 2;
+   */
+  kind: AccessCodeKind;
 };
 
 /**
@@ -45,14 +52,14 @@ export const CreateAccessCodeRequestSchema: GenMessage<CreateAccessCodeRequest> 
  */
 export type CreateAccessCodeResponse = Message<"devtool.v1alpha.CreateAccessCodeResponse"> & {
   /**
-   * The code: 256 random bits in base64url.
+   * The code.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * When the code expires: 60 seconds after it was created.
+   * When the code expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -152,8 +159,9 @@ export type BrowserSession = Message<"devtool.v1alpha.BrowserSession"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When the session ends by itself: 12 hours after it was created, or before
-   * that when the credentials with which the code was created expire.
+   * When the session ends by itself: 12 hours after it was created, or 14 days
+   * for the code of a device, or before that when the credentials with which the
+   * code was created expire.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
@@ -328,6 +336,44 @@ export const StoredBrowserSessionSchema: GenMessage<StoredBrowserSession> = /*@_
   messageDesc(file_devtool_v1alpha_browser_access_service, 10);
 
 /**
+ * What a code is for.
+ *
+ * @generated from enum devtool.v1alpha.AccessCodeKind
+ */
+export enum AccessCodeKind {
+  /**
+   * Same as LINK.
+   *
+   * @generated from enum value: ACCESS_CODE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The address of a page: 256 random bits in base64url, for 60 seconds. The
+   * session ends after 12 hours.
+   *
+   * @generated from enum value: ACCESS_CODE_KIND_LINK = 1;
+   */
+  LINK = 1,
+
+  /**
+   * A person types it on a device: 50 random bits as ten digits and capital
+   * letters without I, L, O and U, such as `7K3QF-9ZD2M`, for five minutes. Small
+   * letters, spaces and hyphens count for nothing, and O, I and L for 0 and 1.
+   * The session ends after 14 days.
+   *
+   * @generated from enum value: ACCESS_CODE_KIND_DEVICE = 2;
+   */
+  DEVICE = 2,
+}
+
+/**
+ * Describes the enum devtool.v1alpha.AccessCodeKind.
+ */
+export const AccessCodeKindSchema: GenEnum<AccessCodeKind> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_browser_access_service, 0);
+
+/**
  * Gives a web browser access to the server, without the caller's own token.
  *
  * A caller creates a code and opens a page with it. The page redeems the code
@@ -354,7 +400,9 @@ export const BrowserAccessService: GenService<{
   /**
    * Redeems a code for a browser session. The request needs no credentials.
    *
-   * Fails with UNAUTHENTICATED if the code is wrong, expired or used.
+   * Fails with UNAUTHENTICATED if the code is wrong, expired or used, and with
+   * RESOURCE_EXHAUSTED for each code of a device for a minute after ten wrong
+   * ones.
    *
    * @generated from rpc devtool.v1alpha.BrowserAccessService.RedeemAccessCode
    */

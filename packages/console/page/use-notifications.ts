@@ -1,0 +1,76 @@
+import { TaskState, type TaskSummary } from "@devtool/schema";
+import { useEffect, useRef, useState } from "react";
+import { countText, words } from "./words.ts";
+
+declare global {
+  /** The part of Trusted Types that this page uses. */
+  interface Window {
+    readonly trustedTypes?: {
+      createPolicy(
+        name: string,
+        rules: { readonly createScriptURL: () => string },
+      ): { createScriptURL(text: string): string };
+    };
+  }
+}
+
+/**
+ * The only URL of a script that the page makes. Trusted Types want a policy for
+ * it: this one is made once, when the page starts, and has no other result.
+ */
+const WORKER_URL: string =
+  window.trustedTypes
+    ?.createPolicy("service-worker", {
+      createScriptURL: () => "notifications.js",
+    })
+    .createScriptURL("") ?? "notifications.js";
+
+/** Whether a session waits for its user. */
+export function isWaiting({ lastEvent }: TaskSummary): boolean {
+  return (
+    lastEvent?.state === TaskState.INPUT_REQUIRED ||
+    lastEvent?.state === TaskState.AUTH_REQUIRED
+  );
+}
+
+/**
+ * Shows a notification when a session begins to wait while the page is open and
+ * not looked at. Returns what asks the user for permission; undefined when there
+ * is nothing to ask.
+ */
+export function useNotifications(
+  sessions: readonly TaskSummary[],
+  isLoaded: boolean,
+): (() => void) | undefined {
+  const [permission, setPermission] = useState(() =>
+    "Notification" in globalThis && "serviceWorker" in navigator
+      ? Notification.permission
+      : "denied",
+  );
+  const known = useRef<ReadonlySet<string> | undefined>(undefined);
+  useEffect(() => {
+    if (!isLoaded) return;
+    const waiting = sessions.filter(isWaiting);
+    const before = known.current;
+    known.current = new Set(waiting.map(({ id }) => id));
+    // Those that wait already when the page opens are in its list.
+    const added = waiting.filter(({ id }) => before && !before.has(id));
+    if (permission !== "granted" || document.visibilityState === "visible") {
+      return;
+    }
+    for (const session of added) void notify(session);
+  }, [sessions, isLoaded, permission]);
+  if (permission !== "default") return undefined;
+  return () => void Notification.requestPermission().then(setPermission);
+}
+
+/** Phones show notifications of service workers alone. */
+async function notify({ id, title }: TaskSummary): Promise<void> {
+  const worker = await navigator.serviceWorker.register(WORKER_URL);
+  await navigator.serviceWorker.ready;
+  await worker.showNotification(countText(words.waiting, 1), {
+    body: title,
+    tag: id,
+    data: id,
+  });
+}
