@@ -74,6 +74,25 @@ describe("the code for a device", () => {
       .toBe(Code.Unauthenticated);
   });
 
+  it("is told to the observer: who asked for it, and that a device was let in", async () => {
+    const told: unknown[] = [];
+    await using server = await serve({
+      observer: ({ kind, binding, name, principal }) => {
+        if (kind === "request" && binding !== "http") {
+          told.push([name, principal]);
+        }
+        return undefined;
+      },
+    });
+    const code = await deviceCode(server, server.token);
+    await redeem(server, code);
+    await expect(redeem(server, code)).rejects.toThrow();
+    expect(told).toEqual([
+      ["CreateAccessCode", "local"],
+      ["RedeemAccessCode", ""],
+    ]);
+  });
+
   it("is not found by guessing, not even at once, and the limit holds up no link", async () => {
     await using server = await serve();
     const code = await deviceCode(server, server.token);

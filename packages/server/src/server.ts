@@ -272,7 +272,8 @@ async function start(
   const { routes, served } = await closeOnFailure(core, () =>
     serverRoutes({
       ...routesOptions(agents, options, place, core, shutdown.signal),
-      browsers: browsers && createBrowserAccessHandler(browsers),
+      browsers:
+        browsers && createBrowserAccessHandler(browsers, core.operations),
       onError,
       prove: (challenge) => serverProof({ token, proofKey }, challenge),
     }),

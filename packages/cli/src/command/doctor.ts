@@ -25,6 +25,7 @@ import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
+import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { indented, paintFor } from "../render/style.ts";
 import { applyFixes, findFixes } from "./doctor-fix.ts";
@@ -84,7 +85,7 @@ export async function doctor(
     const lines = fixes.map(({ says }) => `\n  ${says}`);
     writeLine(
       io.stdout,
-      `\n"devtool doctor --fix" would do this:${lines.join("")}`,
+      `\n"${ownCommand(io.env)} doctor --fix" would do this:${lines.join("")}`,
     );
   }
   return findings.some(({ verdict }) => verdict === "bad")

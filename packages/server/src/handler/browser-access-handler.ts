@@ -1,7 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { AccessCodeKind, type BrowserAccessService } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
+import type { Operations } from "../operations.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
 import {
   assertKnown,
@@ -14,50 +15,65 @@ import {
   userTierKey,
 } from "./caller.ts";
 import { assertLabel } from "./name-limit.ts";
+import { observeRequest } from "./observed-call.ts";
 
 /**
  * Creates the handler of `BrowserAccessService`, which lets web browsers in.
  */
 export function createBrowserAccessHandler(
   sessions: BrowserSessions,
+  operations: Operations | undefined,
 ): ServiceImpl<typeof BrowserAccessService> {
+  /** Tells the observer of what was done. HTTP tells it of what was refused. */
+  const observed = async <T>(
+    name: string,
+    context: HandlerContext,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    const answer = await work();
+    observeRequest(operations, name, context).succeed();
+    return answer;
+  };
   return {
-    createAccessCode({ label, kind }, context) {
-      assertKnown(context);
-      if (context.values.get(browserSessionKey) !== "") {
-        const remedy = 'run "devtool console" where the server runs';
-        throw new DevtoolError(
-          "a browser session cannot let others in",
-          Code.PermissionDenied,
-          { remedy },
+    createAccessCode: ({ label, kind }, context) =>
+      observed("CreateAccessCode", context, async () => {
+        assertKnown(context);
+        if (context.values.get(browserSessionKey) !== "") {
+          const remedy = 'run "devtool console" where the server runs';
+          throw new DevtoolError(
+            "a browser session cannot let others in",
+            Code.PermissionDenied,
+            { remedy },
+          );
+        }
+        assertLabel("label", label);
+        const caller = {
+          principal: callerOf(context),
+          rights: context.values.get(rightsKey),
+          roles: context.values.get(rolesKey),
+          userTier: context.values.get(userTierKey),
+          expireMs: context.values.get(credentialsExpireMsKey),
+          source: context.values.get(credentialSourceKey),
+        };
+        const { code, expireMs } = sessions.createCode(
+          caller,
+          label,
+          kind === AccessCodeKind.DEVICE ? "device" : "link",
         );
-      }
-      assertLabel("label", label);
-      const caller = {
-        principal: callerOf(context),
-        rights: context.values.get(rightsKey),
-        roles: context.values.get(rolesKey),
-        userTier: context.values.get(userTierKey),
-        expireMs: context.values.get(credentialsExpireMsKey),
-        source: context.values.get(credentialSourceKey),
-      };
-      const { code, expireMs } = sessions.createCode(
-        caller,
-        label,
-        kind === AccessCodeKind.DEVICE ? "device" : "link",
-      );
-      return { code, expireTime: timestampFromMs(expireMs) };
-    },
-    redeemAccessCode: ({ code, browser }) => {
-      assertLabel("browser", browser);
-      return sessions.redeem(code, browser);
-    },
+        return { code, expireTime: timestampFromMs(expireMs) };
+      }),
+    redeemAccessCode: ({ code, browser }, context) =>
+      observed("RedeemAccessCode", context, async () => {
+        assertLabel("browser", browser);
+        return sessions.redeem(code, browser);
+      }),
     listBrowserSessions: (_request, context) => ({
       sessions: sessions.list(callerOf(context)),
     }),
-    async revokeBrowserSession({ id }, context) {
-      await sessions.revoke(callerOf(context), id);
-      return {};
-    },
+    revokeBrowserSession: ({ id }, context) =>
+      observed("RevokeBrowserSession", context, async () => {
+        await sessions.revoke(callerOf(context), id);
+        return {};
+      }),
   };
 }
