@@ -6,11 +6,15 @@ const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const FIRST_COMMENT = /^(?:\/\/.*\n)+|^\/\*[\s\S]*?\*\//;
 
 /**
- * Writes the licences of all packages in the bundles that it is a plugin of to
- * a file beside them. Throws for a package without a licence text.
+ * Writes the licences of all packages in the bundles that it is a plugin of,
+ * and of other files that are copied beside them, to a file there. Throws for a
+ * package without a licence text.
  */
-export function thirdPartyLicenses(fileName: string): Plugin {
-  const modules = new Set<string>();
+export function thirdPartyLicenses(
+  fileName: string,
+  copied: readonly string[] = [],
+): Plugin {
+  const modules = new Set(copied);
   return {
     name: "third-party-licenses",
     generateBundle(_options, bundle) {

@@ -1,10 +1,17 @@
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join } from "node:path";
 import { defineConfig, type Plugin, type RolldownOptions } from "rolldown";
 import { thirdPartyLicenses } from "../../scripts/third-party-licenses.ts";
 import { consoleFiles } from "./console-files.ts";
 
+const require = createRequire(import.meta.url);
 const INK = /\/ink-terminal\.tsx$/;
-const LICENSES = thirdPartyLicenses("THIRD-PARTY-LICENSES.txt");
+const GRAMMARS = [
+  "tree-sitter-bash/tree-sitter-bash.wasm",
+  "web-tree-sitter/web-tree-sitter.wasm",
+].map((name) => require.resolve(name));
+const LICENSES = thirdPartyLicenses("THIRD-PARTY-LICENSES.txt", GRAMMARS);
 
 const HEADERS = join(import.meta.dirname, "src/plain-headers.ts");
 
@@ -115,6 +122,31 @@ const plainExports: Plugin = {
     ),
 };
 
+// What reads shell commands finds the two files that it loads beside it: their
+// packages have 25 MB of prebuilt programs and sources for others.
+const shellGrammar: Plugin = {
+  name: "shell-grammar",
+  transform: {
+    filter: { id: /\/policy\/src\/shell\/tree-sitter-reader\.ts$/ },
+    handler(code) {
+      const found =
+        /createRequire\(import\.meta\.url\)\.resolve\(\s*"[^"]*",?\s*\)/;
+      if (!found.test(code)) this.error("the grammar is not found any more");
+      const replaced = code.replace(
+        found,
+        'fileURLToPath(new URL("tree-sitter-bash.wasm", import.meta.url))',
+      );
+      return `${replaced}\nimport { fileURLToPath } from "node:url";`;
+    },
+  },
+  generateBundle() {
+    for (const path of GRAMMARS) {
+      const source = readFileSync(path);
+      this.emitFile({ type: "asset", fileName: basename(path), source });
+    }
+  },
+};
+
 const COMMON: RolldownOptions = {
   platform: "node",
   // The oldest Node of `engines`: newer syntax, such as `await using`, is
@@ -151,8 +183,6 @@ const OUTPUT = {
 const command = defineConfig({
   ...COMMON,
   input: "src/main.ts",
-  // These packages read files of their own, so they are not bundled.
-  external: ["tree-sitter-bash", "web-tree-sitter"],
   output: {
     ...OUTPUT,
     dir: "dist",
@@ -199,6 +229,7 @@ const command = defineConfig({
     quickDescriptors,
     emojiWidth,
     plainExports,
+    shellGrammar,
     LICENSES,
     // They include the licences of the packages in them.
     consoleFiles(join(import.meta.dirname, "../console/dist/page")),

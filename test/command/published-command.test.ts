@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, realpath, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { cp, mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { startFakeGemini } from "@devtool/gemini/testing";
@@ -24,28 +24,15 @@ const BINDINGS = [
 const cli = fileURLToPath(new URL("../../packages/cli/", import.meta.url));
 
 interface Manifest {
-  readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
 const manifest: Manifest = JSON.parse(fileText(cli, "package.json"));
 
-/**
- * The files that are published, in a directory where nothing is but what the
- * manifest names.
- */
+/** The files that are published, in a directory where nothing else is. */
 async function installed(directory: string): Promise<string> {
   await cp(join(cli, "dist"), join(directory, "dist"), { recursive: true });
   await cp(join(cli, "package.json"), join(directory, "package.json"));
-  for (const name of Object.keys(manifest.dependencies)) {
-    await mkdir(dirname(join(directory, "node_modules", name)), {
-      recursive: true,
-    });
-    await symlink(
-      await realpath(join(cli, "node_modules", name)),
-      join(directory, "node_modules", name),
-    );
-  }
   return join(directory, "dist/main.js");
 }
 

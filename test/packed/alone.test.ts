@@ -1,8 +1,7 @@
-import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
-import { PackedProject } from "./project.ts";
+import { PackedProject, packagesIn, sizeOf } from "./project.ts";
 import { SAYS, snippetOf } from "./snippets.ts";
 
 describe.skipIf(LEFT_TO_CI !== "")(
@@ -49,25 +48,3 @@ describe.skipIf(LEFT_TO_CI !== "")(
     );
   },
 );
-
-/** The names of the packages that npm installed. */
-function packagesIn(modules: string): string[] {
-  const names = readdirSync(modules).filter((name) => !name.startsWith("."));
-  const scoped = (name: string): string[] =>
-    readdirSync(join(modules, name)).map((own) => `${name}/${own}`);
-  return names
-    .flatMap((name) => (name.startsWith("@") ? scoped(name) : name))
-    .toSorted();
-}
-
-/** The bytes of the files below a directory. */
-function sizeOf(directory: string): number {
-  const files = readdirSync(directory, {
-    recursive: true,
-    withFileTypes: true,
-  }).filter((entry) => entry.isFile());
-  return files.reduce(
-    (sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size,
-    0,
-  );
-}

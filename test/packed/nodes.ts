@@ -10,6 +10,9 @@ export type FoundNode =
   | { readonly program: string }
   | { readonly program: undefined; readonly reason: string };
 
+/** The oldest of `engines`. */
+export const OLDEST = "22.19.0";
+
 const KEPT = fileURLToPath(
   new URL("../../node_modules/.cache/devtool-nodes/", import.meta.url),
 );

@@ -17,7 +17,7 @@ import { freePort } from "../free-port.ts";
 import { bundlePage, CHROMIUM, launch, serveFiles } from "../outer/browser.ts";
 import { HAS_TMUX } from "../terminal/tmux.ts";
 import { copyExamples, runExample } from "./examples.ts";
-import { type FoundNode, findNode } from "./nodes.ts";
+import { type FoundNode, findNode, OLDEST } from "./nodes.ts";
 import { followPage } from "./page.ts";
 import { PackedProject, programOf } from "./project.ts";
 import { SAYS, snippetOf } from "./snippets.ts";
@@ -38,8 +38,6 @@ const PUBLISHED = [
   "cli",
 ];
 const HAS_PYTHON = spawnSync("python3", ["-m", "venv", "--help"]).status === 0;
-/** The oldest of `engines`. */
-const OLDEST = "22.19.0";
 const TOO_OLD = "20.20.2";
 const OTHERS = [OLDEST, TOO_OLD];
 /** What the application has: newer than what the lockfile of ours pins. */

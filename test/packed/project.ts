@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -149,5 +149,27 @@ export function programOf(
   return (
     found?.program ??
     skip(found && "reason" in found ? found.reason : "no Node was looked for")
+  );
+}
+
+/** The names of the packages that npm installed. */
+export function packagesIn(modules: string): string[] {
+  const names = readdirSync(modules).filter((name) => !name.startsWith("."));
+  const scoped = (name: string): string[] =>
+    readdirSync(join(modules, name)).map((own) => `${name}/${own}`);
+  return names
+    .flatMap((name) => (name.startsWith("@") ? scoped(name) : name))
+    .toSorted();
+}
+
+/** The bytes of the files below a directory. */
+export function sizeOf(directory: string): number {
+  const files = readdirSync(directory, {
+    recursive: true,
+    withFileTypes: true,
+  }).filter((entry) => entry.isFile());
+  return files.reduce(
+    (sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size,
+    0,
   );
 }
