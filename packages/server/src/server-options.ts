@@ -112,7 +112,13 @@ export interface ServerOptions extends ServerSettings {
 export interface HandlerOptions
   extends Omit<
     ServerOptions,
-    "host" | "port" | "publicUrl" | "tls" | "tlsEndedByProxy" | "anonymous"
+    | "host"
+    | "port"
+    | "listenFd"
+    | "publicUrl"
+    | "tls"
+    | "tlsEndedByProxy"
+    | "anonymous"
   > {
   /**
    * The URL at which clients reach the handler, for instance
@@ -183,6 +189,13 @@ export interface ServerSettings {
    * then.
    */
   readonly port?: number | undefined;
+
+  /**
+   * The file descriptor of a socket that is already bound, as a service manager
+   * passes it (`sd_listen_fds(3)`). It takes the place of `port`, and must be
+   * bound to the address `host`: otherwise the server does not start.
+   */
+  readonly listenFd?: number | undefined;
 
   /**
    * The operator's bearer token, which permits everything. Default: 256 random

@@ -139,6 +139,7 @@ export async function createServer(
     defined({
       host: options.host ?? "127.0.0.1",
       port: options.port ?? 0,
+      fd: options.listenFd,
       tls: options.tls,
       allowedHosts: options.allowedHosts ?? [],
       allowedOrigins: options.allowedOrigins ?? [],

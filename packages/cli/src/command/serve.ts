@@ -53,6 +53,7 @@ import type { ServerLog } from "../log/server-log.ts";
 import { type Metrics, openMetrics } from "../metrics/open-metrics.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { retentionOptions } from "../retention-options.ts";
+import { notifyReady, passedSocket } from "../service-manager.ts";
 import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { type Profile, profileOptions } from "../tck/profile.ts";
@@ -132,7 +133,9 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   for (const agent of Object.values(started.agents)) void loadAhead(agent);
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
-  await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
+  const ended = Promise.race([interrupted.promise, once(process, "SIGTERM")]);
+  await notifyReady(io);
+  await ended;
   stopListening();
   await server.close();
   await started.telemetry[Symbol.asyncDispose]();
@@ -321,6 +324,7 @@ async function decideOptions(
   const configured = {
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
+    ...defined({ listenFd: passedSocket(io, process.pid) }),
     ...storeOptions(options.store, operator),
     ...retentionOptions(operator),
     ...(await consoleOption(options, operator, io)),

@@ -22,6 +22,9 @@ export interface ListenOptions {
   /** The port to bind; 0 chooses a free one. */
   readonly port: number;
 
+  /** A bound socket to listen on in place of `port`. */
+  readonly fd?: number;
+
   /**
    * The URL at which clients reach the server, without a trailing slash.
    *
@@ -149,12 +152,13 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
 /** Binds the port of a server, and returns the URL at which it listens. */
 async function bind(
   { net }: SniffingServer,
-  { host, port, tls, limits }: ListenOptions,
+  { host, port, fd, tls, limits }: ListenOptions,
 ): Promise<string> {
   const bound = Promise.withResolvers<void>();
   const fail = (reason: Error): void => {
     const isTaken = "code" in reason && reason.code === "EADDRINUSE";
-    const problem = `port ${port} of ${host} ${isTaken ? "is in use" : `cannot be bound: ${reason.message}`}`;
+    const place = fd === undefined ? `port ${port} of ${host}` : `socket ${fd}`;
+    const problem = `${place} ${isTaken ? "is in use" : `cannot be bound: ${reason.message}`}`;
     const remedy = isTaken ? "choose another, or 0 for a free one" : "";
     bound.reject(
       new DevtoolError(problem, Code.FailedPrecondition, {
@@ -164,16 +168,43 @@ async function bind(
     );
   };
   net.once("error", fail);
-  // As many may wait as may be open: all clients come back at once after a
-  // restart. Node's default is 511; the kernel has a limit too.
-  net.listen({ port, host, backlog: limits.maxConnections }, bound.resolve);
+  net.listen(
+    {
+      ...(fd === undefined ? { port, host } : { fd }),
+      // As many may wait as may be open: all clients come back at once after a
+      // restart. Node's default is 511; the kernel has a limit too.
+      backlog: limits.maxConnections,
+    },
+    bound.resolve,
+  );
   await bound.promise;
   net.off("error", fail);
-  const address: AddressInfo | string | null = net.address();
+  const address = net.address();
+  if (fd !== undefined) assertBoundTo(host, address, net);
   const boundPort = typeof address === "object" && address ? address.port : 0;
   const loopback = host.includes(":") ? "::1" : "127.0.0.1";
   // A wildcard binds all addresses, and is not an address to call. Loopback is
   // one of those it binds.
   const callable = isWildcard(host) ? loopback : host;
   return `${tls ? "https" : "http"}://${callable.includes(":") ? `[${callable}]` : callable}:${boundPort}`;
+}
+
+/**
+ * Closes the server and throws when its socket is bound to another address than
+ * the one whose exposure was checked.
+ */
+function assertBoundTo(
+  host: string,
+  address: AddressInfo | string | null,
+  net: SniffingServer["net"],
+): void {
+  const actual =
+    typeof address === "object" && address ? address.address : `${address}`;
+  if (actual === host) return;
+  net.close();
+  throw new DevtoolError(
+    `the socket that was passed is bound to ${actual}, and host is "${host}"`,
+    Code.FailedPrecondition,
+    { remedy: "write the same address in both" },
+  );
 }

@@ -1,0 +1,93 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "../depth.ts";
+
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
+const MANAGER = fileURLToPath(new URL("./service-manager.py", import.meta.url));
+const why =
+  LEFT_TO_CI ||
+  ["python3", "systemd-notify"]
+    .filter((name) => spawnSync(name, ["--version"]).status !== 0)
+    .map((name) => ` (skipped: ${name} is not installed)`)
+    .join("");
+const withoutAnalyze =
+  spawnSync("systemd-analyze", ["--version"]).status === 0
+    ? ""
+    : " (skipped: systemd-analyze is not installed)";
+
+describe.skipIf(why !== "")(`a server as a service${why}`, () => {
+  it("answers on the socket that is passed, also what came before it was ready, and says when it is", async () => {
+    const service = startService("127.0.0.1");
+    const lines = createInterface({ input: service.stdout });
+    const waiting = lines[Symbol.asyncIterator]();
+    const { value = "" } = await waiting.next();
+    const [port, pid] = value.split(" ").map(Number);
+    const early = fetch(`http://127.0.0.1:${port}/healthz`);
+    expect((await waiting.next()).value).toBe("READY=1");
+    expect((await early).status).toBe(200);
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
+    expect(ready.status).toBe(200);
+    process.kill(pid ?? 0, "SIGTERM");
+    expect(await once(service, "exit")).toEqual([0, null]);
+  });
+
+  it("does not start with a socket of another address than its host", async () => {
+    const service = startService("127.0.0.2");
+    const said = text(service.stderr);
+    service.stdout.resume();
+    expect(await once(service, "exit")).toEqual([1, null]);
+    expect(await said).toContain(
+      'the socket that was passed is bound to 127.0.0.2, and host is "127.0.0.1"',
+    );
+  });
+});
+
+it.skipIf(withoutAnalyze !== "")(
+  `the units for systemd are valid${withoutAnalyze}`,
+  async () => {
+    const directory = temporaryDirectory();
+    for (const name of ["devtool.service", "devtool.socket"]) {
+      const unit = await readFile(
+        new URL(`../../deploy/${name}`, import.meta.url),
+        "utf8",
+      );
+      // Its program need not be installed here.
+      const fitted = unit.replace("/usr/bin/devtool", process.execPath);
+      await writeFile(join(directory, name), fitted);
+    }
+    const verified = spawnSync(
+      "systemd-analyze",
+      ["verify", "--man=no", join(directory, "devtool.service")],
+      { encoding: "utf8" },
+    );
+    expect(verified).toMatchObject({ status: 0, stderr: "" });
+  },
+);
+
+/** Starts the built command with a socket of an address and a free port. */
+function startService(address: string) {
+  const directory = temporaryDirectory();
+  const workspace = join(directory, "workspace");
+  const args = [
+    MANAGER,
+    address,
+    join(directory, "notify"),
+    process.execPath,
+    MAIN,
+    "serve",
+    "--data",
+    join(directory, "data"),
+    "--workspace",
+    workspace,
+  ];
+  return spawn("python3", args, { stdio: ["ignore", "pipe", "pipe"] });
+}
