@@ -1,5 +1,5 @@
 import { addKitOptions } from "@devtool/conformance/operator";
-import { Command, CommanderError } from "commander";
+import { Argument, Command, CommanderError } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { AGENT_COMMANDS } from "./agents/agent-commands.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type Done,
   EXIT_CODES,
 } from "./command-options.ts";
+import type { CommandRow } from "./command-table.ts";
 import { UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
@@ -85,7 +86,63 @@ const GROUPS: readonly {
   { title: "Use an agent:", sets: AGENT_COMMANDS },
   { title: "Run a server:", sets: SERVER_COMMANDS },
   { title: "Test:", sets: [{ names: ["conformance"], add: addConformance }] },
+  {
+    title: "Install:",
+    sets: [
+      { names: ["completion"], add: addCompletion },
+      { names: ["man"], add: addMan },
+      { names: ["upgrade"], add: addUpgrade },
+    ],
+  },
 ];
+
+/** Returns the table of all commands, from which texts about them are made. */
+async function tableOf(io: Io): Promise<readonly CommandRow[]> {
+  const { commandTable } = await import("./command-table.ts");
+  return commandTable(buildProgram("", io, () => undefined));
+}
+
+function addCompletion(program: Command, io: Io, done: Done): void {
+  program
+    .command("completion")
+    .description("Print what makes a shell complete the words of devtool")
+    .addArgument(
+      new Argument("<shell>", "shell to print it for").choices([
+        "bash",
+        "zsh",
+        "fish",
+      ]),
+    )
+    .action(async (shell) => {
+      const { completionScript } = await import(
+        "./command/completion-script.ts"
+      );
+      io.stdout.write(completionScript(shell, await tableOf(io)));
+      done(ExitCode.OK);
+    });
+}
+
+function addMan(program: Command, io: Io, done: Done): void {
+  program
+    .command("man")
+    .description("Print the manual page, for man(1)")
+    .action(async () => {
+      const { manualPage } = await import("./command/manual-page.ts");
+      io.stdout.write(manualPage(await tableOf(io), manifest.version));
+      done(ExitCode.OK);
+    });
+}
+
+function addUpgrade(program: Command, io: Io, done: Done): void {
+  program
+    .command("upgrade")
+    .description("Ask npm's registry for a newer version; installs nothing")
+    .requiredOption("--check", "ask the registry")
+    .action(async () => {
+      const { checkUpgrade } = await import("./command/upgrade.ts");
+      done(await checkUpgrade(manifest.version, io));
+    });
+}
 
 function addConformance(program: Command, io: Io, done: Done): void {
   addKitOptions(program.command("conformance [url]"))
