@@ -35,7 +35,10 @@ export function missingReason(
 
 /** Returns a program on the Rust SDK by the name of its binary. */
 export function rustProgram(name: string): Program {
-  return { command: `${HERE}../../bindings/rust/target/debug/${name}`, args: [] };
+  return {
+    command: `${HERE}../../bindings/rust/target/debug/${name}`,
+    args: [],
+  };
 }
 
 /** Returns the client on the Java SDK. */

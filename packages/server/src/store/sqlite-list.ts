@@ -41,7 +41,7 @@ export function readRows(
        LEFT JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
        ORDER BY task.time_ms DESC, task.id DESC`,
     )
-    .all(...filters.values);
+    .all(filters.values);
 }
 
 /**
@@ -125,12 +125,15 @@ function selectsFew(
 
 /** Collects the conditions of an SQL query that apply, with their values. */
 class Filters {
-  readonly values: SQLInputValue[] = [];
+  readonly values: Record<string, SQLInputValue> = {};
   readonly #conditions: string[] = [];
 
   /** Adds a value, and returns its placeholder, which may stand many times. */
   place(value: SQLInputValue): string {
-    return `?${this.values.push(value)}`;
+    // By name: Node 22 does not take values for numbered placeholders.
+    const name = `:v${Object.keys(this.values).length}`;
+    this.values[name] = value;
+    return name;
   }
 
   /** Adds a condition, unless one of its values is undefined. */
