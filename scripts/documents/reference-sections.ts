@@ -44,6 +44,7 @@ export const SECTIONS: readonly Section[] = [
       "ide_context",
       "workflow",
       "agent_mesh",
+      "ai_catalog",
     ),
   },
   {

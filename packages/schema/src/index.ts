@@ -75,6 +75,12 @@ export {
   AgentMeshSchema,
 } from "./gen/devtool/v1alpha/agent_mesh_pb.ts";
 export {
+  AiCatalogSchema,
+  type CatalogEntry,
+  CatalogEntrySchema,
+  CatalogSearchRequestSchema,
+} from "./gen/devtool/v1alpha/ai_catalog_pb.ts";
+export {
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,

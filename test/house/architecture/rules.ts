@@ -126,6 +126,7 @@ export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["a2a-v1", ["a2a", "http"]],
   ["gemini-cli", ["a2a", "http"]],
   ["ag-ui", ["http"]],
+  ["ard", ["http"]],
 ]);
 
 /**
@@ -134,7 +135,7 @@ export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
  * and their own files. A form of A2A also imports what its versions share.
  */
 export const DIALECT_FILE =
-  /^packages\/server\/src\/transport\/(a2a|ag-ui|connect|gemini-cli)\b/;
+  /^packages\/server\/src\/transport\/(a2a|ag-ui|ard|connect|gemini-cli)\b/;
 
 /** The entries `@devtool/server/dialect` and `/agent`. */
 export const DIALECT_ENTRIES: ReadonlySet<string> = new Set([

@@ -1,0 +1,263 @@
+import { createHash } from "node:crypto";
+import {
+  create,
+  type JsonObject,
+  type JsonValue,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
+import {
+  AiCatalogSchema,
+  type CatalogEntry,
+  CatalogEntrySchema,
+  CatalogSearchRequestSchema,
+  decodeRfcJson,
+  parseJson,
+} from "@devtool/schema";
+import { invalid } from "../../errors.ts";
+import type { DialectServices } from "../dialect.ts";
+import { assertJson, readBody } from "../http/body.ts";
+import { send } from "../http/route.ts";
+import type { RoutedCall } from "../http/routed-call.ts";
+
+const CARD = "application/a2a-agent-card+json";
+const REGISTRY = "application/ai-registry+json";
+/** Words that are in too many queries to say something. */
+const MIN_WORD_LENGTH = 3;
+const MAX_PAGE_SIZE = 100;
+
+/** The fields of an entry that a filter may name. */
+const FILTERS: readonly string[] = [
+  "identifier",
+  "displayName",
+  "type",
+  "url",
+  "description",
+  "tags",
+  "capabilities",
+  "version",
+  "publisher",
+];
+
+/** The agents of a server, as a catalog has them. */
+export class Catalog {
+  readonly #services: DialectServices;
+  /** The entries by the names of their agents. */
+  readonly #entries: ReadonlyMap<string, CatalogEntry>;
+  readonly #body: string;
+
+  constructor(services: DialectServices) {
+    this.#services = services;
+    const { about, agents, baseUrl } = services;
+    const entries = new Map([["", entryOf(services, "", about)]]);
+    for (const [name, own] of agents) {
+      entries.set(name, entryOf(services, name, own));
+    }
+    // The default agent of several has a name, too.
+    if (agents.size > 0) entries.delete("");
+    this.#entries = shownApart(entries);
+    const search = create(CatalogEntrySchema, {
+      identifier: `urn:air:${publisherOf(baseUrl)}:registry:devtool`,
+      displayName: `Search of ${publisherOf(baseUrl)}`,
+      type: REGISTRY,
+      url: baseUrl,
+    });
+    const catalog = create(AiCatalogSchema, {
+      specVersion: "1.0",
+      host: { displayName: publisherOf(baseUrl) },
+      entries: [...this.#entries.values(), search],
+    });
+    this.#body = JSON.stringify(toJson(AiCatalogSchema, catalog));
+  }
+
+  /** Answers a request for the whole catalog. */
+  send({ response }: RoutedCall): void {
+    const digest = createHash("sha256").update(this.#body).digest("base64url");
+    send(response, 200, {
+      body: this.#body,
+      etag: `"${digest.slice(0, 22)}"`,
+      "cache-control": "public, max-age=60",
+    });
+  }
+
+  /** Answers a search with the agents that its caller may use. */
+  async search({ request, response, context }: RoutedCall): Promise<void> {
+    const { baseUrl: source, handler, maxRequestBytes } = this.#services;
+    assertJson(request);
+    const body = await readBody(request, maxRequestBytes);
+    const { query, federation, pageSize, pageToken } = decodeRfcJson(
+      CatalogSearchRequestSchema,
+      parseJson(body),
+      "",
+    );
+    if (!["", "auto", "referrals", "none"].includes(federation)) {
+      throw invalid(
+        "federation",
+        federation,
+        "is not known",
+        "choose auto, referrals or none",
+      );
+    }
+    const first = positionOf(pageToken);
+    const size = pageSizeOf(pageSize);
+    const { agents = [] } = await handler.agents.listAgents({}, context);
+    const permitted = new Set(agents.map(({ name = "" }) => name));
+    const found = ranked(
+      [...this.#entries]
+        .filter(([name]) => permitted.has(name))
+        .map(([, entry]) => entry),
+      query?.text ?? "",
+      query?.filter ?? {},
+    );
+    const results = found
+      .slice(first, first + size)
+      .map((entry) => toJson(CatalogEntrySchema, { ...entry, source }));
+    const next = first + size;
+    send(response, 200, {
+      body: JSON.stringify({
+        results,
+        ...(next < found.length && { pageToken: tokenOf(next) }),
+      }),
+    });
+  }
+}
+
+function entryOf(
+  { baseUrl }: Pick<DialectServices, "baseUrl">,
+  name: string,
+  {
+    name: displayName,
+    description,
+    version,
+    skills = [],
+  }: DialectServices["about"],
+): CatalogEntry {
+  const base = name === "" ? baseUrl : `${baseUrl}/agents/${name}`;
+  const examples = skills.flatMap((skill) => skill.examples ?? []).slice(0, 5);
+  const fields: MessageInitShape<typeof CatalogEntrySchema> = {
+    identifier: `urn:air:${publisherOf(baseUrl)}:agent:${name || "default"}`,
+    displayName: displayName || name,
+    type: CARD,
+    url: `${base}/.well-known/agent-card.json`,
+    description,
+    tags: [...new Set(skills.flatMap(({ tags }) => tags))],
+    capabilities: skills.map(({ id }) => id),
+    representativeQueries: examples.length < 2 ? [] : examples,
+    version,
+  };
+  return create(CatalogEntrySchema, fields);
+}
+
+/** Adds the name of each agent to a display name that several have. */
+function shownApart(
+  entries: ReadonlyMap<string, CatalogEntry>,
+): ReadonlyMap<string, CatalogEntry> {
+  const all = [...entries.values()].map(({ displayName }) =>
+    displayName.toLowerCase(),
+  );
+  const isShared = (displayName: string): boolean =>
+    all.indexOf(displayName.toLowerCase()) !==
+    all.lastIndexOf(displayName.toLowerCase());
+  return new Map(
+    [...entries].map(([name, entry]) => {
+      const { displayName: shown } = entry;
+      const displayName = isShared(shown) ? `${shown} (${name})` : shown;
+      return [name, { ...entry, displayName }];
+    }),
+  );
+}
+
+/** Returns the host of a URL as a URN may have it: an IPv6 address without `:`. */
+function publisherOf(baseUrl: string): string {
+  return new URL(baseUrl).hostname.replace(/[^a-zA-Z0-9.-]+/g, "-");
+}
+
+/** Returns the entries that have words of a text and pass a filter, the best first. */
+function ranked(
+  entries: readonly CatalogEntry[],
+  text: string,
+  filter: JsonObject,
+): readonly CatalogEntry[] {
+  const words = new Set(wordsOf(text));
+  if (words.size === 0) {
+    throw invalid(
+      "query.text",
+      text,
+      "has no word",
+      "say what the agent is to do",
+    );
+  }
+  const wanted = Object.entries(filter);
+  const unknown = wanted.find(([field]) => !FILTERS.includes(field));
+  if (unknown) {
+    throw invalid(
+      "query.filter",
+      unknown[0],
+      "is no field of an entry that can be filtered",
+      `choose ${FILTERS.join(", ")}`,
+    );
+  }
+  return entries
+    .filter((entry) =>
+      wanted.every(([field, values]) => hasOneOf(entry, field, values)),
+    )
+    .flatMap((entry) => {
+      const has = new Set(
+        wordsOf(JSON.stringify(toJson(CatalogEntrySchema, entry))),
+      );
+      const count = [...words].filter((word) => has.has(word)).length;
+      const score = Math.ceil((count * 100) / words.size);
+      return score === 0 ? [] : [{ ...entry, score }];
+    })
+    .sort((a, b) => b.score - a.score);
+}
+
+function wordsOf(text: string): readonly string[] {
+  return [...(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])].filter(
+    (word) => word.length >= MIN_WORD_LENGTH,
+  );
+}
+
+function hasOneOf(
+  entry: CatalogEntry,
+  field: string,
+  wanted: JsonValue,
+): boolean {
+  const values = Array.isArray(wanted) ? wanted : [wanted];
+  const { [field]: value = [] } =
+    field === "publisher"
+      ? { publisher: entry.identifier.split(":")[2] ?? "" }
+      : objectOrEmpty(toJson(CatalogEntrySchema, entry));
+  const own = Array.isArray(value) ? listOrEmpty(value) : [value];
+  return own.some((one) => values.includes(one));
+}
+
+function pageSizeOf(pageSize = 10): number {
+  if (pageSize >= 1 && pageSize <= MAX_PAGE_SIZE) return pageSize;
+  throw invalid(
+    "pageSize",
+    String(pageSize),
+    "is out of range",
+    `write a number from 1 to ${MAX_PAGE_SIZE}`,
+  );
+}
+
+function tokenOf(position: number): string {
+  return Buffer.from(String(position)).toString("base64url");
+}
+
+/** Returns the position that a page begins with. */
+function positionOf(pageToken: string): number {
+  if (pageToken === "") return 0;
+  const position = Number(Buffer.from(pageToken, "base64url").toString());
+  if (Number.isSafeInteger(position) && tokenOf(position) === pageToken) {
+    return position;
+  }
+  throw invalid(
+    "pageToken",
+    pageToken,
+    "is not one of this search",
+    "take that of the page before",
+  );
+}

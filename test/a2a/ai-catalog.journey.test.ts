@@ -1,0 +1,189 @@
+import { fetchAgentCard } from "@devtool/client/a2a";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+/** The pattern of identifiers in the schema of AI Catalog 1.0. */
+const IDENTIFIER = /^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$/;
+
+function agent(name: string, description: string, ids: string[] = []): Agent {
+  const skills = ids.map((id) => ({
+    id,
+    name: id,
+    description: `It can ${id}.`,
+    tags: ["code"],
+    examples: [`${id} this`, `${id} that`],
+  }));
+  return {
+    about: { name, description, ...(ids.length > 0 && { skills }) },
+    open: () => ({
+      createExecutor: () => ({
+        async *execute(turn) {
+          yield* turn.say(name);
+        },
+      }),
+    }),
+  };
+}
+
+describe("the catalog of a server's agents", () => {
+  let server: DevtoolServer;
+
+  beforeEach(async () => {
+    server = await createServer({
+      agents: {
+        coder: agent("Coder", "Writes programs in any language."),
+        reviewer: agent("Reviewer", "Reviews changes of programs.", ["review"]),
+        cook: agent("Cook", "Plans dinners."),
+        second: agent("cook", "Bakes."),
+      },
+      workspace: temporaryDirectory(),
+    });
+  });
+  afterEach(() => server.close());
+
+  async function search(
+    body: unknown,
+    headers: Record<string, string> = {
+      authorization: `Bearer ${server.token}`,
+    },
+  ): Promise<{
+    readonly status: number;
+    readonly json: Record<string, unknown>;
+  }> {
+    const response = await fetch(`${server.url}/search`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(body),
+    });
+    const json: unknown = await response.json();
+    return { status: response.status, json: isObject(json) ? json : {} };
+  }
+
+  it("lists each agent with the URL of its card, and the search", async () => {
+    const response = await fetch(`${server.url}/.well-known/ai-catalog.json`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toMatch("application/json");
+    const catalog = objectOrEmpty(await response.json());
+    expect(catalog).toMatchObject({
+      specVersion: "1.0",
+      host: { displayName: "127.0.0.1" },
+    });
+    const entries = listOrEmpty(catalog.entries).map(objectOrEmpty);
+    expect(entries.map(({ identifier }) => identifier)).toEqual([
+      "urn:air:127.0.0.1:agent:coder",
+      "urn:air:127.0.0.1:agent:reviewer",
+      "urn:air:127.0.0.1:agent:cook",
+      "urn:air:127.0.0.1:agent:second",
+      "urn:air:127.0.0.1:registry:devtool",
+    ]);
+    for (const entry of entries) {
+      expect(entry.identifier).toMatch(IDENTIFIER);
+      expect(entry).toMatchObject({
+        displayName: expect.stringMatching(/./),
+        url: expect.stringMatching(/^http:/),
+      });
+      expect(entry).not.toHaveProperty("data");
+      expect(entry).not.toHaveProperty("score");
+    }
+    expect(entries[1]).toMatchObject({
+      type: "application/a2a-agent-card+json",
+      tags: ["code"],
+      capabilities: ["review"],
+      representativeQueries: ["review this", "review that"],
+    });
+    expect(entries[0]).not.toHaveProperty("representativeQueries");
+    expect(entries[2]?.displayName).toBe("Cook (cook)");
+    expect(entries[3]?.displayName).toBe("cook (second)");
+    expect(entries[4]).toMatchObject({
+      type: "application/ai-registry+json",
+      url: server.url,
+    });
+    const url = `${entries[1]?.url}`.replace(
+      "/.well-known/agent-card.json",
+      "",
+    );
+    const card = await fetchAgentCard({ url }, AbortSignal.timeout(60_000));
+    expect(card.name).toBe("Reviewer");
+  });
+
+  it("is not sent again to whom has it", async () => {
+    const url = `${server.url}/.well-known/ai-catalog.json`;
+    const etag = (await fetch(url)).headers.get("etag") ?? "";
+    const again = await fetch(url, { headers: { "if-none-match": etag } });
+    expect(again.status).toBe(304);
+  });
+
+  it("finds agents by words, the best first, with a score and a source", async () => {
+    const { status, json } = await search({
+      query: { text: "Review my programs" },
+    });
+    expect(status).toBe(200);
+    expect(json).toEqual({
+      results: [
+        expect.objectContaining({
+          displayName: "Reviewer",
+          score: 100,
+          source: server.url,
+        }),
+        expect.objectContaining({ displayName: "Coder", score: 50 }),
+      ],
+    });
+  });
+
+  it("filters by fields, one of the values each, and answers with an empty list", async () => {
+    const text = "programs reviewer";
+    const found = async (filter: Record<string, unknown>) => {
+      const { json } = await search({
+        query: { text, filter },
+        federation: "none",
+      });
+      return listOrEmpty(json.results).map(
+        (one) => objectOrEmpty(one).displayName,
+      );
+    };
+    expect(await found({ capabilities: ["review", "x"] })).toEqual([
+      "Reviewer",
+    ]);
+    expect(await found({ publisher: "127.0.0.1" })).toHaveLength(2);
+    expect(await found({ type: ["application/mcp-server-card+json"] })).toEqual(
+      [],
+    );
+  });
+
+  it("answers in pages", async () => {
+    const query = { text: "programs" };
+    const first = await search({ query, pageSize: 1 });
+    const { pageToken } = first.json;
+    const second = await search({ query, pageSize: 1, pageToken });
+    const names = [first, second].map(
+      ({ json }) => objectOrEmpty(listOrEmpty(json.results)[0]).displayName,
+    );
+    expect(names).toEqual(["Coder", "Reviewer"]);
+    expect(second.json).not.toHaveProperty("pageToken");
+  });
+
+  it.each([
+    [{ query: {} }, "query.text"],
+    [{ query: { text: "x", filter: {} } }, "query.text"],
+    [{ query: { text: "programs", filter: { metadata: 1 } } }, "query.filter"],
+    [{ query: { text: "programs" }, federation: "all" }, "federation"],
+    [{ query: { text: "programs" }, pageSize: 101 }, "pageSize"],
+    [{ query: { text: "programs" }, pageToken: "x" }, "pageToken"],
+    [{ query: "programs" }, "query"],
+  ])("refuses %j, and names the field", async (body, field) => {
+    const { status, json } = await search(body);
+    expect(status).toBe(400);
+    expect(json).toEqual({
+      errorCode: "INVALID_ARGUMENT",
+      message: expect.stringContaining(field),
+    });
+  });
+
+  it("searches for callers only", async () => {
+    const { status, json } = await search({ query: { text: "programs" } }, {});
+    expect(status).toBe(401);
+    expect(json.errorCode).toBe("UNAUTHENTICATED");
+  });
+});
