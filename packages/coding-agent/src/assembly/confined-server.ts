@@ -1,5 +1,5 @@
 import { dirname, isAbsolute } from "node:path";
-import { realPath } from "@devtool/internal/real-path";
+import { isInside, realPath } from "@devtool/internal/real-path";
 import { type HostPrograms, type Sandbox, startPiped } from "@devtool/sandbox";
 import { Code, DevtoolError, type StdioCommand } from "@devtool/server/agent";
 
@@ -40,9 +40,7 @@ export async function confineServer(
     shell: host.programs.get("bash", [workspace]),
     access: {
       workspace,
-      readable: directories.filter(
-        (path) => path !== workspace && !path.startsWith(`${workspace}/`),
-      ),
+      readable: directories.filter((path) => !isInside(workspace, path)),
       writable: [],
       network: "none",
     },
