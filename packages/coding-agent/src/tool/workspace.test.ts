@@ -258,6 +258,46 @@ describe.each([descriptorAccess, checkedAccess])(
       });
     });
 
+    it.each([1, 2, 3, 4])(
+      "reads and writes nothing outside when a directory becomes a link after its check number %d",
+      (turn) => {
+        for (const use of [
+          () =>
+            withSwap((racing) => racing.readFile("swap/secret")?.toString()),
+          () =>
+            withSwap((racing) => racing.writeFile("swap/secret", "escaped")),
+        ]) {
+          const swap = join(root, "swap");
+          mkdirSync(swap);
+          putFile(swap, "secret", "inside");
+          expect(attempt(use)).not.toBe("secret");
+          for (const name of readdirSync(outside)) {
+            expect(["secret", ""]).toContain(fileText(outside, name));
+          }
+          expect(fileText(outside, "secret")).toBe("secret");
+          for (const left of [swap, join(root, "away")]) {
+            rmSync(left, { recursive: true, force: true });
+          }
+        }
+
+        function withSwap<T>(use: (racing: Workspace) => T): T {
+          let checks = 0;
+          using racing = new Workspace(root, {
+            ...access,
+            reach: (fd, path) => {
+              const reached = access.reach(fd, path);
+              if (path === join(root, "swap") && ++checks === turn) {
+                renameSync(path, join(root, "away"));
+                symlinkSync(outside, path);
+              }
+              return reached;
+            },
+          });
+          return use(racing);
+        }
+      },
+    );
+
     it("does not follow a link in place of a directory above the workspace", () => {
       const inner = join(root, "outer/inner");
       mkdirSync(inner, { recursive: true });
