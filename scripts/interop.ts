@@ -69,8 +69,12 @@ function installAcp(): boolean {
   return run("python3", ["-m", "venv", venv]) && run(`${venv}/bin/python`, pip);
 }
 
+/** The schemas of the MCP registry are in its module. */
+const REGISTRY = "github.com/modelcontextprotocol/registry@v1.8.9";
+
 function buildGo(): boolean {
   mkdirSync(`${directory}.bin`, { recursive: true });
+  run("go", ["mod", "download", REGISTRY], `${directory}go`);
   return GO_PROGRAMS.every(({ module, name }) =>
     run(
       "go",

@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fileText } from "@devtool/internal/testing/files";
@@ -69,6 +69,54 @@ default_tools_approval_mode = "approve"
     },
   },
 ];
+
+const INSPECTOR = fileURLToPath(
+  new URL(
+    "../../peers/acp/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+    import.meta.url,
+  ),
+);
+const noInspector = existsSync(INSPECTOR)
+  ? ""
+  : " (skipped: it is not installed: run npx -y pnpm@12 install:peers agents)";
+
+describe.skipIf(noInspector !== "")(
+  `MCP Inspector 2.12.0 as a host${noInspector}`,
+  () => {
+    it("lists the agent, calls it, and shows what it asks", async () => {
+      const home = temporaryDirectory();
+      const workspace = temporaryDirectory();
+      const inspect = (...args: readonly string[]) => {
+        const { stdout, stderr } = spawnSync(
+          process.execPath,
+          [
+            ...[INSPECTOR, "--cli", ...args, "--", process.execPath, MAIN],
+            ...["mcp", "--data", join(home, "data"), "--workspace", workspace],
+          ],
+          { env: { PATH: process.env.PATH, HOME: home }, encoding: "utf8" },
+        );
+        // It shows nothing of what a server says on standard error.
+        if (stdout === "") throw new Error(stderr);
+        return JSON.parse(stdout);
+      };
+      const { tools } = inspect("--method", "tools/list");
+      expect(Object(tools[0]).name).toBe("agent_devtool");
+      const call = ["--method", "tools/call", "--tool-name", "agent_devtool"];
+      const prompt = (text: string) => ["--tool-arg", `prompt=${text}`];
+      expect(
+        inspect(...call, ...prompt("text The agent was here.")),
+      ).toMatchObject({
+        structuredContent: { state: "completed", text: "The agent was here." },
+      });
+      expect(inspect(...call, ...prompt("write a.txt hello"))).toMatchObject({
+        structuredContent: {
+          state: "input-required",
+          questions: [{ text: expect.stringContaining("+hello") }],
+        },
+      });
+    }, 120_000);
+  },
+);
 
 describe.each(HOSTS)("$name as a host of MCP", (host) => {
   const found = REAL_AGENTS.find(({ name }) => name === host.name);
