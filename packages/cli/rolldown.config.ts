@@ -183,6 +183,8 @@ const OUTPUT = {
 const command = defineConfig({
   ...COMMON,
   input: "src/main.ts",
+  // An operator may install it beside the command.
+  external: ["@dbos-inc/dbos-sdk"],
   output: {
     ...OUTPUT,
     dir: "dist",

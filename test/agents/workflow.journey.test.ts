@@ -8,6 +8,7 @@ import {
 import { codingAgent } from "@devtool/coding-agent";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { PostgresStore } from "@devtool/postgres";
 import {
   ApprovalMode,
   FailureAction,
@@ -16,11 +17,26 @@ import {
   TaskState,
   type Workflow,
 } from "@devtool/schema";
-import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import {
+  type Agent,
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+} from "@devtool/server";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { defineWorkflow, workflowAgent } from "@devtool/workflow";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { dbosEngine } from "@devtool/workflow/dbos";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+} from "vitest";
 import { clientOf } from "../client-of.ts";
+import { describeWithPostgres } from "../fleet/with-postgres.ts";
 
 /** What the plain agents of the tests were told, in order. */
 let told: string[] = [];
@@ -54,7 +70,48 @@ function plainAgent(
 
 const echo = plainAgent("echo", (message) => `echo of ${message}`);
 
-describe("a workflow", () => {
+/** Where the runs of a server are kept: the rest is the same. */
+interface Keeping {
+  /** Options of `workflowAgent`. */
+  readonly workflow: NonNullable<Parameters<typeof workflowAgent>[1]>;
+  readonly server: Pick<ServerOptions, "openStore">;
+}
+
+describe("a workflow that the log of its task keeps", () => {
+  playAll(() => ({ workflow: {}, server: {} }));
+});
+
+describeWithPostgres("a workflow that DBOS keeps", (database) => {
+  let engine: ReturnType<typeof dbosEngine>;
+  let started: AsyncDisposable;
+  beforeAll(async () => {
+    engine = dbosEngine({ url: database.url });
+    // Servers of the tests come and go.
+    started = await engine.start("tests");
+  });
+  afterAll(() => started[Symbol.asyncDispose]());
+
+  let schemas = 0;
+  playAll(() => {
+    const schema = `store_${schemas++}`;
+    const openStore = (): Promise<PostgresStore> =>
+      PostgresStore.open({ url: database.url, schema });
+    return { workflow: { engine }, server: { openStore } };
+  });
+
+  it("has each try that ended as a workflow of DBOS", async () => {
+    const rows = await database.run(
+      "select status, count(*) from devtool_dbos.workflow_status group by 1",
+    );
+    const counts = Object.fromEntries(
+      rows.map(({ status, count }) => [status, Number(count)]),
+    );
+    expect(counts.SUCCESS).toBeGreaterThan(30);
+    expect(counts).not.toHaveProperty("PENDING");
+  });
+});
+
+function playAll(keeping: () => Keeping): void {
   let server: DevtoolServer;
   let client: DevtoolClient;
   let workspace: string;
@@ -71,8 +128,12 @@ describe("a workflow", () => {
     workflows: readonly Workflow[],
     agents: Readonly<Record<string, Agent>> = {},
   ): Promise<void> {
-    const flows = workflows.map((one) => [one.name, workflowAgent(one)]);
+    const flows = workflows.map((one) => [
+      one.name,
+      workflowAgent(one, keeping().workflow),
+    ]);
     server = await createServer({
+      ...keeping().server,
       agents: {
         ...Object.fromEntries(flows),
         echo,
@@ -527,6 +588,7 @@ describe("a workflow", () => {
     });
     await serve([near], {
       far: workflowAgent(far, {
+        ...keeping().workflow,
         remoteAgents: [
           { name: "away", url: "http://127.0.0.1:9", description: "" },
         ],
@@ -629,7 +691,7 @@ describe("a workflow", () => {
     );
     expect(told).toEqual([]);
   });
-});
+}
 
 /** The last words of a task. */
 function saidBy({ history, error }: Task): string {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   confirmationPart,
+  type DevtoolClient,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
@@ -11,15 +12,16 @@ import { type Task, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { roundsOf, seedOf } from "../depth.ts";
+import { describeWithPostgres } from "../fleet/with-postgres.ts";
 import { generator } from "../json-mutants.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 
 const KILLS = roundsOf("DEVTOOL_WORKFLOW_KILLS", {
   quick: 1,
-  ci: 6,
+  ci: 4,
   deep: 100,
 });
-const RUNS = roundsOf("DEVTOOL_WORKFLOWS", { quick: 2, ci: 4, deep: 20 });
+const RUNS = roundsOf("DEVTOOL_WORKFLOWS", { quick: 2, ci: 3, deep: 20 });
 /** A server is killed at most this long after it listens, in milliseconds. */
 const MAX_LIFE_MS = 1_500;
 
@@ -70,28 +72,57 @@ steps:
   - { id: end, agent: worker, task: "end {{input.text}}", approval: "End?", dependencies: [again, c] }
 `;
 
-describe(`${RUNS} workflows under a server that is killed ${KILLS} times`, () => {
-  it("end as they would have, and no step is done twice", async () => {
-    const base = temporaryDirectory();
-    const workspace = join(base, "work");
-    mkdirSync(workspace);
-    writeFileSync(
-      join(base, "worker.mjs"),
-      WORKER.replace("BASE", JSON.stringify(base)),
-      { mode: 0o600 },
-    );
-    writeFileSync(join(base, "flow.yaml"), FLOW, { mode: 0o600 });
-    const random = generator(seedOf());
-    const start = (): Promise<ServerProcess> =>
-      startServing([
-        ...["--data", join(base, "data"), "--workspace", workspace],
-        ...["--agent", join(base, "flow.yaml")],
-        ...["--agent", join(base, "worker.mjs")],
-      ]);
-    let server = await start();
+const KILLED = `${RUNS} workflows under servers that are killed ${KILLS} times`;
+const TOKEN = "one-token-for-all-servers-of-32-characters";
+
+describe(`${KILLED}, in the logs of their tasks`, () => {
+  it("end as they would have, and no step is done twice", () =>
+    playKilled(1, ""));
+});
+
+describeWithPostgres(`${KILLED}, with DBOS in a fleet of two`, (database) => {
+  it("end as they would have, and no step is done twice", () =>
+    playKilled(
+      2,
+      `[store]\nurl = "${database.url}"\nlease = "1s"\ndbos = true\n`,
+    ));
+});
+
+/**
+ * Plays runs while a server, of as many as are said, is killed and started
+ * again.
+ */
+async function playKilled(size: number, config: string): Promise<void> {
+  const base = temporaryDirectory();
+  const workspace = join(base, "work");
+  mkdirSync(workspace);
+  const worker = WORKER.replace("BASE", JSON.stringify(base));
+  writeFileSync(join(base, "worker.mjs"), worker, { mode: 0o600 });
+  writeFileSync(join(base, "flow.yaml"), FLOW, { mode: 0o600 });
+  writeFileSync(join(base, "token"), TOKEN, { mode: 0o600 });
+  const random = generator(seedOf());
+  const start = (index: number): Promise<ServerProcess> => {
+    const data = join(base, `data-${index}`);
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    writeFileSync(join(data, "config.toml"), config, { mode: 0o600 });
+    return startServing([
+      ...["--data", data, "--workspace", workspace],
+      ...["--token-file", join(base, "token")],
+      ...["--agent", join(base, "flow.yaml")],
+      ...["--agent", join(base, "worker.mjs")],
+    ]);
+  };
+  const servers: ServerProcess[] = [];
+  for (let index = 0; index < size; index++) servers.push(await start(index));
+  const client = (): DevtoolClient => {
+    const [server] = servers;
+    if (!server) throw new Error("there is no server");
+    return clientOf(server.info);
+  };
+  try {
     const ids: string[] = [];
     for (let run = 0; run < RUNS; run++) {
-      const { task } = await clientOf(server.info).tasks.sendMessage({
+      const { task } = await client().tasks.sendMessage({
         message: textMessage(`run-${run}`, `run${run}`),
         returnImmediately: true,
       });
@@ -99,61 +130,72 @@ describe(`${RUNS} workflows under a server that is killed ${KILLS} times`, () =>
     }
     for (let kill = 0; kill < KILLS; kill++) {
       await delay(random() * MAX_LIFE_MS);
-      await server.kill();
-      server = await start();
+      const index = kill % size;
+      await servers[index]?.kill();
+      servers[index] = await start(index);
     }
-    const { tasks } = clientOf(server.info);
     for (const [run, taskId] of ids.entries()) {
-      const get = async (): Promise<Task | undefined> =>
-        (await tasks.getTask({ taskId })).task;
-      await expect
-        .poll(async () => TaskState[(await get())?.state ?? 0], {
-          timeout: 120_000,
-        })
-        .toBe("INPUT_REQUIRED");
-      const asked = await get();
-      const parts = (asked ? pendingToolCalls(asked) : []).map((call) =>
-        confirmationPart(call, "proceed_once"),
-      );
-      await tasks.sendMessage({
-        message: { messageId: `yes-${run}`, parts },
-        taskId,
-      });
-      const task = await get();
-      expect([TaskState[task?.state ?? 0], task?.error]).toEqual([
-        "COMPLETED",
-        "",
-      ]);
-      const runs = task?.history.flatMap(({ parts: all }) =>
-        all.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
-      );
-      const tries = runs?.map(
-        ({ path, attempt, error }) => `${path}#${attempt}${error && " failed"}`,
-      );
-      expect(tries?.sort()).toEqual([
-        "a#1",
-        "again/1/look#1",
-        "again/1/write#1",
-        "again/2/look#1",
-        "again/2/write#1",
-        "b#1",
-        "c#1 failed",
-        "c#2",
-        "end#1",
-      ]);
+      await assertEnds(client(), run, taskId);
     }
     // A turn of the worker that was cut says it again, another task never does.
     const lines = readFileSync(join(base, "done"), "utf8").trim().split("\n");
     expect(new Set(lines).size).toBe(RUNS * 8);
     // Each try is one task of the worker, and each run one of its own.
-    let count = 0;
-    let pageToken = "";
-    do {
-      const page = await tasks.listTasks({ pageSize: 100, pageToken });
-      count += page.tasks.length;
-      pageToken = page.nextPageToken;
-    } while (pageToken !== "");
-    expect(count).toBe(RUNS * (9 + 1));
-    await server.kill();
+    expect(await countTasks(client())).toBe(RUNS * (9 + 1));
+  } finally {
+    for (const server of servers) await server.kill();
+  }
+}
+
+/** Approves the last step of a run, and looks at what its steps came to. */
+async function assertEnds(
+  { tasks }: DevtoolClient,
+  run: number,
+  taskId: string,
+): Promise<void> {
+  const get = async (): Promise<Task | undefined> =>
+    (await tasks.getTask({ taskId })).task;
+  await expect
+    .poll(async () => TaskState[(await get())?.state ?? 0], {
+      timeout: 120_000,
+    })
+    .toBe("INPUT_REQUIRED");
+  const asked = await get();
+  const parts = (asked ? pendingToolCalls(asked) : []).map((call) =>
+    confirmationPart(call, "proceed_once"),
+  );
+  await tasks.sendMessage({
+    message: { messageId: `yes-${run}`, parts },
+    taskId,
   });
-});
+  const task = await get();
+  expect([TaskState[task?.state ?? 0], task?.error]).toEqual(["COMPLETED", ""]);
+  const runs = task?.history.flatMap(({ parts: all }) =>
+    all.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
+  );
+  const tries = runs?.map(
+    ({ path, attempt, error }) => `${path}#${attempt}${error && " failed"}`,
+  );
+  expect(tries?.sort()).toEqual([
+    "a#1",
+    "again/1/look#1",
+    "again/1/write#1",
+    "again/2/look#1",
+    "again/2/write#1",
+    "b#1",
+    "c#1 failed",
+    "c#2",
+    "end#1",
+  ]);
+}
+
+async function countTasks({ tasks }: DevtoolClient): Promise<number> {
+  let count = 0;
+  let pageToken = "";
+  do {
+    const page = await tasks.listTasks({ pageSize: 100, pageToken });
+    count += page.tasks.length;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return count;
+}

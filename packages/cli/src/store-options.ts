@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { ServerSettings } from "@devtool/server";
 import type { OperatorConfig } from "./agents/agent-options.ts";
+import type { WorkflowEngine } from "./agents/workflow-files.ts";
 
 /** The prefix of the path of a module that opens a store. */
 export const MODULE_PREFIX = "module:";
@@ -33,9 +34,9 @@ export function storeOptions(
   }
   const schema = config.store?.schema || undefined;
   if (url.startsWith(MODULE_PREFIX)) {
-    if (!isFlag && (schema || config.store?.lease)) {
+    if (!isFlag && (schema || config.store?.lease || config.store?.dbos)) {
       throw new Error(
-        "store.schema and store.lease are of databases: remove them beside a module",
+        "store.schema, store.lease and store.dbos are of databases: remove them beside a module",
       );
     }
     const name = url.slice(MODULE_PREFIX.length);
@@ -54,4 +55,18 @@ export function storeOptions(
       return PostgresStore.open({ url, schema, leaseMs });
     },
   };
+}
+
+/**
+ * Returns the engine that keeps the runs of workflows in the database of the
+ * store; undefined where the logs of their tasks do.
+ */
+export async function workflowEngine(
+  flag: string | undefined,
+  { config: { store } }: OperatorConfig,
+): Promise<WorkflowEngine> {
+  const url = flag ?? store?.url ?? "";
+  if (!store?.dbos || url.startsWith(MODULE_PREFIX)) return undefined;
+  const { dbosEngine } = await import("@devtool/workflow/dbos");
+  return dbosEngine({ url, schema: store.schema || undefined });
 }

@@ -7,12 +7,8 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { defineWorkflow } from "./check-workflow.ts";
+import type { RunCalls, StepCall, StepQuestion } from "./run-calls.ts";
 import { runWorkflow } from "./run-workflow.ts";
-import type {
-  StepCall,
-  StepQuestion,
-  WorkflowDriver,
-} from "./workflow-driver.ts";
 
 type Steps = MessageInitShape<typeof WorkflowSchema>["steps"];
 
@@ -34,7 +30,7 @@ async function play(
 ): Promise<Played> {
   const told: string[] = [];
   const asked: string[] = [];
-  const driver: WorkflowDriver = {
+  const calls: RunCalls = {
     step: async ({ path, message, undoes }: StepCall) => {
       told.push(`${undoes ? "undo " : ""}${path}: ${message}`);
       const error = message.startsWith("fail") ? "broken" : "";
@@ -55,7 +51,7 @@ async function play(
   });
   const answer = await runWorkflow(
     run,
-    driver,
+    calls,
     new AbortController().signal,
   ).then(
     ({ text }) => `${text}`,
@@ -208,7 +204,7 @@ describe("runWorkflow", () => {
   it("leaves it to the driver what a failure does with the tries behind it", async () => {
     // As after a restart: the log has the failure, and the other try at work.
     const canceled: string[] = [];
-    const driver: WorkflowDriver = {
+    const calls: RunCalls = {
       step: async ({ path }, signal) => {
         if (path !== "late") {
           return {
@@ -235,7 +231,7 @@ describe("runWorkflow", () => {
     await expect(
       runWorkflow(
         create(WorkflowRunSchema, { workflow }),
-        driver,
+        calls,
         new AbortController().signal,
       ),
     ).rejects.toThrow('step "fails" failed: broken');

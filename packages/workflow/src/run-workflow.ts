@@ -8,6 +8,7 @@ import {
   type WorkflowStep,
 } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import type { RunCalls, StepCall, StepEnd } from "./run-calls.ts";
 import {
   referencesOf,
   render,
@@ -15,7 +16,6 @@ import {
   type Scope,
   type StepValue,
 } from "./template.ts";
-import type { StepCall, StepEnd, WorkflowDriver } from "./workflow-driver.ts";
 
 /** How many agents work at the same time, if a workflow does not say. */
 const CONCURRENCY = 4;
@@ -31,10 +31,10 @@ const MAX_TRIES = 1000;
  */
 export async function runWorkflow(
   run: WorkflowRun,
-  driver: WorkflowDriver,
+  calls: RunCalls,
   signal: AbortSignal,
 ): Promise<JsonObject> {
-  return new Runner(run, driver, signal).run();
+  return new Runner(run, calls, signal).run();
 }
 
 /** The failure of a step, with its path in the words. */
@@ -89,16 +89,16 @@ const NOTHING: StepValue = { result: { text: "" }, error: "", isKept: true };
 
 class Runner {
   readonly #run: WorkflowRun;
-  readonly #driver: WorkflowDriver;
+  readonly #calls: RunCalls;
   readonly #signal: AbortSignal;
   readonly #kept: ReadonlyMap<string, StepRun>;
   readonly #slots: Semaphore;
   readonly #done: DoneStep[] = [];
   #tryCount = 0;
 
-  constructor(run: WorkflowRun, driver: WorkflowDriver, signal: AbortSignal) {
+  constructor(run: WorkflowRun, calls: RunCalls, signal: AbortSignal) {
     this.#run = run;
-    this.#driver = driver;
+    this.#calls = calls;
     this.#signal = signal;
     this.#kept = new Map(run.kept.map((one) => [one.path, one]));
     this.#slots = new Semaphore(run.workflow?.concurrency ?? CONCURRENCY);
@@ -280,7 +280,7 @@ class Runner {
     if (approval === "") return;
     const gets = told === "" ? "" : `\n\n${agent || workflow} gets:\n${told}`;
     const text = render(approval, scope) + gets;
-    if (await this.#driver.wait({ path, text }, signal)) return;
+    if (await this.#calls.wait({ path, text }, signal)) return;
     throw new DevtoolError("it was declined", Code.Aborted);
   }
 
@@ -299,7 +299,7 @@ class Runner {
         throw new DevtoolError(error, Code.Aborted);
       }
       const delayMs = retryDelay ? durationMs(retryDelay) : 0;
-      await this.#driver.sleep(endMs + delayMs, signal);
+      await this.#calls.sleep(endMs + delayMs, signal);
     }
   }
 
@@ -310,9 +310,9 @@ class Runner {
         Code.ResourceExhausted,
       );
     }
-    // The driver cancels a try of before a restart that another failure stops.
+    // A try cancels its work of before a restart that another failure stops.
     using _slot = await this.#slots.acquire(this.#signal);
-    return this.#driver.step(call, signal);
+    return this.#calls.step(call, signal);
   }
 
   /** Undoes what was done, the last first. Returns what could not be undone. */

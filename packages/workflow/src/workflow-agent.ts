@@ -38,6 +38,17 @@ import {
 } from "./reach.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { textOf } from "./step-result.ts";
+import { TaskCalls } from "./task-calls.ts";
+import type { StartedEngine, WorkflowEngine } from "./workflow-driver.ts";
+
+/** Options of `workflowAgent`. */
+interface WorkflowAgentOptions extends CallingOptions {
+  /**
+   * Keeps the runs, such as `dbosEngine` of `@devtool/workflow/dbos`. Default:
+   * the logs of their tasks.
+   */
+  readonly engine?: WorkflowEngine | undefined;
+}
 
 const ARTIFACT_ID = "result";
 
@@ -49,7 +60,7 @@ const ARTIFACT_ID = "result";
  */
 export function workflowAgent(
   workflow: Workflow,
-  options: CallingOptions = {},
+  options: WorkflowAgentOptions = {},
 ): Agent {
   checkWorkflow(workflow);
   const { name, description } = workflow;
@@ -59,13 +70,17 @@ export function workflowAgent(
       description: description || `The workflow ${name}.`,
     },
     follows: ["approval_mode", "allowed_tools", "workflow_fork"],
-    open: (services) => ({
-      createExecutor: () => ({
-        continuesFromLog: "unasked",
-        execute: (turn, signal) =>
-          execute({ workflow, options, services, turn, signal }),
-      }),
-    }),
+    open: async (services) => {
+      const engine = await options.engine?.start(services.nextId());
+      return {
+        createExecutor: () => ({
+          continuesFromLog: "unasked",
+          execute: (turn, signal) =>
+            execute({ workflow, options, services, engine, turn, signal }),
+        }),
+        [Symbol.asyncDispose]: async () => engine?.[Symbol.asyncDispose](),
+      };
+    },
   };
 }
 
@@ -73,12 +88,13 @@ interface Execution {
   readonly workflow: Workflow;
   readonly options: CallingOptions;
   readonly services: AgentServices;
+  readonly engine: StartedEngine | undefined;
   readonly turn: Turn;
   readonly signal: AbortSignal;
 }
 
 async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
-  const { turn, services, options, signal } = execution;
+  const { turn, services, options, engine, signal } = execution;
   const { task } = turn;
   if (turn.news.message && task.workflowRun) {
     const text =
@@ -95,7 +111,9 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
   assertAgents(run.workflow, agents);
   assertNoneElsewhere(run.workflow, agents, execution);
   const outbox = new Outbox();
-  const driver = new LogDriver({
+  const driver = (await engine?.driverOf(task)) ?? new LogDriver(turn);
+  const calls = new TaskCalls({
+    driver,
     turn,
     services,
     agents,
@@ -103,7 +121,7 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
     outbox,
     signal,
   });
-  const ended = runWorkflow(run, driver, signal).finally(() => outbox.close());
+  const ended = runWorkflow(run, calls, signal).finally(() => outbox.close());
   // Awaited below, when all is recorded.
   ended.catch(() => undefined);
   yield* outbox.events();

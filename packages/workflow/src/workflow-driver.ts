@@ -1,60 +1,38 @@
-import type { JsonObject } from "@bufbuild/protobuf";
-
-/** One try of a step, for an agent. Equal calls of a run are the same try. */
-export interface StepCall {
-  /** Path of the step; see `StepRun.path`. */
-  readonly path: string;
-  /** Number of the try, from 1. */
-  readonly attempt: number;
-  /** Whether the try undoes the step. */
-  readonly undoes: boolean;
-  /** Name of the agent. */
-  readonly agent: string;
-  readonly message: string;
-  /** Data that comes with the message. Default: none. */
-  readonly data?: JsonObject | undefined;
-  /** Maximum time in milliseconds. Default: no limit. */
-  readonly timeoutMs?: number | undefined;
-}
-
-/** How a try of a step ended. */
-export interface StepEnd {
-  /** Undefined when it failed. */
-  readonly result: JsonObject | undefined;
-  /** Why it failed. Empty if it has not. */
-  readonly error: string;
-  /** Whether another try is of no use. */
-  readonly isFinal: boolean;
-  /** When it ended, in milliseconds since 1970. */
-  readonly endMs: number;
-}
-
-/** What people are asked before a step starts. */
-export interface StepQuestion {
-  /** Path of the step. */
-  readonly path: string;
-  /** All that they are shown. */
-  readonly text: string;
-}
+import type { StepRun, Task } from "@devtool/schema";
 
 /**
- * What keeps a run: a log of a task, or an engine for durable workflows.
+ * What keeps what the tries of a run have come to: the log of its task, or an
+ * engine for durable workflows.
  *
- * `runWorkflow` is called again with the same run after a restart, and makes the
- * same calls. A call that has ended then returns at once, before any timer or
- * input, what it returned. One that was interrupted goes on. The run is canceled
- * by its signal, and a fork is a run with `WorkflowRun.kept`.
+ * That is all that differs: `TaskCalls` does a step, asks, sleeps and cancels
+ * with either, and a fork has the tries that `WorkflowRun.kept` names.
  */
 export interface WorkflowDriver {
+  /** Returns what a try has come to: undefined before that. */
+  ended(id: string): StepRun | undefined;
+
   /**
-   * Has an agent do a step, unless it has. Rejects with the signal's reason when
-   * that aborts: the work of the agent is canceled then.
+   * Does the work of a try that has not ended, and returns what it came to when
+   * that is kept. The work is done again after a restart before that.
    */
-  step(call: StepCall, signal: AbortSignal): Promise<StepEnd>;
+  step(id: string, work: () => Promise<StepRun>): Promise<StepRun>;
+}
 
-  /** Asks people, and returns whether they agreed. */
-  wait(question: StepQuestion, signal: AbortSignal): Promise<boolean>;
+/** An engine that keeps runs elsewhere than in the logs of their tasks. */
+export interface WorkflowEngine {
+  /**
+   * Starts the engine, for as long as what is returned is not disposed of.
+   *
+   * @param name the name of this process, which no other one has had
+   */
+  start(name: string): Promise<StartedEngine>;
+}
 
-  /** Waits until a time in milliseconds since 1970. */
-  sleep(untilMs: number, signal: AbortSignal): Promise<void>;
+/** An engine that runs. */
+export interface StartedEngine extends AsyncDisposable {
+  /**
+   * Returns what keeps the run of a task, which this server has taken: what
+   * another server still does of it counts no more.
+   */
+  driverOf(task: Task): Promise<WorkflowDriver>;
 }

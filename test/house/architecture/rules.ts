@@ -39,10 +39,10 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     [
       "workflow",
       [
-        ["workflow-agent", "read-workflow"],
-        ["log-driver"],
+        ["workflow-agent", "read-workflow", "dbos"],
+        ["task-calls", "log-driver"],
         ["run-workflow", "outbox", "step-result", "kept-steps"],
-        ["workflow-driver", "check-workflow"],
+        ["run-calls", "workflow-driver", "check-workflow"],
         ["template"],
       ],
     ],

@@ -3,6 +3,7 @@ import type { Agent } from "@devtool/server";
 import type { AgentMakers } from "./agent-modules.ts";
 import { permissionPolicy } from "./agent-permission.ts";
 import type { OperatorIde } from "./user-ide.ts";
+import type { WorkflowEngine } from "./workflow-files.ts";
 
 /** Where the agents of a server run. */
 interface AgentsPlace {
@@ -14,12 +15,14 @@ interface AgentsPlace {
   readonly ide: OperatorIde;
   /** Gets notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
+  /** Returns what keeps the runs of workflows. Default: their tasks do. */
+  readonly engine?: () => Promise<WorkflowEngine>;
 }
 
 /** Returns how the agents of a server are made by its configuration. */
 export function agentMakers(
   configured: CodingServerOptions,
-  { env, workspaces, data, ide, onNotice }: AgentsPlace,
+  { env, workspaces, data, ide, onNotice, engine }: AgentsPlace,
   codingAgent: () => Agent,
 ): AgentMakers {
   const { remoteAgents, agentCalls, approvalMode } = configured;
@@ -32,7 +35,10 @@ export function agentMakers(
     codingAgent,
     workflow: async (path) => {
       const { createWorkflowAgent } = await import("./workflow-files.ts");
-      return createWorkflowAgent(path, workflowOptions);
+      return createWorkflowAgent(path, {
+        ...workflowOptions,
+        engine: await engine?.(),
+      });
     },
     onNotice,
     place: {

@@ -11,6 +11,11 @@ import { errorMessage } from "../errors.ts";
 import { assertOwn } from "./agent-programs.ts";
 import { isMeshFile } from "./workflow-name.ts";
 
+/** The engine for durable workflows that keeps runs; undefined for their tasks. */
+export type WorkflowEngine = NonNullable<
+  Parameters<typeof workflowAgent>[1]
+>["engine"];
+
 const MAX_FILE_BYTES = 1_048_576;
 
 /**

@@ -54,7 +54,7 @@ import { type Metrics, openMetrics } from "../metrics/open-metrics.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { retentionOptions } from "../retention-options.ts";
 import { notifyReady, passedSocket } from "../service-manager.ts";
-import { storeOptions } from "../store-options.ts";
+import { storeOptions, workflowEngine } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { type Profile, profileOptions } from "../tck/profile.ts";
 import { bothObservers } from "../telemetry/both-observers.ts";
@@ -340,9 +340,17 @@ async function decideOptions(
     onNotice,
   });
   const own = { ...configured, approvalMode };
+  let engine: ReturnType<typeof workflowEngine> | undefined;
   const makers = agentMakers(
     own,
-    { env: io.env, workspaces: workspaceRoots, data, ide, onNotice },
+    {
+      env: io.env,
+      workspaces: workspaceRoots,
+      data,
+      ide,
+      onNotice,
+      engine: () => (engine ??= workflowEngine(options.store, operator)),
+    },
     () => codingAgent(own),
   );
   const decided: ServerOptions = {
