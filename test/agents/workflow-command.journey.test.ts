@@ -68,6 +68,10 @@ describe("devtool workflow", () => {
       /broken\.yaml" cannot be used: workflow: it has 0 steps: write 1 to 100\n.*open\.yaml" may be changed by everybody: chmod o-w it/,
     );
     const server = await startServing(place);
+    // The operator is told of both, and the server serves the rest.
+    await expect
+      .poll(() => server.said.stderr)
+      .toMatch(/broken\.yaml.*left out.*open\.yaml.*left out/s);
     const declined = await flow(
       ...["run", "release", "v2", ...input, ...place, "--approve", "never"],
     );

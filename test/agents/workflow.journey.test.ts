@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { runCommand } from "@devtool/cli/testing";
 import {
   confirmationPart,
   type DevtoolClient,
@@ -667,12 +668,88 @@ function playAll(keeping: () => Keeping): void {
       messageSettings: { turn: { budget: { time: { nanos: 400_000_000 } } } },
     });
     expect(cut?.state).toBe(TaskState.INPUT_REQUIRED);
+    const flags = ["--url", server.url, "--token", server.token];
+    const shown = await runCommand([
+      "workflow",
+      "show",
+      cut?.id ?? "",
+      ...flags,
+    ]);
+    expect(shown.out).toContain("✗ a it was cut");
     const { task } = await client.tasks.sendMessage({
       message: textMessage(crypto.randomUUID(), "Go on."),
       taskId: cut?.id ?? "",
     });
     expect([task?.state, task?.error]).toEqual([TaskState.COMPLETED, ""]);
     expect(told).toEqual(["slow: go", "slow: go", "echo: b"]);
+  });
+
+  it("works beside a question after a restart, before anybody opens the run", async () => {
+    const { workflow: options, server: place } = keeping();
+    const beside = defineWorkflow({
+      name: "beside",
+      steps: [
+        { id: "a", agent: "slow", task: "work" },
+        { id: "b", agent: "echo", task: "b", approval: "Go on?" },
+      ],
+    });
+    let starts = 0;
+    const slow: Agent = {
+      about: { name: "slow", description: "Ends after a restart." },
+      open: () => ({
+        createExecutor: () => ({
+          continuesFromLog: "unasked",
+          async *execute(_turn, signal) {
+            if (starts === 1) {
+              await new Promise((resolve) =>
+                signal.addEventListener("abort", resolve, { once: true }),
+              );
+              throw signal.reason;
+            }
+            yield { case: "text", value: "done" };
+          },
+        }),
+      }),
+    };
+    const dataDirectory = temporaryDirectory();
+    const start = async (): Promise<void> => {
+      starts++;
+      server = await createServer({
+        ...place,
+        dataDirectory,
+        agents: { beside: workflowAgent(beside, options), slow, echo },
+        workspace,
+      });
+      client = clientOf(server);
+    };
+    /** What lists say, for which no task is opened. */
+    const sequence = async (taskId: string): Promise<number> => {
+      const { tasks } = await client.tasks.listTasks({});
+      const found = tasks.find((one) => one.id === taskId);
+      return Number(found?.lastEvent?.sequence);
+    };
+    await start();
+    const { task } = await client.tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "x"),
+      returnImmediately: true,
+    });
+    const taskId = task?.id ?? "";
+    const get = async (): Promise<Task | undefined> =>
+      (await client.tasks.getTask({ taskId })).task;
+    await expect
+      .poll(async () => {
+        const at = await get();
+        return [at && runsOf(at).length, at && pendingToolCalls(at).length];
+      })
+      .toEqual([1, 1]);
+    const before = await sequence(taskId);
+    await server.close();
+    await start();
+    await expect.poll(() => sequence(taskId)).toBeGreaterThan(before);
+    const asked = await get();
+    expect(asked && runsOf(asked)).toEqual(["a#1"]);
+    const ended = asked && (await answer(asked));
+    expect(ended?.state).toBe(TaskState.COMPLETED);
   });
 
   it("does not begin where a step names an agent that is not there", async () => {

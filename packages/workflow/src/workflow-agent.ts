@@ -73,6 +73,7 @@ export function workflowAgent(
     open: async (services) => {
       const engine = await options.engine?.start(services.nextId());
       return {
+        worksWhileAsking: true,
         createExecutor: () => ({
           continuesFromLog: "unasked",
           execute: (turn, signal) =>

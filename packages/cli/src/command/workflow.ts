@@ -4,6 +4,7 @@ import { textMessage } from "@devtool/client";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
   approvalModeOf,
+  isEnded,
   type Part,
   PartSchema,
   type StepRun,
@@ -161,7 +162,7 @@ function runLines(task: Task): readonly string[] {
 
 function runLine(one: StepRun): string {
   const { path, attempt, undoes, error, startTime, endTime } = one;
-  const mark = endTime === undefined ? "▸" : error === "" ? "✓" : "✗";
+  const mark = error !== "" ? "✗" : endTime === undefined ? "▸" : "✓";
   const what = `${mark} ${undoes ? "undo " : ""}${path}${attempt > 1 ? ` (try ${attempt})` : ""}`;
   const took = endTime ? `  ${secondsOf(startTime, endTime)}` : "";
   return oneLine(`${what}${took}${error === "" ? "" : `  ${error}`}`);
@@ -174,9 +175,15 @@ function secondsOf(from: Time, to: Time): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
+/** Returns the tries of a run. One that was cut, as by a budget, has failed. */
 function stepRunsOf({ history }: Task): readonly StepRun[] {
   return history.flatMap(({ parts }) =>
-    parts.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
+    parts.flatMap(({ content, toolCallDetail }) => {
+      const run = toolCallDetail?.stepRun;
+      if (!run || run.endTime || content.case !== "toolCall") return run ?? [];
+      const { value: call } = content;
+      return isEnded(call) ? { ...run, error: "it was cut" } : run;
+    }),
   );
 }
 

@@ -184,6 +184,13 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
   readonly asksElsewhere?: boolean | undefined;
 
   /**
+   * Whether its executors, which go on from the log unasked, work beside their
+   * questions: then a start of the server also opens those of its tasks that
+   * wait for an answer. Default false.
+   */
+  readonly worksWhileAsking?: boolean | undefined;
+
+  /**
    * Runs the checks of goals, for tasks of this agent and of those without such
    * checks. Default: it runs none.
    */
@@ -411,8 +418,14 @@ export interface AgentConversations {
    * Finds the latest task of a conversation that was created by a message, not
    * by a slash command. Undefined when there is none among the 50 that changed
    * last, and for a new conversation, whose `contextId` is empty.
+   *
+   * @param content which messages have their content: the old ones of a long
+   * task are read for `"all"` alone. Default: `"all"`
    */
-  find(conversation: ConversationKey): Promise<Task | undefined>;
+  find(
+    conversation: ConversationKey,
+    content?: "recent" | "all",
+  ): Promise<Task | undefined>;
 
   /**
    * Replaces the older history of a task with a summary.

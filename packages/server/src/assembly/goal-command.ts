@@ -70,7 +70,7 @@ async function play(
 ): Promise<string> {
   const line = readGoalLine(own.command);
   const tasks = createClient(TaskService, await agents.transportFor(own));
-  const task = await conversations.find(own);
+  const task = await conversations.find(own, "recent");
   if (line.case === "set") {
     const { objective, goal } = line;
     const messageId = `goal-${own.id}`;

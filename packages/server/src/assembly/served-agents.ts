@@ -167,6 +167,13 @@ export class ServedAgents implements AsyncDisposable {
     }
   }
 
+  /** The names of the agents that work beside their questions. */
+  get workingWhileAsking(): readonly string[] {
+    return [...this.#opened]
+      .filter(([, agent]) => agent.worksWhileAsking)
+      .map(([name]) => name);
+  }
+
   /** Whether an agent may ask where users answer outside of the protocol. */
   get asksElsewhere(): boolean {
     return [...this.#opened.values()].some((agent) => agent.asksElsewhere);

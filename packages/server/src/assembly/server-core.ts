@@ -164,7 +164,7 @@ export async function openCore(
     if (await shared?.leases.announce(agents.approvalDigest)) {
       onNotice(OTHER_APPROVALS);
     }
-    await registry.recover(onError);
+    await registry.recover(agents.workingWhileAsking, onError);
     // An editor may take its time.
     if (agents.asksElsewhere) asking = registry.askElsewhere();
     retaining = options.retention

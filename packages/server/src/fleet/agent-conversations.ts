@@ -14,7 +14,7 @@ export function createAgentConversations(
   store: TaskStore,
 ): AgentConversations {
   return {
-    async find({ contextId, principal }) {
+    async find({ contextId, principal }, content = "all") {
       if (contextId === "") return undefined;
       const { tasks } = await store.list({
         contextId,
@@ -23,7 +23,9 @@ export function createAgentConversations(
       });
       for (const { last } of tasks) {
         using held = await registry.get(last.taskId);
-        if (held && !held.handle.task.command) return await held.handle.whole();
+        if (!held || held.handle.task.command) continue;
+        const { handle } = held;
+        return content === "all" ? await handle.whole() : handle.task;
       }
       return undefined;
     },

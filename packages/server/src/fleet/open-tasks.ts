@@ -169,14 +169,23 @@ export class OpenTasks implements AsyncDisposable {
    * Opens the tasks that a stop of the server interrupted, so that each
    * continues. Must be called before the first request.
    *
+   * @param working the names of the agents that work beside their questions
    * @param onDamaged called with the error of each task whose log is damaged,
    * which stays as it is
    */
-  async recover(onDamaged: (reason: DevtoolError) => void): Promise<void> {
-    for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
+  async recover(
+    working: readonly string[],
+    onDamaged: (reason: DevtoolError) => void,
+  ): Promise<void> {
+    const interrupted = [
+      { state: TaskState.SUBMITTED },
+      { state: TaskState.WORKING },
+      ...working.map((agent) => ({ state: TaskState.INPUT_REQUIRED, agent })),
+    ];
+    for (const query of interrupted) {
       // All ids first: a task that continues leaves its place in the list.
       const ids = await Array.fromAsync(
-        listTaskIds(this.#options.store, { state }),
+        listTaskIds(this.#options.store, query),
       );
       for (const taskId of ids) {
         try {

@@ -81,6 +81,21 @@ export function goalAfterChecks(
   return progressOf(GoalState.ACHIEVED, { turns, checks });
 }
 
+/**
+ * Returns how far a task is with its goal, as it is recorded: as its user has
+ * paused or resumed it, who may have done so since the checks were counted.
+ */
+export function inChosenState(
+  progress: GoalProgress,
+  { goalProgress: before }: Pick<Task, "goalProgress">,
+): GoalProgress {
+  const isOpen = ({ state }: GoalProgress): boolean =>
+    state === GoalState.ACTIVE || state === GoalState.PAUSED;
+  return before && isOpen(before) && isOpen(progress)
+    ? { ...progress, state: before.state }
+    : progress;
+}
+
 export const GOAL_IS_PAUSED = "The goal is paused. Resume it to go on.";
 
 /** Says why a goal waits for its user. */

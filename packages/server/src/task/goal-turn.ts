@@ -103,8 +103,9 @@ async function* runChecks(
 ): AsyncGenerator<AgentEvent, TurnEnd> {
   const calls = checkCalls(turn.task);
   yield* checks.run(turn, calls, signal);
-  const value = goalAfterChecks(turn.task, calls);
-  yield { case: "goalProgress", value };
+  const counted = goalAfterChecks(turn.task, calls);
+  yield { case: "goalProgress", value: counted };
+  const { goalProgress: value = counted } = turn.task;
   if (value.state === GoalState.ACTIVE) {
     const text = goalWords(value, turn.task.goal);
     yield { case: "notice", value: create(NoticeSchema, { text }) };

@@ -18,6 +18,7 @@ import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
+import { inChosenState } from "./goal-progress.ts";
 import type { SharedTick } from "./shared-tick.ts";
 import type { TaskOperations } from "./task-operations.ts";
 import { type Ending, stateEntry } from "./turn-entries.ts";
@@ -134,7 +135,11 @@ export class TurnRecorder {
       if (pieces.length === 0) return undefined;
       this.#pushAll(pieces);
     } else {
-      this.#pushAll([...this.#joiner.rest(), event]);
+      const recorded =
+        event.case === "goalProgress"
+          ? { ...event, value: inChosenState(event.value, this.#log.task) }
+          : event;
+      this.#pushAll([...this.#joiner.rest(), recorded]);
     }
     // The agent's next request depends on these, which must be in the task
     // before that.
