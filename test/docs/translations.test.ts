@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The pages that are there in Chinese, by their paths in English. */
+/** The pages that are there in Chinese, too, by their paths in English. */
 const PAGES = [
   "README.md",
   "docs/start-run.md",
