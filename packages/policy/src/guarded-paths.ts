@@ -51,16 +51,27 @@ const FILES_IN_DIRECTORY: ReadonlySet<string> = new Set([
  * makes programs or agents act later.
  *
  * Writing a guarded file asks in every mode, unless a rule or an approval names
- * its path. Letter case and invisible characters are ignored, since file
- * systems and tools may ignore them too.
+ * its path. What file systems and tools may ignore in a name is ignored.
  */
 export function isGuardedPath(path: string): boolean {
-  const segments = path
-    .replaceAll(/\p{Cf}/gu, "")
-    .toLowerCase()
-    .split("/");
+  return isGuardedOn(process.platform, path);
+}
+
+/**
+ * Returns whether a path is guarded on a platform.
+ *
+ * On Windows, so is each name with a colon, which may be of a drive or of a
+ * stream of a file, or like a short name (`GIT~1`): what file that is can only
+ * be told by opening it.
+ */
+export function isGuardedOn(platform: NodeJS.Platform, path: string): boolean {
+  const segments = foldedSegments(platform, path);
   const [parent = "", name = ""] = ["", ...segments].slice(-2);
-  if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name)) {
+  if (
+    segments.some((segment) => DIRECTORIES.has(segment)) ||
+    FILES.has(name) ||
+    (platform === "win32" && /:|~\d/.test(path))
+  ) {
     return true;
   }
   return (
@@ -70,4 +81,23 @@ export function isGuardedPath(path: string): boolean {
       segments.join("/"),
     )
   );
+}
+
+/**
+ * Returns the names in a path, each as one of all the names by which a file
+ * system may find the same file.
+ *
+ * Characters that are not visible are removed, and the case is folded as Unicode
+ * has it (U+017F is an s), since file systems of Linux and macOS do both.
+ * Windows ignores dots and spaces at the end of a name (Naming Files, Paths, and
+ * Namespaces).
+ */
+function foldedSegments(platform: NodeJS.Platform, path: string): string[] {
+  const folded = path
+    .replaceAll(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "")
+    .toUpperCase()
+    .toLowerCase();
+  return platform === "win32"
+    ? folded.split(/[\\/]/).map((name) => name.replace(/[. ]+$/, ""))
+    : folded.split("/");
 }
