@@ -51,7 +51,9 @@ describe.skipIf(why !== "")(`a system without /proc${why}`, () => {
     function run(prompt: string): Promise<unknown> {
       const flags = ["--workspace", join(base, "workspace")];
       const args = ["run", ...place, ...flags, "--approve", "all", prompt];
-      return promisify(execFile)(process.execPath, [main, ...args]);
+      return promisify(execFile)(process.execPath, [main, ...args], {
+        cwd: base,
+      });
     }
   });
 });
