@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { textMessage } from "@devtool/client";
 import {
   codingAgent,
@@ -8,12 +9,18 @@ import {
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { ApprovalMode, findToolCallDetail, toolCallsOf } from "@devtool/schema";
+import {
+  ApprovalMode,
+  findToolCallDetail,
+  type Task,
+  TaskState,
+  toolCallsOf,
+} from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 
-/** Calls the agent of a prompt such as `tester: Look.`, or says what it was told. */
+/** Calls the agent of a task such as `tester: Look.`, or says what it was told. */
 const model: Model = {
   name: "own",
   async *generate({ history, instructions }) {
@@ -21,7 +28,8 @@ const model: Model = {
     const { message, results } = stepStart(history);
     const [part] = message?.parts ?? [];
     const text = part?.content.case === "text" ? part.content.value : "";
-    const [, name, rest = ""] = /^(\w+): (.*)$/s.exec(text) ?? [];
+    const [, name, rest = ""] =
+      /^(\w+): (.*)$/s.exec(text.split("Your task:\n\n").at(-1) ?? "") ?? [];
     if (name !== undefined) {
       const value = { name: `agent_${name}`, args: { message: rest } };
       return yield { case: "toolCall", value };
@@ -82,23 +90,73 @@ describe("the agents of a repository's files", () => {
     });
   });
 
-  it("work as the agent itself with their text and tools, and do not call themselves", async () => {
+  it("work as the agent itself with their text and tools", async () => {
     await trust();
     const text = await textOf("tester: Look.");
     expect(text).toContain(
       "told: You work as the agent tester:\n\nYou test.\n\nYour task:\n\nLook.",
     );
-    const { task: parent } = await send("tester: Look.");
-    const [call] = parent?.history.flatMap(toolCallsOf) ?? [];
-    const { delegation } =
-      (parent && findToolCallDetail(parent, call?.toolCallId ?? "")) ?? {};
-    const { task } = await clientOf(server).tasks.getTask({
-      taskId: delegation?.taskId ?? "",
-    });
-    expect(task?.sessionSettings).toMatchObject({
+    const child = await childOf("tester: Look.");
+    expect(child?.sessionSettings).toMatchObject({
       agent: "main",
       allowedTools: ["read_file"],
     });
+  });
+
+  it("are not offered to themselves", async () => {
+    put("looper", "name: looper", "You loop.");
+    await trust();
+    const child = await childOf("looper: looper: Again.");
+    expect(child?.history.flatMap(toolCallsOf)[0]).toMatchObject({
+      toolName: "agent_looper",
+      result: { value: { type: "tool_not_registered" } },
+    });
+  });
+
+  it("take no name of the operator's agents, and no rule allows them by name", async () => {
+    const named = ["mine", "reviewer", "tester", "far"];
+    const { url, token } = below;
+    for (const name of ["mine", "reviewer"]) {
+      put(name, `name: ${name}`, "I am the repository's.");
+      const text = `---\nname: ${name}\n---\nI am the operator's.`;
+      putFile(home, `${name}.md`, text);
+    }
+    const rule = `tool = ${JSON.stringify(named.map((name) => `agent_${name}`))}`;
+    putFile(home, "policy.toml", `[[rule]]\n${rule}\ndecision = "allow"\n`);
+    const directory = temporaryDirectory();
+    await trust(directory);
+    await using asking = await createServer({
+      agents: {
+        main: codingAgent({
+          model,
+          agentDirectory: home,
+          policyFiles: [join(home, "policy.toml")],
+          remoteAgents: [{ name: "mine", description: "", url, token }],
+        }),
+      },
+      workspace,
+      dataDirectory: directory,
+      onNotice: (text) => notices.push(text),
+    });
+    const ended: [TaskState | undefined, string][] = [];
+    for (const name of named) {
+      const { task } = await send(`${name}: Look.`, asking);
+      const [call] = task?.history.flatMap(toolCallsOf) ?? [];
+      ended.push([task?.state, JSON.stringify(call?.result.value ?? "")]);
+    }
+    expect(ended).toEqual([
+      [TaskState.COMPLETED, expect.stringContaining("told: Look.")],
+      [TaskState.COMPLETED, expect.stringContaining("I am the operator's.")],
+      [TaskState.INPUT_REQUIRED, '""'],
+      [TaskState.INPUT_REQUIRED, '""'],
+    ]);
+    const leftOut = notices.filter((notice) => notice.includes("is left out"));
+    expect(leftOut).toEqual(
+      expect.arrayContaining([
+        `agent "reviewer" of .gemini/agents/reviewer.md is left out: its name is that of another agent, or nearly`,
+      ]),
+    );
+    expect(new Set(leftOut).size).toBe(leftOut.length);
   });
 
   it("cost only themselves when they are wrong, and the user is told why", async () => {
@@ -147,19 +205,29 @@ describe("the agents of a repository's files", () => {
     );
   }
 
-  async function trust(): Promise<void> {
+  async function trust(directory = dataDirectory): Promise<void> {
     const store = new TrustStore({
-      dataDirectory,
+      dataDirectory: directory,
       openDirectory: (path: string): Workspace => new Workspace(path),
       now: () => new Date(),
     });
     await store.grant(await store.preview(workspace));
   }
 
-  function send(text: string) {
-    return clientOf(server).tasks.sendMessage({
+  function send(text: string, to = server) {
+    return clientOf(to).tasks.sendMessage({
       message: textMessage(crypto.randomUUID(), text),
     });
+  }
+
+  /** Returns the task of the agent that a message calls. */
+  async function childOf(text: string): Promise<Task | undefined> {
+    const { task: parent } = await send(text);
+    const [call] = parent?.history.flatMap(toolCallsOf) ?? [];
+    const { delegation } =
+      (parent && findToolCallDetail(parent, call?.toolCallId ?? "")) ?? {};
+    const taskId = delegation?.taskId ?? "";
+    return (await clientOf(server).tasks.getTask({ taskId })).task;
   }
 
   async function resultOf(text: string): Promise<unknown> {

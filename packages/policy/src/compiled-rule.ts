@@ -60,10 +60,11 @@ export function evaluateRule(
   const { rule, decision } = compiled;
   const { call, facts } = subject;
   if (!isForCaller(compiled, subject)) return undefined;
+  // A saved approval says which one it means.
+  const boundTo =
+    facts.mcpServer === undefined ? rule.definitionHash : rule.mcpServerHash;
   const isMeant =
-    facts.isNamesake !== true ||
-    decision !== "allow" ||
-    rule.mcpServerHash !== "";
+    facts.isNamesake !== true || decision !== "allow" || boundTo !== "";
   // The server in `mcp__<server>__*` is compared as a whole with the server
   // that offers the tool: names are never split.
   const allOfServer =
@@ -71,7 +72,7 @@ export function evaluateRule(
   const isNamed = rule.tool.some(
     (name) =>
       name === "*" ||
-      ((isMeant || !name.startsWith("mcp__")) &&
+      ((isMeant || !/^(mcp__|agent_)/.test(name)) &&
         (name === call.toolName || name === allOfServer)),
   );
   if (rule.tool.length > 0 && !isNamed) return undefined;

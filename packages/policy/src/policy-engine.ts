@@ -20,9 +20,10 @@ export interface ToolFacts {
    */
   readonly mcpServerHash?: string;
   /**
-   * Whether a client brings the MCP server under the name of a server that the
-   * operator gives to other callers. Rules that allow calls by that name are
-   * about the operator's. Default: false.
+   * Whether a rule that allows calls by the name may mean another one: a client
+   * brings the MCP server under the name of a server that the operator gives to
+   * other callers, or a file of the repository brings the agent that the tool
+   * calls. Such a rule does not apply. Default: false.
    */
   readonly isNamesake?: boolean;
   /**

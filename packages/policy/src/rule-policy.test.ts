@@ -576,6 +576,26 @@ describe("commands", () => {
   });
 });
 
+describe("the agents that a repository brings", () => {
+  const call: Call = {
+    ...other("agent_reviewer"),
+    facts: { definitionHash: "aa", isNamesake: true },
+  };
+
+  it.each([
+    ['tool = "agent_reviewer"\ndecision = "allow"', "ask"],
+    ['tool = "agent_reviewer"\ndecision = "deny"', "deny"],
+    ['tool = "*"\ndecision = "allow"', "allow"],
+  ])(
+    "are not allowed by name, which is the operator's: %j",
+    async (rule, expected) => {
+      for (const rules of [user(rule), operator(rule)]) {
+        expect(await verdict(call, { rules })).toBe(expected);
+      }
+    },
+  );
+});
+
 describe("the answers of a task", () => {
   it("count once if given once (TOOL-4)", async () => {
     expect(

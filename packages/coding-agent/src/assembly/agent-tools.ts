@@ -113,16 +113,22 @@ export async function* cancelCalls(
   }
 }
 
+/** The agents of files for a task, by who wrote the files. */
+interface AgentsOfFiles {
+  readonly ownFiles: FoundAgents;
+  readonly repositoryFiles: FoundAgents;
+}
+
 const NO_FILES: FoundAgents = { remote: [], local: [], problems: [] };
 
 /**
- * Reads the agent files for a task: those of its workspace where the operator
- * trusts it, and for the operator those of the operator's own directory.
+ * Reads the agent files for a task: for the operator those of the operator's own
+ * directory, and those of its workspace where the operator trusts it.
  */
 export async function agentFiles(
   host: AgentHost,
   { principal, settings }: Pick<Task, "principal" | "settings">,
-): Promise<FoundAgents> {
+): Promise<AgentsOfFiles> {
   const { options, services } = host.dependencies;
   const workspacePath = settings?.workspacePath ?? "";
   const own =
@@ -130,7 +136,9 @@ export async function agentFiles(
   const hasFiles = existsSync(join(workspacePath, AGENT_DIRECTORY));
   const hasOwn = own !== "" && existsSync(own);
   // Most tasks have none, and do without what reads them.
-  if (!hasFiles && !hasOwn) return NO_FILES;
+  if (!hasFiles && !hasOwn) {
+    return { ownFiles: NO_FILES, repositoryFiles: NO_FILES };
+  }
   const trust = await host.trust.trustOf(workspacePath);
   const { isAgentFile, readAgentFiles } = await import(
     "../delegate/agent-files.ts"
@@ -139,7 +147,10 @@ export async function agentFiles(
     trust.case === "trusted"
       ? [...trust.files].filter(([path]) => isAgentFile(path))
       : [];
-  return readAgentFiles([...files, ...(hasOwn ? filesIn(own) : [])]);
+  return {
+    ownFiles: readAgentFiles(hasOwn ? filesIn(own) : []),
+    repositoryFiles: readAgentFiles(files),
+  };
 }
 
 function filesIn(directory: string): AgentFile[] {
@@ -168,28 +179,32 @@ async function calledAgents(
 > {
   const { options, services } = host.dependencies;
   const { maxDepth } = { ...DEFAULT_CALL_LIMITS, ...options.agentCalls };
-  const found = await agentFiles(host, task);
-  for (const problem of found.problems) {
-    if (host.toldAgentFiles.has(problem)) continue;
-    host.toldAgentFiles.add(problem);
+  const files = await agentFiles(host, task);
+  const onNotice = (problem: string): void => {
+    if (host.toldAgents.has(problem)) return;
+    host.toldAgents.add(problem);
     services.onNotice(problem);
+  };
+  const found = [files.ownFiles, files.repositoryFiles];
+  for (const problem of found.flatMap(({ problems }) => problems)) {
+    onNotice(problem);
   }
-  const remoteAgents = [...(options.remoteAgents ?? []), ...found.remote];
-  const hasRemote =
-    task.principal === services.operator && remoteAgents.length > 0;
+  const { remoteAgents = [] } = options;
+  const remote = [...remoteAgents, ...found.flatMap(({ remote }) => remote)];
+  const hasRemote = task.principal === services.operator && remote.length > 0;
   // What nobody can call needs none of the code for it.
   if (
     services.agents.listed.length < 2 &&
     !hasRemote &&
-    found.local.length === 0
+    found.every(({ local }) => local.length === 0)
   ) {
     return undefined;
   }
   const { reachableAgents } = await import("../delegate/reachable-agents.ts");
   return reachableAgents(task, {
-    services,
+    services: { ...services, onNotice },
     remoteAgents,
-    localAgents: found.local,
+    ...files,
     maxDepth,
     modes: (asked) => ({
       mode: host.approvalModeOf(asked),

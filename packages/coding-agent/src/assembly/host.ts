@@ -103,8 +103,8 @@ export class AgentHost implements AsyncDisposable {
   readonly histories: HistoryCache = new HistoryCache();
   /** The notices that sessions got about what MCP servers list. */
   readonly toldLeftOut: Set<string> = new Set();
-  /** The problems of agent files that the operator was told of. */
-  readonly toldAgentFiles: Set<string> = new Set();
+  /** The problems of agents and their files that the operator was told of. */
+  readonly toldAgents: Set<string> = new Set();
   readonly #rules: ServerRules;
   readonly #saved: SavedApprovals | undefined;
   /**

@@ -211,7 +211,8 @@ async function readBriefing(
     servers: servers ?? [],
     mode: host.approvalModeOf(task) === ApprovalMode.PLAN ? "plan" : "work",
   });
-  const { problems } = await agentFiles(host, task);
+  const { ownFiles, repositoryFiles } = await agentFiles(host, task);
+  const problems = [...ownFiles.problems, ...repositoryFiles.problems];
   const newNotices = [...notices, ...problems].filter(
     (notice) => !sentNotices.has(notice),
   );

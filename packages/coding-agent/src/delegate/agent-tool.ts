@@ -71,8 +71,8 @@ export function createAgentTool(
   agent: CalledAgent,
   calling: CallingTask,
 ): Tool {
-  const { name, place, definitionHash } = agent;
-  const facts = { definitionHash };
+  const { name, place, definitionHash, isOfRepository = false } = agent;
+  const facts = { definitionHash, isNamesake: isOfRepository };
   return {
     declaration: {
       name: agentToolName(name),

@@ -28,6 +28,8 @@ export interface CalledAgent {
    * name, and what it is told before the message.
    */
   readonly local?: { readonly name: string; readonly instructions: string };
+  /** Whether a file of the repository brings the agent. Default: false. */
+  readonly isOfRepository?: boolean;
   /** Connects to the agent, for the caller of a task. */
   connect(task: Task, signal: AbortSignal): Promise<Connection>;
   /**

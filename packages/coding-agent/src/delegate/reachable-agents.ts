@@ -1,6 +1,6 @@
 import type { ApprovalMode, Task } from "@devtool/schema";
 import { type AgentServices, quoted } from "@devtool/server/agent";
-import type { LocalAgent } from "./agent-files.ts";
+import type { FoundAgents } from "./agent-files.ts";
 import { agentsAbove, calledAs } from "./call-chain.ts";
 import type { CalledAgent } from "./called-agent.ts";
 import { localAgents, localChainId } from "./local-agents.ts";
@@ -15,8 +15,10 @@ export interface ReachOptions {
   readonly services: Pick<AgentServices, "agents" | "operator" | "onNotice">;
   /** Agents elsewhere, for tasks of the operator. Default: none. */
   readonly remoteAgents?: readonly RemoteAgent[] | undefined;
-  /** Agents of files, which work as the calling one. Default: none. */
-  readonly localAgents?: readonly LocalAgent[] | undefined;
+  /** Agents of the operator's own files. Default: none. */
+  readonly ownFiles?: FoundAgents | undefined;
+  /** Agents of the files of a repository. Default: none. */
+  readonly repositoryFiles?: FoundAgents | undefined;
   /** How many agents may call each other in a row. Default: 3. */
   readonly maxDepth?: number | undefined;
   /** The approval modes of a task, and of the operator. */
@@ -35,8 +37,10 @@ export interface Reach {
 
 /**
  * Returns the agents that a task may give work to: those of the server, and
- * those elsewhere that the operator named, for the operator's own tasks. None
- * for an agent that is as deep in a chain of calls as the limit allows.
+ * those elsewhere that the operator named, for the operator's own tasks, and
+ * those of files. Of two with one name, the operator's counts and not that of a
+ * repository. None for an agent that is as deep in a chain of calls as the limit
+ * allows.
  *
  * Throws `Code.FailedPrecondition` for a task that its own agent has caused,
  * over others.
@@ -55,21 +59,31 @@ export function reachableAgents(
   if (above.length >= (options.maxDepth ?? MAX_DEPTH)) {
     return { agents: [], chain };
   }
-  const byName = new Map<string, CalledAgent>();
-  for (const agent of [
-    ...servedAgents(directory, own, modes),
-    ...localAgents(options.localAgents ?? [], directory, served, (asked) => {
+  const elsewhere = (agents: readonly RemoteAgent[]): readonly CalledAgent[] =>
+    remoteAgents(task.principal === operator ? agents : []);
+  const ofFiles = (found: FoundAgents | undefined): readonly CalledAgent[] => [
+    ...localAgents(found?.local ?? [], directory, served, (asked) => {
       // A single agent has no name.
       const { follows } =
         directory.listed.find(({ name }) => name === own || name === "") ?? {};
       const followed = new Set(follows?.settings);
       return settingsFor(own, followed, asked, modes(asked));
     }),
-    ...remoteAgents(task.principal === operator ? remote : []),
+    ...elsewhere(found?.remote ?? []),
+  ];
+  const byName = new Map<string, CalledAgent>();
+  for (const agent of [
+    ...servedAgents(directory, own, modes),
+    ...elsewhere(remote),
+    ...ofFiles(options.ownFiles),
+    ...ofFiles(options.repositoryFiles).map((agent) => ({
+      ...agent,
+      isOfRepository: true,
+    })),
   ]) {
     // Names that differ in their case alone look the same to a reader.
     const name = agent.name.replaceAll("-", "_").toLowerCase();
-    if (above.includes(agent.chainId)) continue;
+    if (chain.includes(agent.chainId)) continue;
     const problem = !/^[\w-]{1,50}$/.test(agent.name)
       ? "has other characters than letters, digits, - and _, or more than 50"
       : byName.has(name) && "is that of another agent, or nearly";
