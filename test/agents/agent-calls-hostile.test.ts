@@ -5,7 +5,9 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
+import { fetchKeySet } from "@devtool/client/testing";
 import { codingAgent } from "@devtool/coding-agent";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ConfirmationRequestSchema,
@@ -21,6 +23,9 @@ import type { Agent, AgentEvent, Turn } from "@devtool/server/agent";
 import { afterEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { approve, taskOf } from "../tasks.ts";
+
+type Options = NonNullable<Parameters<typeof codingAgent>[0]>;
+type RemoteAgent = NonNullable<Options["remoteAgents"]>[number];
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -44,6 +49,50 @@ describe("an agent elsewhere that attacks its caller", () => {
     expect(question?.description).toBe(
       `Agent far → "main" → "${LOOK_ALIKE}" → "no \\"quotes\\"" asks: "Agent main asks: \\\\u{202e}"`,
     );
+  });
+
+  it("is called only where a key of its keys_file has signed its card", async () => {
+    const far = await serve(agentOf(say));
+    const place = { url: far.url, token: far.token };
+    const keys = await keysOf(far);
+    const call = async (
+      own: typeof keys,
+      change: Readonly<Record<string, unknown>> = {},
+    ): Promise<unknown> => {
+      const above = await caller(
+        { ...place, keys: own },
+        async (...request) => {
+          const response = await fetch(...request);
+          if (!response.url.endsWith("/agent-card.json")) return response;
+          const card: unknown = await response.json();
+          return Response.json({ ...objectOrEmpty(card), ...change });
+        },
+      );
+      const client = clientOf(above);
+      const task = await approve(client, await send(client, "far", "Hi."));
+      return callOf(task).result.value;
+    };
+    const refused = (why: string) => ({
+      type: "execution_failed",
+      message: `agent far: the card is not verified: ${why}: write the keys that sign it into keys_file, or take keys_file out of remote_agents "far"`,
+    });
+    const invalid = "none of its signatures is valid for a trusted key";
+    const other = await keysOf(await serve(agentOf(say)));
+    expect(await call(other)).toMatchObject(refused(invalid));
+    expect(await call(keys, { name: "Farther" })).toMatchObject(
+      refused(invalid),
+    );
+    expect(await call(keys, { signatures: [] })).toMatchObject(
+      refused("it has no signature"),
+    );
+    const { tasks } = await clientOf(far).tasks.listTasks({});
+    expect(tasks).toEqual([]);
+    // What no signature covers is not read.
+    const elsewhere = [
+      { url: "http://127.0.0.1:9/", protocolBinding: "JSONRPC" },
+    ];
+    const spelled = await call(keys, { supported_interfaces: elsewhere });
+    expect(JSON.stringify(spelled)).toContain("Hi.");
   });
 
   it("is not called when its name looks like another one", async () => {
@@ -160,7 +209,7 @@ describe("an agent elsewhere that attacks its caller", () => {
   });
 
   function caller(
-    place: { readonly url: string; readonly token?: string },
+    place: Pick<RemoteAgent, "url" | "token" | "keys">,
     reach?: typeof fetch,
   ): Promise<DevtoolServer> {
     const far = { name: "far", description: "", ...place };
@@ -181,6 +230,11 @@ describe("an agent elsewhere that attacks its caller", () => {
     return server;
   }
 });
+
+/** Returns the keys that sign the card of a server. */
+function keysOf({ url }: DevtoolServer): ReturnType<typeof fetchKeySet> {
+  return fetchKeySet(`${url}/.well-known/jwks.json`, signal);
+}
 
 function agentOf(
   execute: (turn: Turn) => AsyncIterable<AgentEvent> | Iterable<AgentEvent>,

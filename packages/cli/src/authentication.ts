@@ -129,7 +129,9 @@ export async function readKeySet(
 }
 
 function isKeySet(json: unknown): json is KeySet {
-  return isObject(json) && Array.isArray(json.keys);
+  return (
+    isObject(json) && Array.isArray(json.keys) && json.keys.every(isObject)
+  );
 }
 
 function callerRight(right: CallerRight): "approve" | "audit" {

@@ -3,6 +3,7 @@ import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { defined } from "@devtool/internal/json";
 import type { ServerConfig } from "@devtool/schema/operator";
+import { readKeySet } from "../authentication.ts";
 import { readTokenFile } from "../token-file.ts";
 
 /**
@@ -15,7 +16,7 @@ export async function remoteAgents(
 ): Promise<NonNullable<CodingServerOptions["remoteAgents"]>> {
   const names = new Set<string>();
   return Promise.all(
-    configured.map(async ({ name, url, description, tokenFile }) => {
+    configured.map(async ({ name, url, description, ...files }) => {
       const setting = `remote_agents "${name}"`;
       if (!/^[\w-]{1,50}$/.test(name)) {
         throw new Error(
@@ -35,11 +36,16 @@ export async function remoteAgents(
           `${setting} has the url "${url}", which is not one: write it as https://agent.example`,
         );
       }
+      const { tokenFile, keysFile } = files;
       const token =
         tokenFile === ""
           ? undefined
           : await readTokenFile(resolve(directory, tokenFile));
-      return defined({ name, url, description, token });
+      const keys =
+        keysFile === ""
+          ? undefined
+          : await readKeySet(`${setting}: keys_file`, keysFile, directory);
+      return defined({ name, url, description, token, keys });
     }),
   );
 }

@@ -14,9 +14,11 @@ import {
   type AgentCard,
   AgentCardSchema,
   agentCardFromV03,
+  canonicalCard,
   decodeA2aJson,
 } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
+import type { JSONWebKeySet } from "jose";
 import { agentUrl } from "./agent-url.ts";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
@@ -54,6 +56,13 @@ export interface AgentCardOptions {
    * Default: not reported.
    */
   readonly onLeftOut?: (why: string) => void;
+  /**
+   * The trusted keys, one of which must have signed the card (A2A 1.0, section
+   * 8.4). The key location that the card names itself is never followed.
+   *
+   * Default: signatures are not checked.
+   */
+  readonly keys?: JSONWebKeySet;
 }
 
 /**
@@ -68,17 +77,18 @@ export interface AgentCardOptions {
  *
  * Throws a `ConnectError`: `Code.NotFound` if there is no card;
  * `Code.FailedPrecondition` if the card is invalid, lacks the extension, or has
- * another version of it, which the message names; `Code.InvalidArgument` for an
- * invalid URL; `Code.Unavailable`, `Code.DeadlineExceeded` or `Code.Canceled` if
+ * another version of it, which the message names; `Code.Unauthenticated` if no
+ * trusted key has signed the card; `Code.InvalidArgument` for an invalid URL; `Code.Unavailable`, `Code.DeadlineExceeded` or `Code.Canceled` if
  * the agent was not reached, or a proxy says that it is down (502 to 504).
  */
 export async function fetchAgentCard(
   options: AgentCardOptions,
   signal: AbortSignal,
 ): Promise<AgentCard> {
-  const { url, extension = "required", onLeftOut } = options;
+  const { url, extension = "required", onLeftOut, keys } = options;
   const text = await fetchCardText(options, signal);
-  const json = asFailedPrecondition(() => wellFormed(parseJson(text)));
+  const read = asFailedPrecondition(() => wellFormed(parseJson(text)));
+  const json = keys ? await signedPart(read, keys) : read;
   const { value: card, leftOut } = decodeReadable(json, decodeWhole);
   if (!card || card.supportedInterfaces.length === 0) {
     const [why = "it lists no interface"] = leftOut;
@@ -90,6 +100,20 @@ export async function fetchAgentCard(
     throw new ConnectError(message, Code.FailedPrecondition);
   }
   return card;
+}
+
+/**
+ * Returns what the signature of a card covers. What it leaves out, such as a
+ * second spelling of a field, is not read.
+ */
+async function signedPart(
+  json: JsonValue,
+  keys: JSONWebKeySet,
+): Promise<JsonValue> {
+  const card = objectOrEmpty(json);
+  const { verifyCard } = await import("../card/verify-card.ts");
+  await verifyCard(card, { keys });
+  return parseJson(canonicalCard(card));
 }
 
 /**

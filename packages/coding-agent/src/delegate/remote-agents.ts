@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { createDevtoolClient } from "@devtool/client";
 import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
 import { findExtension } from "@devtool/schema";
@@ -14,6 +15,8 @@ export interface RemoteAgent {
   readonly description: string;
   /** The bearer token for the agent. Default: none. */
   readonly token?: string | undefined;
+  /** The keys that sign the agent's card. Default: no signature is checked. */
+  readonly keys?: Parameters<typeof fetchAgentCard>[0]["keys"] | undefined;
   /** Makes the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -23,14 +26,14 @@ export function remoteAgents(
   agents: readonly RemoteAgent[],
 ): readonly CalledAgent[] {
   return agents.map((agent) => {
-    const { name, url, description } = agent;
+    const { name, url, description, keys } = agent;
     let connected: Promise<Connection> | undefined;
     return {
       name,
       description,
       place: `at ${url}`,
       chainId: url,
-      definitionHash: hash("sha256", url),
+      definitionHash: hash("sha256", url + (keys ? JSON.stringify(keys) : "")),
       connect: async (_task, signal) => {
         connected ??= connectTo(agent, signal);
         try {
@@ -47,15 +50,22 @@ export function remoteAgents(
 }
 
 async function connectTo(
-  { url, token, fetch }: RemoteAgent,
+  { name, url, token, keys, fetch }: RemoteAgent,
   signal: AbortSignal,
 ): Promise<Connection> {
   const base = url.replace(/\/\.well-known\/agent(-card)?\.json$/, "");
   const options = { url: base, ...(fetch && { fetch }) };
   const card = await fetchAgentCard(
-    { ...options, extension: "optional" },
+    { ...options, ...(keys && { keys }), extension: "optional" },
     signal,
-  );
+  ).catch((reason: unknown) => {
+    const { code, rawMessage } = ConnectError.from(reason);
+    if (!keys || code !== Code.Unauthenticated) throw reason;
+    throw new ConnectError(
+      `${rawMessage}: write the keys that sign it into keys_file, or take keys_file out of remote_agents "${name}"`,
+      code,
+    );
+  });
   const uris = card.capabilities?.extensions.map(({ uri }) => uri) ?? [];
   const transport = createAgentTransport(card, {
     ...options,
