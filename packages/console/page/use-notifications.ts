@@ -1,5 +1,5 @@
 import { TaskState, type TaskSummary } from "@devtool/schema";
-import { useEffect, useRef, useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import { countText, words } from "./words.ts";
 
 declare global {
@@ -48,7 +48,8 @@ export function useNotifications(
       : "denied",
   );
   const known = useRef<ReadonlySet<string> | undefined>(undefined);
-  useEffect(() => {
+  // With the list itself: a later effect would find a page that was left since.
+  useLayoutEffect(() => {
     if (!isLoaded) return;
     const waiting = sessions.filter(isWaiting);
     const before = known.current;
