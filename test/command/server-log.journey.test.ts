@@ -1,9 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
 import { textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { BrowserAccessService } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
+import { clientOf, transportOf } from "../client-of.ts";
 import { startServing } from "../durability/crash/server-process.ts";
 
 /** Serves with a config file, and returns what the log says after a session. */
@@ -99,6 +101,37 @@ describe("the log of `devtool serve`", () => {
       /^\d\d:\d\d:\d\d\.\d{3} warn {2}refused method="POST \/" binding=http /,
     );
     expect(log).not.toContain("info");
+  });
+
+  it("has one line for each exchange of a browser that is let in or refused", async () => {
+    const root = temporaryDirectory();
+    await using stack = new AsyncDisposableStack();
+    const flags = ["--data", join(root, "data"), "--log-level", "info"];
+    const server = await startServing(flags);
+    stack.defer(() => server.kill());
+    const { url, token } = server.info;
+    const browsers = (bearer: string) =>
+      createClient(BrowserAccessService, transportOf({ url, token: bearer }));
+    const ours = browsers(token);
+    const { code } = await ours.createAccessCode({ label: "x" });
+    await browsers("").redeemAccessCode({ code, browser: "b" });
+    await expect(
+      browsers("").redeemAccessCode({ code, browser: "b" }),
+    ).rejects.toThrow("code");
+    await ours.listBrowserSessions({});
+    await server.stop();
+    const lines = server.said.stderr.trimEnd().split("\n");
+    expect(
+      lines
+        .map((line) => JSON.parse(line))
+        .map(({ event, method = "" }) => `${event} ${method}`.trimEnd()),
+    ).toEqual([
+      "server begins",
+      "request CreateAccessCode",
+      "request RedeemAccessCode",
+      "refused POST /devtool.v1alpha.BrowserAccessService/RedeemAccessCode",
+      "server ends",
+    ]);
   });
 
   it("has a line for each request that is refused before it reaches a method, with its trace", async () => {

@@ -1,12 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { fromJsonString } from "@bufbuild/protobuf";
+import { textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { ServerInfoSchema } from "@devtool/schema/operator";
 import { describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 
 const MAIN = fileURLToPath(
@@ -26,13 +30,15 @@ const withoutAnalyze =
 
 describe.skipIf(why !== "")(`a server as a service${why}`, () => {
   it("answers on the socket that is passed, also what came before it was ready, and says when it is", async () => {
-    const service = startService("127.0.0.1");
+    const { service } = startService("127.0.0.1");
     const lines = createInterface({ input: service.stdout });
     const waiting = lines[Symbol.asyncIterator]();
     const { value = "" } = await waiting.next();
     const [port, pid] = value.split(" ").map(Number);
     const early = fetch(`http://127.0.0.1:${port}/healthz`);
     expect((await waiting.next()).value).toBe("READY=1");
+    // Nobody else may speak for it then.
+    expect((await waiting.next()).value).toBe("NOTIFYACCESS=main");
     expect((await early).status).toBe(200);
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
     expect(ready.status).toBe(200);
@@ -40,8 +46,38 @@ describe.skipIf(why !== "")(`a server as a service${why}`, () => {
     expect(await once(service, "exit")).toEqual([0, null]);
   });
 
+  it("passes neither the socket nor its variables to commands of an agent", async () => {
+    const { service, ...place } = startService(
+      "127.0.0.1",
+      "--approval-mode",
+      "yolo",
+    );
+    const lines = createInterface({ input: service.stdout });
+    const waiting = lines[Symbol.asyncIterator]();
+    const { value = "" } = await waiting.next();
+    const [port, pid] = value.split(" ").map(Number);
+    expect((await waiting.next()).value).toBe("READY=1");
+    const discovery = await readFile(join(place.data, "server.json"), "utf8");
+    const { token } = fromJsonString(ServerInfoSchema, discovery);
+    const { tasks } = clientOf({ url: `http://127.0.0.1:${port}`, token });
+    const prompt = "run env > env; readlink /proc/$$/fd/* > files";
+    await tasks.sendMessage({ message: textMessage("m", prompt) });
+    const written = (name: string) =>
+      readFile(join(place.workspace, name), "utf8");
+    const environment = await written("env");
+    expect(environment).toMatch(/^PATH=/m);
+    expect(environment).not.toMatch(/^(LISTEN_|NOTIFY_)/m);
+    const socket = await readlink(`/proc/${pid}/fd/3`);
+    expect(socket).toMatch(/^socket:/);
+    const files = await written("files");
+    expect(files).toContain("/dev/null\n");
+    expect(files).not.toContain(socket);
+    process.kill(pid ?? 0, "SIGTERM");
+    expect(await once(service, "exit")).toEqual([0, null]);
+  });
+
   it("does not start with a socket of another address than its host", async () => {
-    const service = startService("127.0.0.2");
+    const { service } = startService("127.0.0.2");
     const said = text(service.stderr);
     service.stdout.resume();
     expect(await once(service, "exit")).toEqual([1, null]);
@@ -73,21 +109,18 @@ it.skipIf(withoutAnalyze !== "")(
   },
 );
 
-/** Starts the built command with a socket of an address and a free port. */
-function startService(address: string) {
+/**
+ * Starts the built command with a socket of an address and a free port, and
+ * with further flags.
+ */
+function startService(address: string, ...flags: string[]) {
   const directory = temporaryDirectory();
   const workspace = join(directory, "workspace");
+  const data = join(directory, "data");
   const args = [
-    MANAGER,
-    address,
-    join(directory, "notify"),
-    process.execPath,
-    MAIN,
-    "serve",
-    "--data",
-    join(directory, "data"),
-    "--workspace",
-    workspace,
+    ...[MANAGER, address, join(directory, "notify"), process.execPath],
+    ...[MAIN, "serve", "--data", data, "--workspace", workspace, ...flags],
   ];
-  return spawn("python3", args, { stdio: ["ignore", "pipe", "pipe"] });
+  const service = spawn("python3", args, { stdio: ["ignore", "pipe", "pipe"] });
+  return { service, data, workspace };
 }

@@ -1,9 +1,9 @@
-import { resolve } from "node:path";
 import { ApprovalMode, type ListedAgent } from "@devtool/schema";
 import { approvalModeOf } from "./approval-mode.ts";
 import { refusalOf } from "./chosen-setting.ts";
 import type { Address } from "./connection/address.ts";
 import type { ContinuedTaskOptions } from "./continued-task.ts";
+import { serverPath } from "./server-path.ts";
 import type { NewSessionOptions } from "./session.ts";
 
 /**
@@ -21,7 +21,8 @@ export function headline(
 ): string {
   const { workspace, model, approvalMode, agent } = options;
   const isNew = options.task === undefined && !options.continue;
-  const where = workspace === undefined ? info?.workspace : resolve(workspace);
+  const where =
+    workspace === undefined ? info?.workspace : serverPath(workspace);
   const answering = model ?? (agent === undefined ? info?.model : undefined);
   const hasModes = refusalOf("approval_mode", agent ?? "", agents) === "";
   const mode = isNew

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
 import { defined } from "@devtool/internal/json";
@@ -26,6 +25,7 @@ import { createQuestioner } from "./prompter.ts";
 import { writeJsonLine } from "./render/json-line.ts";
 import { indented, paintFor } from "./render/style.ts";
 import { type Speakers, Transcript } from "./render/transcript.ts";
+import { serverPath } from "./server-path.ts";
 import { exitCodeFor } from "./task-exit-code.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
@@ -172,7 +172,7 @@ export function sessionSettings({
     settings:
       workspace === undefined
         ? undefined
-        : create(AgentSettingsSchema, { workspacePath: resolve(workspace) }),
+        : create(AgentSettingsSchema, { workspacePath: serverPath(workspace) }),
     sessionSettings: isChosen
       ? create(SessionSettingsSchema, { model, approvalMode: mode, agent })
       : undefined,

@@ -79,6 +79,16 @@ describe("the exit code of devtool run and exec", () => {
     });
   }
 
+  it("is 1 for a directory that only another system than the server's could have, which is named as it was given", async () => {
+    const { code, err } = await runCommand([
+      ...["run", ...place, "--workspace", "C:\\work", "say 1"],
+    ]);
+    expect(code).toBe(1);
+    expect(err).toContain(
+      '"C:\\\\work" must be an absolute path of the server',
+    );
+  });
+
   it("is 3 when the person leaves the question open", async () => {
     const terminal = new FakeTerminal();
     const code = run(terminal, "write d.txt d");

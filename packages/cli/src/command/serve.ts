@@ -53,7 +53,12 @@ import type { ServerLog } from "../log/server-log.ts";
 import { type Metrics, openMetrics } from "../metrics/open-metrics.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { retentionOptions } from "../retention-options.ts";
-import { notifyReady, passedSocket } from "../service-manager.ts";
+import {
+  notifyReady,
+  passedSocket,
+  type ServiceManager,
+  takeServiceManager,
+} from "../service-manager.ts";
 import { storeOptions, workflowEngine } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { type Profile, profileOptions } from "../tck/profile.ts";
@@ -88,6 +93,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
       "--anonymous is only for --profile: the coding agent has tools",
     );
   }
+  const manager = takeServiceManager(process.env, process.pid);
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
@@ -96,7 +102,11 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const weakness = accessWeakness(directoryAccess);
   if (weakness !== "") log.onNotice(weakness);
   using metrics = await openMetrics(operator, io.env);
-  const started = await start(options, { operator, data, log, metrics }, io);
+  const started = await start(
+    options,
+    { operator, data, log, metrics, manager },
+    io,
+  );
   const { server, about, host, modelLine, hasConsole, isNewWorkspace } =
     started;
   metrics?.watch(server);
@@ -134,7 +144,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
   const ended = Promise.race([interrupted.promise, once(process, "SIGTERM")]);
-  await notifyReady(io);
+  await notifyReady(manager);
   await ended;
   stopListening();
   await server.close();
@@ -204,19 +214,20 @@ interface Setting {
   readonly log: ServerLog;
   /** What measures it. Undefined: nothing does. */
   readonly metrics: Metrics | undefined;
+  readonly manager: ServiceManager;
 }
 
 /** Makes the workspace and starts the server with its agents. */
 async function start(
   { root = [], ...options }: ServeOptions,
-  { operator, data, log, metrics }: Setting,
+  { operator, data, log, metrics, manager }: Setting,
   io: Io,
 ): Promise<Started> {
   const roots = await usableRoots(options.workspace, root, data);
   const { workspace, workspaceRoots } = roots;
   const { decided, approvalMode, ide } = await decideOptions(
     options,
-    { operator, workspaceRoots, data, onNotice: log.onNotice },
+    { operator, workspaceRoots, data, manager, onNotice: log.onNotice },
     io,
   );
   // Checked before the token is added: a generated token does not mean that
@@ -303,6 +314,7 @@ interface Operation {
   readonly workspaceRoots: readonly string[];
   /** The data directory. */
   readonly data: string;
+  readonly manager: ServiceManager;
   /** Receives notices for the operator. */
   readonly onNotice: (text: string) => void;
 }
@@ -313,7 +325,7 @@ interface Operation {
  */
 async function decideOptions(
   options: ServeOptions,
-  { operator, workspaceRoots, data, onNotice }: Operation,
+  { operator, workspaceRoots, data, manager, onNotice }: Operation,
   io: Io,
 ): Promise<{
   readonly decided: ServerOptions;
@@ -324,7 +336,7 @@ async function decideOptions(
   const configured = {
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
-    ...defined({ listenFd: passedSocket(io, process.pid) }),
+    ...defined({ listenFd: passedSocket(manager) }),
     ...storeOptions(options.store, operator),
     ...retentionOptions(operator),
     ...(await consoleOption(options, operator, io)),

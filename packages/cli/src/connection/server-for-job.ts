@@ -9,6 +9,7 @@ import { ApprovalMode } from "@devtool/schema";
 import type { Agent, DevtoolServer, ServerOptions } from "@devtool/server";
 import type { agentOptions, OperatorConfig } from "../agents/agent-options.ts";
 import type { Io } from "../io.ts";
+import { serverPath } from "../server-path.ts";
 import { ensureWorkspace } from "../workspace-directory.ts";
 import type { Address } from "./address.ts";
 import {
@@ -129,8 +130,8 @@ export async function serverForJob(
   // Agents with the extension may rely on the workspace of the first message,
   // which must name one; devtool's server has a default.
   const needsWorkspace = foreign === "extension" && options.task === undefined;
-  const where =
-    isNamed && !needsWorkspace ? options.workspace && workspace : workspace;
+  const sent = isNamed ? serverPath(options.workspace ?? ".") : workspace;
+  const where = isNamed && !needsWorkspace ? options.workspace && sent : sent;
   const { agents = [], approvalMode } = address.info ?? {};
   const { model = "" } = options;
   return {

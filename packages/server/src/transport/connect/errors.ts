@@ -86,10 +86,13 @@ export function errorInterceptor(
  * The library reports them as an internal error of the server, which is HTTP
  * status 500 in Connect. It aborts the context with the error before it writes
  * the error, so the code can still be corrected then. Our own errors have other
- * messages. The operator sees the error if the request reached no method.
+ * messages. The operator sees the error if the request reached no method; the
+ * library aborts the context of a call that has succeeded, too, with another
+ * reason.
  */
 export function blameClient({ signal, values }: HandlerContext): void {
   const correct = (): void => {
+    if (!(signal.reason instanceof ConnectError)) return;
     correctError(signal.reason);
     values.get(routedCallKey)?.noteRefusal(signal.reason);
   };

@@ -82,8 +82,10 @@ export async function answerCall(
   const values = caller ? contextValuesFor(caller) : createContextValues();
   values.set(agentKey, agent);
   const context = new RequestContext(request, gone.signal, values);
-  const observe = (): void =>
-    observeUnreached(handler, { request, response }, values);
+  // The observer hears of each request to a public route (`observePublic`).
+  const observe = (): void => {
+    if (caller) observeUnreached(handler, { request, response }, values);
+  };
   try {
     const path = pathOf(request);
     const [, ...groups] = pattern?.exec(path) ?? [];
