@@ -31,6 +31,7 @@ const look = async ({ secret, address, workspace, own }) => ({
   network: await tried(async () => (await fetch(address)).text()),
   workspace: await tried(() => writeFileSync(workspace + "/made.txt", "made")),
   own: await tried(() => writeFileSync(own + "/made.txt", "made")),
+  variables: ["BASH_ENV", "TOKEN"].filter((name) => name in process.env),
 });
 const results = {
   initialize: ({ protocolVersion }) => ({
@@ -86,7 +87,10 @@ describe("an MCP server with sandbox = true", () => {
         network: "ECONNREFUSED",
         workspace: "undefined",
         own: "EROFS",
+        variables: ["BASH_ENV", "TOKEN"],
       });
+      expect(readdirSync(place.directory)).toEqual(["server.mjs"]);
+      expect(processesOf("t0ken")).toEqual([]);
       expect(fileText(place.workspace, "made.txt")).toBe("made");
       expect(processesOf(place.directory)).not.toEqual([]);
       await server.close();
@@ -122,9 +126,15 @@ interface Place {
 function putProgram(): Place {
   const directory = temporaryDirectory();
   putFile(directory, "server.mjs", PROGRAM);
-  return { directory, workspace: temporaryDirectory() };
+  const workspace = temporaryDirectory();
+  putFile(workspace, "run.sh", `: >${join(directory, "ran")}`);
+  return { directory, workspace };
 }
 
+/**
+ * Serves an agent with the program, whose variables would let a bash outside of the
+ * sandbox run a file of the workspace.
+ */
 function serve(
   { workspace, directory }: Place,
   options: CodingServerOptions,
@@ -133,6 +143,7 @@ function serve(
     command: process.execPath,
     args: [join(directory, "server.mjs")],
     workingDirectory: directory,
+    env: { BASH_ENV: join(workspace, "run.sh"), TOKEN: "t0ken" },
   };
   return serveCodingAgent({
     workspace,

@@ -11,6 +11,7 @@ import {
 import { isPlaceholder } from "./placeholder.ts";
 import { type Held, Placeholders } from "./placeholders.ts";
 import { assertOutside } from "./program-outside.ts";
+import { programVariables } from "./program-variables.ts";
 import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
 import type {
   GuardedPlaces,
@@ -119,7 +120,17 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         request.gitIdentity &&
         options.findGit?.([access.workspace, ...access.writable]);
       const identity = git ? await gitIdentity(git, access.workspace) : "";
-      const { inputs, descriptors } = passedData(filter, identity);
+      const variables = programVariables({
+        ...environment,
+        HOME,
+        TMPDIR: "/tmp",
+        ...(identity === "" ? {} : { GIT_CONFIG_SYSTEM: IDENTITY }),
+      });
+      const { inputs, descriptors } = passedData({
+        filter,
+        identity,
+        variables,
+      });
       const network =
         access.network === "none" ? ["--unshare-net"] : networkMounts();
       const others = [...scratchMounts(options, limits), ...network];
@@ -142,12 +153,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
           ...argv,
         ],
         workingDirectory: "/",
-        environment: {
-          ...environment,
-          HOME,
-          TMPDIR: "/tmp",
-          ...(identity === "" ? {} : { GIT_CONFIG_SYSTEM: IDENTITY }),
-        },
+        environment: {},
         shell,
         inputs,
         supervised: true,
@@ -173,24 +179,40 @@ function writesIndex({ workspace, writable }: SandboxAccess): boolean {
     .some((path) => isWithin(path, writable));
 }
 
+/** What bwrap reads from descriptors. */
+interface PassedData {
+  /** Default: none. */
+  readonly filter: Uint8Array | undefined;
+  /** The file with the identity for git; empty for none. */
+  readonly identity: string;
+  /** The variables of the program, which bwrap itself is started without. */
+  readonly variables: ReadonlyMap<string, string>;
+}
+
 /**
  * Returns the data that bwrap reads from descriptors, and its arguments for
- * these and for the two that supervise the start of a command: a seccomp filter,
- * and a file with the identity for git. Both may be
- * missing.
+ * these and for the two that supervise the start of a command.
  */
-function passedData(
-  filter: Uint8Array | undefined,
-  identity: string,
-): { readonly inputs: Uint8Array[]; readonly descriptors: string[] } {
+function passedData({ filter, identity, variables }: PassedData): {
+  readonly inputs: Uint8Array[];
+  readonly descriptors: string[];
+} {
   const inputs: Uint8Array[] = [];
   const pass = (data: Uint8Array): string => `${2 + inputs.push(data)}`;
   const seccomp = filter ? ["--seccomp", pass(filter)] : [];
   const file =
     identity === "" ? [] : ["--file", pass(Buffer.from(identity)), IDENTITY];
+  // Other processes of the machine can read arguments, but not a descriptor.
+  const settings = [...variables].map(
+    ([name, value]) => `--setenv\0${name}\0${value}\0`,
+  );
+  const environment = ["--args", pass(Buffer.from(settings.join("")))];
   const info = 3 + inputs.length;
   const start = ["--info-fd", `${info}`, "--block-fd", `${info + 1}`];
-  return { inputs, descriptors: [...seccomp, ...file, ...start] };
+  return {
+    inputs,
+    descriptors: [...seccomp, ...file, ...environment, ...start],
+  };
 }
 
 /** The mounts that a command must have before it may start. */

@@ -101,6 +101,12 @@ export interface SandboxRequest {
 export interface SandboxedCommand {
   readonly argv: readonly string[];
   readonly workingDirectory: string;
+  /**
+   * The environment of the process and of the bash that starts it.
+   *
+   * Where these run outside of the sandbox it has nothing of the request, whose
+   * variables are set inside.
+   */
   readonly environment: Readonly<Record<string, string>>;
   /** The absolute path of the bash that starts it. */
   readonly shell: string;
@@ -130,6 +136,12 @@ export interface SandboxedCommand {
    * when the command has ended, and undoes that. `end` ends the command.
    */
   readonly hold?: (end?: () => void) => Holding;
+  /**
+   * Returns the exit code of the program; undefined when a signal ended it. Set
+   * where the process that starts it returns 0 for both. Called when it has
+   * returned 0, before `hold` is undone.
+   */
+  readonly exitCode?: () => number | undefined;
   /**
    * Renames what the command left for git outside of the sandbox to run. Called
    * when all of its processes have ended, after `hold` was undone.

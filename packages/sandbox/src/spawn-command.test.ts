@@ -1,6 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import type { SandboxedCommand } from "./sandbox.ts";
-import { type RunningProcess, startProcess } from "./start-process.ts";
+import {
+  type RunningProcess,
+  startPiped,
+  startProcess,
+} from "./start-process.ts";
 
 const signal = AbortSignal.timeout(60_000);
 const SHELL = "/bin/bash";
@@ -49,6 +54,67 @@ describe("a command that is checked before it starts", () => {
   it("keeps the exit code of a supervisor that failed by itself", async () => {
     await using running = startProcess(command("exit 3"), signal);
     expect(await running.ended).toEqual({ exitCode: 3, signalName: "" });
+  });
+
+  it("leaves nothing held when it cannot be started", async () => {
+    let held = 0;
+    const impossible: SandboxedCommand = {
+      ...command(""),
+      argv: ["a\0b"],
+      hold: () => {
+        held++;
+        return { taken: [], [Symbol.dispose]: () => void held-- };
+      },
+    };
+    expect(() => startPiped(impossible)).toThrow("null bytes");
+    expect(held).toBe(0);
+    await using running = startProcess(impossible, signal);
+    expect(await running.ended).toMatchObject({
+      exitCode: -1,
+      error: { message: expect.stringContaining("null bytes") },
+    });
+    expect(held).toBe(0);
+  });
+
+  it("ends with the reason where there are no descriptors for its pipes", async () => {
+    // In a process of its own, whose descriptors it uses up.
+    const script = `
+      import { closeSync, openSync } from "node:fs";
+      import { startPiped, startProcess } from ${JSON.stringify(new URL("start-process.ts", import.meta.url))};
+      let held = 0;
+      const command = {
+        ...{ argv: ["/bin/true"], workingDirectory: "/", environment: {} },
+        ...{ shell: "/bin/bash", inputs: [], supervised: false },
+        hold: () => (held++, { taken: [], [Symbol.dispose]: () => held-- }),
+      };
+      const opened = [];
+      try {
+        for (;;) opened.push(openSync("/dev/null"));
+      } catch {}
+      const running = startProcess(command, AbortSignal.timeout(60_000));
+      const { error } = await running.ended;
+      let thrown;
+      try {
+        startPiped(command);
+      } catch (reason) {
+        thrown = reason;
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const fd of opened) closeSync(fd);
+      console.log(error.code, thrown.message, held);`;
+    const { stdout, stderr } = spawnSync(
+      SHELL,
+      [
+        ...["-c", 'ulimit -n 256; exec "$@"', "bash", process.execPath],
+        ...["--conditions=@devtool/source", "--experimental-transform-types"],
+        ...["--no-warnings", "--input-type=module", "-e", script],
+      ],
+      { encoding: "utf8" },
+    );
+    expect({ stdout, stderr }).toEqual({
+      stdout: "EMFILE the process has no pipes 0\n",
+      stderr: "",
+    });
   });
 
   /**

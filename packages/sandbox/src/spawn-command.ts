@@ -90,7 +90,9 @@ export function spawnCommand(
   ].map(String);
   failpoint("devtool:command.spawn.before");
   const script = streams === "merged" ? `${START} 2>&1` : START;
-  const child = spawn(shell, ["-c", script, "bash", ...settings, ...argv], {
+  // With -p bash runs no file that a variable names.
+  const args = ["-p", "-c", script, "bash", ...settings, ...argv];
+  const child = spawn(shell, args, {
     cwd: workingDirectory,
     env: { ...environment },
     ...GROUP_OPTIONS,
@@ -99,9 +101,12 @@ export function spawnCommand(
         ? ["ignore", "pipe", "ignore", ...extra]
         : ["pipe", "pipe", "pipe", ...extra],
   });
-  const [infoPipe, gatePipe] = child.stdio.slice(3 + inputs.length);
+  // Without free descriptors there are no pipes, whatever the type says. The
+  // `error` event, which comes later, has the reason.
+  const pipes: readonly Pipe[] = child.stdio ?? [];
+  const [infoPipe, gatePipe] = pipes.slice(3 + inputs.length);
   for (const [index, input] of inputs.entries()) {
-    writeAll(child.stdio[index + 3], input);
+    writeAll(pipes[index + 3], input);
   }
   failpoint("devtool:command.spawn.after");
   const inner = readChildPid(infoPipe);

@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -8,10 +9,10 @@ import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { findSandbox } from "./find-sandbox.ts";
+import { HostPrograms } from "./host-programs.ts";
 import { noSandbox } from "./no-sandbox.ts";
 import { probe } from "./probe.ts";
-import type { Sandbox, SandboxAccess } from "./sandbox.ts";
-import { SandboxError } from "./sandbox-error.ts";
+import type { Sandbox, SandboxAccess, SandboxedCommand } from "./sandbox.ts";
 import { startProcess } from "./start-process.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -23,14 +24,24 @@ const path = [programs, dirname(process.execPath), "/usr/bin", "/bin"].join(
 );
 const hidden = join(temporaryDirectory(), "data");
 mkdirSync(hidden);
-const found = await findSandbox(
-  "srt",
-  { path, hidden: [hidden] },
-  signal,
-).catch((reason: unknown) =>
-  reason instanceof SandboxError ? reason : Promise.reject(reason),
-);
-const why = found instanceof SandboxError ? ` (skipped: ${found.message})` : "";
+const why = missing();
+const found =
+  why === ""
+    ? await findSandbox("srt", { path, hidden: [hidden] }, signal)
+    : undefined;
+
+/** What srt needs and this machine does not have, in parentheses. */
+function missing(): string {
+  const host = new HostPrograms(path);
+  const absent = ["srt", "bwrap", "socat", "rg"].filter(
+    (name) => host.find(name, []) === undefined,
+  );
+  if (absent.length > 0) return ` (skipped: no ${absent.join(", ")})`;
+  const namespaces = "--unshare-user --unshare-pid --unshare-net".split(" ");
+  const mounts = "--ro-bind / / --dev /dev --proc /proc".split(" ");
+  const { status } = spawnSync("bwrap", [...namespaces, ...mounts, "true"]);
+  return status === 0 ? "" : " (skipped: no user namespaces)";
+}
 
 describe.skipIf(why !== "")(`commands in srt${why}`, () => {
   let workspace: string;
@@ -42,7 +53,7 @@ describe.skipIf(why !== "")(`commands in srt${why}`, () => {
     putFile(hidden, "token", "secret");
     const outside = temporaryDirectory();
     const said = await run(
-      `echo in > made; echo out > ${outside}/made; cat ${hidden}/token; ls -A ${homedir()}; touch .git/hooks/pre-commit; mkdir .claude`,
+      `echo in > made; echo out > ${outside}/made; cat ${hidden}/token; echo home: $(ls -A ${homedir()} 2>/dev/null); touch .git/hooks/pre-commit; mkdir .claude`,
       {
         before: () =>
           mkdirSync(join(workspace, ".git/hooks"), { recursive: true }),
@@ -51,6 +62,7 @@ describe.skipIf(why !== "")(`commands in srt${why}`, () => {
     expect(fileText(workspace, "made")).toBe("in\n");
     expect(readdirSync(outside)).toEqual([]);
     expect(said).not.toContain("secret");
+    expect(said).toMatch(/^home:$/m);
     expect(said).toContain("Read-only file system");
     expect(readdirSync(join(workspace, ".git/hooks"))).toEqual([]);
     expect(existsSync(join(workspace, ".claude"))).toBe(false);
@@ -79,6 +91,53 @@ describe.skipIf(why !== "")(`commands in srt${why}`, () => {
     );
   });
 
+  it("have a home and a directory for temporary files that are their own", async () => {
+    const said = await run('echo made >"$(mktemp)"; [ "$TMPDIR" = ~ ] && ls ~');
+    expect(said).toMatch(/^tmp\..+\n$/);
+  });
+
+  it("have their variables, which the programs around them do not", async () => {
+    const ran = join(temporaryDirectory(), "ran");
+    const makes = `: 2>/dev/null >${ran}`;
+    putFile(workspace, "run.sh", makes);
+    putFile(workspace, "bin/node", `#!/bin/sh\n${makes}\nexit 1`);
+    chmodSync(join(workspace, "bin/node"), 0o755);
+    const environment = {
+      PATH: `${join(workspace, "bin")}:${path}`,
+      BASH_ENV: join(workspace, "run.sh"),
+      NODE_OPTIONS: "--no-such-option",
+      ODD: "it's\n$(secret)",
+      "a.b": "dotted",
+    };
+    const command = await usable().command({
+      ...requestOf('echo "$ODD"; env | grep ^a.b; echo "$NODE_OPTIONS"', {}),
+      environment,
+    });
+    expect(command.argv.join(" ")).not.toContain("secret");
+    expect(await read(command)).toBe(
+      "it's\n$(secret)\na.b=dotted\n--no-such-option\n",
+    );
+    expect(existsSync(ran)).toBe(false);
+  });
+
+  it("have failed when a signal ended them or their group", async () => {
+    const sandbox = usable();
+    const killed = await sandbox.command(requestOf("kill -TERM $$", {}));
+    await using alone = startProcess(killed, signal);
+    expect(await alone.ended).toMatchObject({ exitCode: 143 });
+    const command = await sandbox.command(
+      requestOf("echo begun; sleep 1000", {}),
+    );
+    await using running = startProcess(command, signal);
+    for await (const text of running.output()) {
+      if (text.includes("begun")) process.kill(-running.pid, "SIGTERM");
+    }
+    expect(await running.ended).toEqual({
+      exitCode: -1,
+      signalName: "SIGTERM",
+    });
+  });
+
   it("end with all that they started when they are canceled", async () => {
     const sandbox = usable();
     const stop = new AbortController();
@@ -97,7 +156,7 @@ describe.skipIf(why !== "")(`commands in srt${why}`, () => {
   });
 
   function usable(): Sandbox {
-    if (found instanceof SandboxError) throw found;
+    if (!found) throw new Error(why);
     return found;
   }
 
@@ -125,7 +184,10 @@ describe.skipIf(why !== "")(`commands in srt${why}`, () => {
     }: { access?: Partial<SandboxAccess>; before?: () => void } = {},
   ): Promise<string> {
     before();
-    const command = await usable().command(requestOf(line, access));
+    return read(await usable().command(requestOf(line, access)));
+  }
+
+  async function read(command: SandboxedCommand): Promise<string> {
     await using running = startProcess(command, signal);
     let said = "";
     for await (const text of running.output()) said += text;

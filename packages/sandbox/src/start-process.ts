@@ -8,7 +8,11 @@ import {
 import { endProcess, innerGone } from "./end-process.ts";
 import { sendSignal } from "./process-state.ts";
 import type { Holding, SandboxedCommand, TakenPlace } from "./sandbox.ts";
-import { type SpawnedCommand, spawnCommand } from "./spawn-command.ts";
+import {
+  type SpawnedCommand,
+  type Streams,
+  spawnCommand,
+} from "./spawn-command.ts";
 
 /** How a process ended. */
 export interface ProcessEnd {
@@ -82,10 +86,10 @@ export function startProcess(
   command: SandboxedCommand,
   signal: AbortSignal,
 ): RunningProcess {
-  let held: Holding | undefined;
+  let started: StartedProcess;
   let stop = (): void => undefined;
   try {
-    held = command.hold?.(() => stop());
+    started = startHeld(command, "merged", () => stop());
   } catch (reason) {
     const error =
       reason instanceof Error
@@ -99,8 +103,7 @@ export function startProcess(
       [Symbol.asyncDispose]: async () => undefined,
     };
   }
-  const spawned = spawnCommand(command);
-  const ended = cleanEnd(spawned, command, held);
+  const { spawned, ended } = started;
   const output = new CollectedOutput(spawned, ended);
   stop = (): void => void endProcess(spawned, command, ended);
   signal.addEventListener("abort", stop, { once: true });
@@ -134,16 +137,39 @@ export interface PipedProcess {
  */
 export function startPiped(command: SandboxedCommand): PipedProcess {
   let kill = (): void => undefined;
-  const held = command.hold?.(() => kill());
-  const spawned = spawnCommand(command, "pipes");
+  const { spawned } = startHeld(command, "pipes", () => kill());
   const { child, refusal } = spawned;
   const { pid, stdin, stdout, stderr } = child;
   if (!stdin || !stdout || !stderr) throw new Error("the process has no pipes");
   kill = () => {
     if (pid !== undefined) sendSignal(-pid, "SIGKILL");
   };
-  void cleanEnd(spawned, command, held);
   return { process: child, stdin, stdout, stderr, refusal };
+}
+
+/** A process that was started, and its end once nothing is held for it. */
+interface StartedProcess {
+  readonly spawned: SpawnedCommand;
+  readonly ended: Promise<ProcessEnd>;
+}
+
+/**
+ * Holds what a command needs and starts it. Throws, and holds nothing, when
+ * either fails.
+ */
+function startHeld(
+  command: SandboxedCommand,
+  streams: Streams,
+  end: () => void,
+): StartedProcess {
+  const held = command.hold?.(end);
+  try {
+    const spawned = spawnCommand(command, streams);
+    return { spawned, ended: cleanEnd(spawned, command, held) };
+  } catch (reason) {
+    held?.[Symbol.dispose]();
+    throw reason;
+  }
 }
 
 /** Waits for the end of a command, and undoes what was prepared for it. */
@@ -152,7 +178,7 @@ async function cleanEnd(
   command: SandboxedCommand,
   held: Holding | undefined,
 ): Promise<ProcessEnd> {
-  const end = await endOf(spawned);
+  const end = programEnd(await endOf(spawned), command);
   if (!held) return end;
   await innerGone(spawned);
   held[Symbol.dispose]();
@@ -163,6 +189,21 @@ async function cleanEnd(
     ...(taken.length > 0 && { taken }),
     ...(disarmed.length > 0 && { disarmed }),
   };
+}
+
+/**
+ * Returns how the program of a command ended, given the end of the process that
+ * started it.
+ */
+function programEnd(
+  end: ProcessEnd,
+  { exitCode: read }: SandboxedCommand,
+): ProcessEnd {
+  if (!read || end.exitCode !== 0) return end;
+  const exitCode = read();
+  return exitCode === undefined
+    ? { exitCode: -1, signalName: "SIGTERM" }
+    : { ...end, exitCode };
 }
 
 async function endOf({ child, refusal }: SpawnedCommand): Promise<ProcessEnd> {
