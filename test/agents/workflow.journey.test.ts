@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { runCommand } from "@devtool/cli/testing";
 import {
@@ -25,7 +26,7 @@ import {
   type ServerOptions,
 } from "@devtool/server";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { defineWorkflow, workflowAgent } from "@devtool/workflow";
+import { defineWorkflow, readWorkflow, workflowAgent } from "@devtool/workflow";
 import { dbosEngine } from "@devtool/workflow/dbos";
 import {
   afterAll,
@@ -70,6 +71,14 @@ function plainAgent(
 }
 
 const echo = plainAgent("echo", (message) => `echo of ${message}`);
+
+/** The workflow that docs/agent-calls.md shows. */
+const RELEASE = readWorkflow(
+  /<!-- workflow: release\.yaml -->\n```yaml\n(.*?)```/s.exec(
+    readFileSync(new URL("../../docs/agent-calls.md", import.meta.url), "utf8"),
+  )?.[1] ?? "",
+  "release.yaml",
+);
 
 /** Where the runs of a server are kept: the rest is the same. */
 interface Keeping {
@@ -382,84 +391,50 @@ function playAll(keeping: () => Keeping): void {
     ).toEqual(["CANCELED", "CANCELED", "FAILED"]);
   });
 
-  it("has one write and one review until the review approves", async () => {
-    const loop = {
-      until: "{{steps.review.result.text}}",
-      startsWith: "OK",
-      max: 3,
-    };
-    const steps = [
-      {
-        id: "write",
-        agent: "echo",
-        task: "write{{steps.review.result.text}}",
-      },
-      {
-        id: "review",
-        agent: "reviewer",
-        task: "review {{steps.write.result.text}}",
-        dependencies: ["write"],
-      },
+  it("plays the release of docs/agent-calls.md: writes until the review approves, and asks before it publishes", async () => {
+    let reviews = 0;
+    await serve([RELEASE], {
+      writer: plainAgent("writer", (message) =>
+        message.startsWith("Write ") ? `notes ${reviews + 1}` : "Published.",
+      ),
+      reviewer: plainAgent("reviewer", () =>
+        ++reviews === 2 ? "APPROVED." : `Shorter than ${reviews}.`,
+      ),
+    });
+    const write = (said: string): string =>
+      `writer: Write the release notes of v1.2.\nWhat the reviewer said of the last ones: ${said}\n`;
+    const review = "reviewer: Say APPROVED, or what to change: notes";
+    const drafted = [
+      ...[write(""), `${review} 1`],
+      ...[write("Shorter than 1."), `${review} 2`],
     ];
-    let rounds = 0;
-    await serve(
-      [
-        defineWorkflow({
-          name: "loop",
-          steps: [
-            { id: "draft", loop, steps, output: "{{steps.write.result.text}}" },
-          ],
-        }),
-      ],
-      {
-        reviewer: plainAgent("reviewer", () =>
-          ++rounds === 2 ? "OK good" : `more ${rounds}`,
-        ),
-      },
-    );
-    const task = await run("x");
-    expect(saidBy(task)).toBe("echo of writemore 1");
-    expect(runsOf(task)).toEqual([
+    const asked = await run("v1.2");
+    expect(asked.state, asked.error).toBe(TaskState.INPUT_REQUIRED);
+    expect(
+      pendingToolCalls(asked)[0]?.confirmationRequest?.details.value,
+    ).toMatchObject({
+      description: "Publish v1.2?\n\nwriter gets:\nPublish: notes 2",
+    });
+    expect(told).toEqual(drafted);
+    const published = await answer(asked);
+    expect(saidBy(published)).toBe("Published.");
+    expect(told).toEqual([...drafted, "writer: Publish: notes 2"]);
+    const { task } = await client.tasks.getTask({ taskId: asked.id });
+    expect(task && runsOf(task)).toEqual([
       "draft/1/write#1",
       "draft/1/review#1",
       "draft/2/write#1",
       "draft/2/review#1",
+      "publish#1",
     ]);
-    rounds = 2;
-    const never = await run("x");
-    expect(never.error).toMatch(
-      /^step "draft" failed: after 3 rounds, loop\.until does not begin with "OK", but says "more 5"/,
-    );
-  });
-
-  it("asks before a step, with the message that is sent, and fails when it is declined", async () => {
-    await serve([
-      defineWorkflow({
-        name: "release",
-        steps: [
-          { id: "notes", agent: "echo", task: "notes" },
-          {
-            id: "publish",
-            agent: "echo",
-            task: "publish {{steps.notes.result.text}}",
-            approval: "Publish?",
-            dependencies: ["notes"],
-          },
-        ],
-      }),
-    ]);
-    const asked = await run("x");
-    expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
-    expect(
-      pendingToolCalls(asked)[0]?.confirmationRequest?.details.value,
-    ).toMatchObject({
-      description: "Publish?\n\necho gets:\npublish echo of notes",
-    });
-    expect(told).toEqual(["echo: notes"]);
-    expect(saidBy(await answer(asked))).toBe("echo of publish echo of notes");
-    const declined = await answer(await run("x"), "cancel");
+    [told, reviews] = [[], 0];
+    const declined = await answer(await run("v1.2"), "cancel");
     expect(declined.error).toBe('step "publish" failed: it was declined');
-    expect(told.filter((one) => one.includes("publish"))).toHaveLength(1);
+    expect(told).toEqual(drafted);
+    const never = await run("v1.2");
+    expect(never.error).toMatch(
+      /^step "draft" failed: after 3 rounds, loop\.until does not begin with "APPROVED", but says "Shorter than 5\."/,
+    );
   });
 
   it("hands up what a step asks, with its path, also out of a workflow inside", async () => {

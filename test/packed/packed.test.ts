@@ -237,6 +237,12 @@ describe.skipIf(LEFT_TO_CI !== "")(
         );
       });
 
+      it("review-loop", async () => {
+        expect(await runExample(project, ["review-loop/main.ts"])).toMatch(
+          /^ok$/m,
+        );
+      });
+
       it("observer", async () => {
         expect(await runExample(project, ["observer/main.ts"])).toMatch(
           /^ok$/m,
@@ -440,6 +446,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
           "host-your-agent/client.ts",
           "own-program/main.ts",
           "own-dialect/main.ts",
+          "review-loop/main.ts",
           "observer/main.ts",
           "webhook/client.ts",
           "policy-only/main.ts",
