@@ -1,0 +1,161 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { type Task, TaskState } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { defineWorkflow, workflowAgent } from "@devtool/workflow";
+import { afterEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
+import { startServing } from "../durability/crash/server-process.ts";
+import { foreignServers } from "../interop/foreign-servers.ts";
+import { agentText, approve, beginTask, taskOf } from "../tasks.ts";
+
+/** An agent in another process. */
+interface Peer extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  /** Returns what the peer itself says of a task. */
+  stateOf(taskId: string): Promise<string>;
+}
+
+/** Kinds of peers, and what has each ask, answer and wait. */
+const PEERS = [
+  {
+    name: "another devtool server",
+    start: startDevtool,
+    asks: "write made.txt content\ntext Made.",
+    question: /^Agent far → "write_file" asks: "(Create|Change) made\.txt/,
+    says: "Made.",
+    waits: "wait 60000",
+  },
+  {
+    name: "a server on @a2a-js/sdk",
+    start: startForeign,
+    asks: "ask",
+    question: /^Agent far asks/,
+    says: "Reviewed.",
+    waits: "hold",
+  },
+] as const;
+
+describe.each(PEERS)("a step that $name does", (kind) => {
+  const opened: AsyncDisposable[] = [];
+  let server: DevtoolServer;
+  let client: DevtoolClient;
+  let peer: Peer;
+
+  afterEach(async () => {
+    await server.close();
+    for (const one of opened.splice(0)) await one[Symbol.asyncDispose]();
+  });
+
+  async function serve(): Promise<void> {
+    peer = await kind.start();
+    opened.push(peer);
+    const flow = defineWorkflow({
+      name: "flow",
+      steps: [
+        { id: "first", agent: "far", task: "{{input.text}}" },
+        {
+          id: "second",
+          agent: "far",
+          task: kind.asks,
+          dependencies: ["first"],
+        },
+      ],
+    });
+    const { url, token } = peer;
+    const remoteAgents = [{ name: "far", url, token, description: "" }];
+    server = await createServer({
+      agents: { flow: workflowAgent(flow, { remoteAgents }) },
+      workspace: temporaryDirectory(),
+    });
+    client = clientOf(server);
+  }
+
+  it("asks with its path, and gives its result to the run", async () => {
+    await serve();
+    const taskId = await beginTask(client, kind.asks);
+    let task = await taskOf(client, taskId);
+    for (const _step of ["first", "second"]) {
+      expect(task.state, task.error).toBe(TaskState.INPUT_REQUIRED);
+      const [question] = pendingToolCalls(task);
+      expect(question?.description).toMatch(kind.question);
+      task = await approve(client, task);
+    }
+    expect(task.state, task.error).toBe(TaskState.COMPLETED);
+    expect(agentText(task)).toContain(kind.says);
+  });
+
+  it("is canceled with the run", async () => {
+    await serve();
+    const { task } = await client.tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), kind.waits),
+      returnImmediately: true,
+    });
+    const taskId = task?.id ?? "";
+    await expect
+      .poll(async () => childOf(await taskOf(client, taskId)))
+      .not.toBe("");
+    await client.tasks.cancelTask({ taskId });
+    const canceled = await taskOf(client, taskId);
+    expect(canceled.state).toBe(TaskState.CANCELED);
+    expect(await peer.stateOf(childOf(canceled))).toMatch(/CANCELED$/);
+  });
+});
+
+async function startDevtool(): Promise<Peer> {
+  const { info, kill } = await startServing([
+    ...["--data", temporaryDirectory()],
+    ...["--workspace", temporaryDirectory()],
+  ]);
+  return {
+    url: info.url,
+    token: info.token,
+    stateOf: async (taskId) =>
+      TaskState[(await taskOf(clientOf(info), taskId)).state],
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+async function startForeign(): Promise<Peer> {
+  const kind = foreignServers().find(
+    ({ peer }) => peer === "@a2a-js/sdk 1.3.0",
+  );
+  if (!kind) throw new Error("there is no such SDK");
+  const script = join(temporaryDirectory(), "steps.json");
+  const steps = {
+    ask: [{ state: "working" }, { state: "input-required", text: "Go on?" }],
+    hold: [{ state: "working" }, { hold: true }],
+    "*": [{ state: "completed", text: "Reviewed." }],
+  };
+  await writeFile(script, JSON.stringify(steps));
+  const foreign = await kind.start(script, "streaming");
+  return {
+    url: foreign.url,
+    token: "",
+    stateOf: async (taskId) => {
+      const response = await fetch(`${foreign.url}/rest/tasks/${taskId}`, {
+        headers: { "a2a-version": "1.0" },
+      });
+      const text = await response.text();
+      return /"state":\s*"(\w+)"/.exec(text)?.[1] ?? text;
+    },
+    [Symbol.asyncDispose]: () => foreign[Symbol.asyncDispose](),
+  };
+}
+
+/** Returns the id of the task that does the last step, empty before there is one. */
+function childOf({ history }: Task): string {
+  const ids = history.flatMap(({ parts }) =>
+    parts.flatMap(
+      ({ toolCallDetail }) => toolCallDetail?.delegation?.taskId ?? [],
+    ),
+  );
+  return ids.at(-1) ?? "";
+}
