@@ -324,6 +324,11 @@ describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
         /send|get/i.exec(method)?.[0].toLowerCase() ?? method;
       expect(agent.requests.map(short)).toEqual(called);
       expect(agent.requests[0]?.body.method).not.toMatch(/stream/i);
+      // The task is known as soon as the agent has it.
+      expect(agent.requests[0]?.body.params).toMatchObject({
+        configuration:
+          version === "1.0" ? { returnImmediately: true } : { blocking: false },
+      });
       expect(notices(events)).toEqual([]);
     },
   );

@@ -338,7 +338,7 @@ class Routing {
   } {
     const { principal, contextId } = this.#place.turn.task;
     return {
-      key: JSON.stringify([principal, contextId, chainId]),
+      key: JSON.stringify([principal, contextId, this.#mesh.name, chainId]),
       taskIds: this.#before().flatMap(({ agent, taskId }) =>
         agent === name ? [taskId] : [],
       ),

@@ -6,14 +6,15 @@ import type { Answer, Frame } from "./rpc-endpoint.ts";
 import type { TaskCalls } from "./task-calls.ts";
 
 /**
- * Returns the calls for an agent that does not stream: a message is sent, and
- * its task is asked for until it rests.
+ * Returns the calls for an agent that does not stream: a message is sent, which
+ * the agent may answer at once, and its task is asked for until it rests.
  */
 export function withoutStreams(calls: TaskCalls): TaskCalls {
   return {
     ...calls,
     async *stream(request, signal) {
-      const answer = await calls.send(request, signal);
+      const sent = { ...request, returnImmediately: true };
+      const answer = await calls.send(sent, signal);
       yield { ...answer, id: undefined };
       const { id, status } = objectOrEmpty(answer.result);
       // Anything but a task is all of the answer.

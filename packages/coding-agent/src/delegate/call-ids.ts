@@ -52,6 +52,9 @@ export function knownTaskOf({ task, toolCallId }: PlacedCall["place"]): string {
 /**
  * Returns the ids of the tasks that may have the message of a call. Undefined
  * when the agent does not say which tasks it has.
+ *
+ * Of a conversation, whose other messages are work of others, only a task that
+ * shows the message counts.
  */
 export async function tasksOf(
   { place, taskId, conversation }: PlacedCall,
@@ -62,14 +65,34 @@ export async function tasksOf(
   if (known !== "") return [known];
   if (isOwnServer) return [idOf(place, "task")];
   const contextId = conversation?.contextId ?? idOf(place, "context");
-  const earlier = conversation?.taskIds ?? [];
   try {
     const { tasks } = await callWithRetry(
       (limit) => client.tasks.listTasks({ contextId }, { signal: limit }),
       RETRIES,
       signal,
     );
-    return tasks.map(({ id }) => id).filter((id) => !earlier.includes(id));
+    // An agent may ignore the filter.
+    const ids = tasks.flatMap((task) =>
+      task.contextId === contextId ? [task.id] : [],
+    );
+    if (!conversation) return ids;
+    const found = await Promise.all(
+      ids
+        .filter((id) => !conversation.taskIds.includes(id))
+        .map((id) =>
+          callWithRetry(
+            (limit) => client.tasks.getTask({ taskId: id }, { signal: limit }),
+            RETRIES,
+            signal,
+          ),
+        ),
+    );
+    const sent = idOf(place, "message");
+    return found.flatMap(({ task }) =>
+      task?.history.some(({ messageId }) => messageId === sent)
+        ? [task.id]
+        : [],
+    );
   } catch (reason) {
     // A2A 0.3 lists no tasks.
     if (ConnectError.from(reason).code === Code.Unimplemented) {
@@ -81,8 +104,9 @@ export async function tasksOf(
 
 /**
  * Cancels the work of a call at its agent. Does nothing where it has ended, or
- * never began. Throws when the agent cannot be told, cancels no tasks, or does
- * not say which task it is.
+ * where this server knows that it never began. Throws when the agent cannot be
+ * told, cancels no tasks, or does not say which task it is: a task that an agent
+ * elsewhere does not list may be at work all the same.
  */
 export async function cancelWork(
   call: PlacedCall,
@@ -91,7 +115,7 @@ export async function cancelWork(
 ): Promise<void> {
   const { tasks } = connection.client;
   const taskIds = await tasksOf(call, connection, signal);
-  if (!taskIds) {
+  if (!taskIds?.length) {
     const problem = "it has not said which task does the work, and lists none";
     throw new ConnectError(problem, Code.Unimplemented);
   }

@@ -189,7 +189,7 @@ export class ChildTask {
 
   /** Finds the task that has the message of the call. */
   async #find(): Promise<boolean> {
-    const { taskId, place, conversation } = this.#call;
+    const { taskId, place } = this.#call;
     const ids = await tasksOf(this.#call, this.#connection, this.#signal);
     for (const id of ids ?? []) {
       const found = await this.#load(id).catch((reason: unknown) => {
@@ -200,10 +200,8 @@ export class ChildTask {
       const { history } = found;
       const sent = idOf(place, "message");
       // A task that the call began is the work, whatever it shows.
-      const isOwn = conversation
-        ? this.#connection.isOwnServer || id === knownTaskOf(place)
-        : id !== taskId;
-      if (isOwn || history.some((one) => one.messageId === sent)) return true;
+      if (id !== taskId || history.some((one) => one.messageId === sent))
+        return true;
     }
     return false;
   }

@@ -40,26 +40,53 @@ const AT_WORK: Task = {
   ],
 };
 
+/** What an agent lists, each as a task with the id of its message. */
+type Listed = (messageId: string, contextId: string) => readonly Task[];
+
 /**
- * Makes a call of an agent that knows no message twice and lists no tasks, and
- * fails each message with a code.
+ * Makes a call of an agent that knows no message twice, and fails each message
+ * with a code.
+ *
+ * @param listed the tasks that it lists for any context. Default: it cannot list
  */
 async function outcomeOf(
   code: Code,
   task: Task,
+  listed?: Listed,
 ): Promise<{
   readonly sent: number;
+  readonly canceled: readonly string[];
   readonly ended: unknown;
   readonly notices: readonly string[];
 }> {
   let sent = 0;
+  let tasks: readonly Task[] = [];
+  const canceled: string[] = [];
   const notices: string[] = [];
   const client = createDevtoolClient(
     createRouterTransport(({ service }) =>
       service(TaskService, {
-        streamMessage: () => {
+        streamMessage: ({ request }) => {
           sent++;
+          const { messageId = "" } = request?.message ?? {};
+          tasks = listed?.(messageId, request?.contextId ?? "") ?? [];
           throw new ConnectError("no", code);
+        },
+        listTasks: () => {
+          if (!listed) throw new ConnectError("no", Code.Unimplemented);
+          return {
+            tasks: tasks.map((task) => ({
+              id: task.id,
+              contextId: task.contextId,
+            })),
+          };
+        },
+        getTask: ({ taskId }) => ({
+          task: tasks.find(({ id }) => id === taskId) ?? emptyTask(),
+        }),
+        cancelTask: ({ taskId }) => {
+          canceled.push(taskId);
+          return {};
         },
       }),
     ),
@@ -79,6 +106,7 @@ async function outcomeOf(
       toolCallId: "call",
       agent,
       message: "go",
+      conversation: { key: "talk", taskIds: ["before"] },
       chain: [],
       stepRun: (_call, _messageId, end) => {
         ended = end;
@@ -100,7 +128,12 @@ async function outcomeOf(
     never,
   );
   for await (const update of updates) void update;
-  return { sent, ended, notices };
+  return { sent, canceled, ended, notices };
+}
+
+function listedTask(id: string, contextId: string, messageId: string): Task {
+  const message = create(MessageSchema, { messageId, role: Role.USER });
+  return { ...emptyTask(), id, contextId, history: [message] };
 }
 
 describe("a call that a program makes", () => {
@@ -109,6 +142,7 @@ describe("a call that a program makes", () => {
       await outcomeOf(Code.DataLoss, { ...emptyTask(), id: "run" }),
     ).toEqual({
       sent: 1,
+      canceled: [],
       ended: "unknown",
       notices: [
         expect.stringMatching(
@@ -118,10 +152,38 @@ describe("a call that a program makes", () => {
     });
     expect(await outcomeOf(Code.Internal, AT_WORK)).toEqual({
       sent: 0,
+      canceled: [],
       ended: "unknown",
       notices: [],
     });
   });
+
+  it("cancels the task that shows its message, and no other of the conversation", async () => {
+    const start = { ...emptyTask(), id: "run" };
+    const outcome = await outcomeOf(Code.DataLoss, start, (id, contextId) => [
+      listedTask("before", contextId, id),
+      listedTask("other", contextId, "another message"),
+      listedTask("own", contextId, id),
+      listedTask("unasked", "another context", id),
+    ]);
+    expect(outcome).toMatchObject({ canceled: ["own"], ended: undefined });
+    expect(outcome.notices).toEqual([]);
+  });
+
+  it.each<[string, Listed]>([
+    ["none", () => []],
+    ["others alone", (_id, contextId) => [listedTask("x", contextId, "y")]],
+  ])(
+    "is not known to have ended where the agent lists %s",
+    async (_, listed) => {
+      const start = { ...emptyTask(), id: "run" };
+      const outcome = await outcomeOf(Code.DataLoss, start, listed);
+      expect(outcome).toMatchObject({ canceled: [], ended: "unknown" });
+      expect(outcome.notices).toEqual([
+        expect.stringMatching(/could not be told to cancel .* lists none/),
+      ]);
+    },
+  );
 
   it("has ended where the agent refused the message", async () => {
     expect(

@@ -65,8 +65,9 @@ export type AgentMesh = Message<"devtool.v1alpha.AgentMesh"> & {
 
   /**
    * How long an agent may take until it says that it has the message. The next
-   * agent then gets it, once the first one was told to cancel. The last one has
-   * no limit. Default: 30 s.
+   * agent then gets it, once the first one has canceled the task that has the
+   * message: where no such task is found, the message fails instead. The last
+   * agent has no limit. Default: 30 s.
    *
    * @generated from field: google.protobuf.Duration first_event_timeout = 6;
    */
