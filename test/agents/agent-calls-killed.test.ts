@@ -118,6 +118,25 @@ describe("a chain of agents over two servers that are killed", () => {
           .flatMap(confirmationsOf)
           .filter(({ toolCallId }) => toolCallId === asked.toolCallId),
       ).toHaveLength(1);
+      if (by === "tool") return;
+      // The next message of the conversation names no agent.
+      await kill("above", 0);
+      const { task: next } = await clientOf(
+        servers.above.info,
+      ).tasks.sendMessage({
+        sessionSettings: { agent: "front" },
+        contextId: done.contextId,
+        message: {
+          ...textMessage(crypto.randomUUID(), "text Again."),
+          referenceTaskIds: [id],
+        },
+      });
+      expect(next?.state, next?.error).toBe(TaskState.COMPLETED);
+      const { tasks: all } = await clientOf(servers.below.info).tasks.listTasks(
+        {},
+      );
+      expect(all).toHaveLength(2);
+      expect(all[0]?.contextId).toBe(all[1]?.contextId);
     },
   );
 

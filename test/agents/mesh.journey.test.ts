@@ -5,6 +5,7 @@ import {
   type DevtoolClient,
   pendingToolCalls,
   subscribeTask,
+  textMessage,
 } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { objectOrEmpty } from "@devtool/internal/json";
@@ -322,6 +323,35 @@ describe("a mesh of agents", () => {
       },
     });
     expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
+    expect(fileText(workspace, "made.txt")).toBe("made");
+  });
+
+  it("keeps its agent's question open when a plain message comes, which the agent gets after the answer", async () => {
+    const asked = await send("write made.txt made");
+    const { task: still } = await client.tasks.sendMessage({
+      taskId: asked.id,
+      returnImmediately: true,
+      message: textMessage(crypto.randomUUID(), "yes"),
+    });
+    expect(still?.state).toBe(TaskState.INPUT_REQUIRED);
+    const [question, ...others] = still ? pendingToolCalls(still) : [];
+    expect(question).toEqual(pendingToolCalls(asked)[0]);
+    expect(others).toEqual([]);
+    if (!question) throw new Error("nothing is asked");
+    await client.tasks.sendMessage({
+      taskId: asked.id,
+      message: {
+        messageId: crypto.randomUUID(),
+        parts: [confirmationPart(question, "proceed_once")],
+      },
+    });
+    const tries = async (): Promise<readonly string[]> => {
+      const { task } = await client.tasks.getTask({ taskId: asked.id });
+      return task?.state === TaskState.COMPLETED ? triesOf(task) : [];
+    };
+    await expect
+      .poll(tries, { timeout: 60_000 })
+      .toEqual(['near#1 rule "code"', "near#1 it answered before"]);
     expect(fileText(workspace, "made.txt")).toBe("made");
   });
 
