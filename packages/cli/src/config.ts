@@ -6,6 +6,11 @@ import {
   type DescMessage,
   type JsonValue,
 } from "@bufbuild/protobuf";
+import {
+  grants,
+  isOfAnother,
+  OTHERS_WRITE,
+} from "@devtool/internal/file-access";
 import { isObject, plainJson } from "@devtool/internal/json";
 import { decodeStrictJson } from "@devtool/schema";
 import {
@@ -38,13 +43,13 @@ export async function readConfig(
   });
   if (text === undefined) return create(ServerConfigSchema);
   // The file can name commands that the server starts.
-  const { mode, uid } = await stat(path);
-  if ((mode & 0o022) !== 0) {
+  const stats = await stat(path);
+  if (grants(stats, OTHERS_WRITE)) {
     throw new Error(
       `config file "${path}" may be changed by others: chmod go-w it`,
     );
   }
-  if (uid !== 0 && uid !== process.getuid?.()) {
+  if (stats.uid !== 0 && isOfAnother(stats)) {
     throw new Error(
       `config file "${path}" belongs to another user: look at what it says, and chown it`,
     );

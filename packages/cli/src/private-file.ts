@@ -2,12 +2,10 @@ import { constants, type Stats } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { failpoint } from "@devtool/internal/failpoint";
+import { grants, isOfAnother, OTHERS } from "@devtool/internal/file-access";
 import { replaceFile } from "@devtool/internal/replace-file";
 
 const { O_NOFOLLOW, O_RDONLY } = constants;
-
-/** The permission bits of all but the owner. */
-const OTHERS = 0o077;
 
 /**
  * Asserts that nobody else can read or change a data directory, which may be
@@ -79,11 +77,10 @@ function problemOf(
   mode: string,
 ): string | undefined {
   if (!stats) return undefined;
-  const user = process.getuid?.();
-  if (user !== undefined && stats.uid !== user) {
-    return `belongs to another user: chown ${user} ${path}`;
+  if (isOfAnother(stats)) {
+    return `belongs to another user: chown ${process.getuid?.()} ${path}`;
   }
-  return (stats.mode & OTHERS) === 0
-    ? undefined
-    : `is open to other users: chmod ${mode} ${path}`;
+  return grants(stats, OTHERS)
+    ? `is open to other users: chmod ${mode} ${path}`
+    : undefined;
 }

@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import { grants, isOfAnother, OTHERS } from "@devtool/internal/file-access";
 import { errorMessage } from "./errors.ts";
 
 /** Minimum length of a token in characters: 128 bits in hexadecimal digits. */
@@ -19,13 +20,13 @@ export async function readTokenFile(path: string): Promise<string> {
   });
   // Owner and mode are those of the open file, so that the file cannot be
   // replaced after the check.
-  const { mode, uid } = await file.stat();
-  if (uid !== 0 && uid !== process.getuid?.()) {
+  const stats = await file.stat();
+  if (stats.uid !== 0 && isOfAnother(stats)) {
     throw new Error(
       `token file "${path}" belongs to another user, who knows the token: write another`,
     );
   }
-  if ((mode & 0o077) !== 0) {
+  if (grants(stats, OTHERS)) {
     throw new Error(`token file "${path}" is open to others: chmod 600 it`);
   }
 

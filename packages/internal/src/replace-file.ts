@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, readdir, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { failpoint } from "./failpoint.ts";
 import { isOtherProcess } from "./other-process.ts";
@@ -22,11 +22,15 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } =
  * Several processes may replace one file at the same time, and the last rename
  * wins. Within a process, the caller must wait for one replacement of a file
  * before it starts the next.
+ *
+ * @param verify is called with the temporary file and its name before a byte is
+ * written, and may throw
  */
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
   mode = 0o600,
+  verify?: (file: FileHandle, name: string) => void,
 ): Promise<void> {
   const directory = dirname(path);
   const prefix = `.${basename(path)}.`;
@@ -43,6 +47,7 @@ export async function replaceFile(
       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
       mode,
     );
+    verify?.(file, basename(temporary));
     // The mode of `open` is subject to the umask.
     await file.chmod(mode);
     await file.writeFile(content);

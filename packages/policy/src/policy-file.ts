@@ -1,6 +1,11 @@
 import { constants, type Stats } from "node:fs";
 import { lstat, open } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  grants,
+  isOfAnother,
+  OTHERS_WRITE,
+} from "@devtool/internal/file-access";
 import type { CompiledRule, PolicyTier } from "./compiled-rule.ts";
 import { errorCode, fileError } from "./policy-error.ts";
 
@@ -134,13 +139,13 @@ export async function readPolicyFile({
  */
 export function assertOnlyOwnerWrites(
   label: string,
-  { mode, uid }: Pick<Stats, "mode" | "uid">,
+  stats: Pick<Stats, "mode" | "uid">,
 ): void {
-  if ((mode & 0o022) !== 0) {
-    const problem = `may be changed by others (mode ${(mode & 0o777).toString(8)})`;
+  if (grants(stats, OTHERS_WRITE)) {
+    const problem = `may be changed by others (mode ${(stats.mode & 0o777).toString(8)})`;
     throw fileError(label, problem, { remedy: "run chmod go-w" });
   }
-  if (uid !== 0 && uid !== process.getuid?.()) {
+  if (stats.uid !== 0 && isOfAnother(stats)) {
     throw fileError(label, "belongs to another user", { remedy: "chown it" });
   }
 }

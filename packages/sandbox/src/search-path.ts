@@ -1,5 +1,6 @@
 import { type Stats, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, resolve } from "node:path";
+import { EVERYBODY_WRITES, grants } from "@devtool/internal/file-access";
 import { realPath } from "@devtool/internal/real-path";
 import { isWithin } from "./guarded-places.ts";
 import { realPaths } from "./system-mounts.ts";
@@ -23,8 +24,6 @@ export interface SearchPath {
   readonly refused: readonly string[];
 }
 
-/** Mode bit: everybody may write. */
-const WORLD_WRITABLE = 0o002;
 /**
  * Mode bit: in a directory, everybody may only remove and rename what they own.
  */
@@ -102,8 +101,7 @@ export function whyUntrusted(real: string): string | undefined {
   if (SYSTEM.has(real) || SYSTEM.has(dirname(real))) return undefined;
   const stats = statsOf(real);
   if (!stats) return `${real} cannot be looked at`;
-  if ((stats.mode & WORLD_WRITABLE) !== 0)
-    return `everybody may change ${real}`;
+  if (grants(stats, EVERYBODY_WRITES)) return `everybody may change ${real}`;
   return isOurs(stats)
     ? whyUntrustedParent(dirname(real))
     : `${real} belongs to another user`;
@@ -118,7 +116,7 @@ function whyUntrustedParent(directory: string): string | undefined {
   const stats = statsOf(directory);
   if (!stats) return `${directory} cannot be looked at`;
   if (!isOurs(stats)) return `${directory} belongs to another user`;
-  if ((stats.mode & WORLD_WRITABLE) !== 0 && (stats.mode & STICKY) === 0) {
+  if (grants(stats, EVERYBODY_WRITES) && (stats.mode & STICKY) === 0) {
     return `everybody may change ${directory}`;
   }
   const parent = dirname(directory);

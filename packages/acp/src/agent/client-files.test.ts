@@ -11,6 +11,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { type AgentConnection, agent, client } from "@agentclientprotocol/sdk";
+import {
+  checkedAccess,
+  type DirectoryAccess,
+  directoryAccess,
+} from "@devtool/internal/directory-access";
 import { Semaphore } from "@devtool/internal/semaphore";
 import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -30,7 +35,9 @@ describe("the files of a workspace, for an agent", () => {
   let base: string;
   let workspace: string;
   let connection: AgentConnection;
+  let access: DirectoryAccess;
   beforeEach(() => {
+    access = directoryAccess;
     base = temporaryDirectory();
     workspace = join(base, "workspace");
     putFile(base, "secret", "secret");
@@ -41,6 +48,9 @@ describe("the files of a workspace, for an agent", () => {
       maxBytes: MAX_BYTES,
       gate: OPEN,
       writing: new Semaphore(1),
+      get access() {
+        return access;
+      },
     });
     files.register(app, { readTextFile: true });
     connection = agent({ name: "test" }).connect(app);
@@ -263,6 +273,26 @@ describe("the files of a workspace, for an agent", () => {
       "secret",
       "changed",
     ]);
+  });
+
+  it("are not written where a link leads that takes the place of their directory, by checked paths too", async () => {
+    const inner = join(workspace, "inner");
+    mkdirSync(inner);
+    access = checkedAccess;
+    // After the last check, before the file is made.
+    const exchange = (): void => {
+      renameSync(inner, join(workspace, "moved"));
+      symlinkSync(base, inner);
+    };
+    subscribe("devtool:file.write.before", exchange);
+    try {
+      await expect(write(join(inner, "secret"), "changed")).rejects.toThrow(
+        "was changed while it was used",
+      );
+    } finally {
+      unsubscribe("devtool:file.write.before", exchange);
+    }
+    expect(fileText(base, "secret")).toBe("secret");
   });
 
   function linked(): string {

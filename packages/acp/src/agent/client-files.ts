@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, type FileHandle, lstat, open } from "node:fs/promises";
 import type { ClientApp } from "@agentclientprotocol/sdk";
+import type { DirectoryAccess } from "@devtool/internal/directory-access";
 import { failpoint } from "@devtool/internal/failpoint";
 import { replaceFile } from "@devtool/internal/replace-file";
 import type { Semaphore } from "@devtool/internal/semaphore";
@@ -34,6 +35,8 @@ export interface ClientFilesOptions {
    * other.
    */
   readonly writing: Semaphore;
+  /** How directories are reached. Default: the strongest access there is. */
+  readonly access?: DirectoryAccess;
 }
 
 /**
@@ -73,8 +76,8 @@ export class ClientFiles {
     range: LineRange,
     signal: AbortSignal,
   ): Promise<string> {
-    const { workspacePath, maxBytes, gate } = this.#options;
-    await using place = await WorkspacePlace.open(workspacePath, path);
+    const { workspacePath, maxBytes, gate, access } = this.#options;
+    await using place = await WorkspacePlace.open(workspacePath, path, access);
     // A pipe without a writer is opened, too, and refused then.
     await using file = await open(
       place.path,
@@ -101,7 +104,7 @@ export class ClientFiles {
     content: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { workspacePath, maxBytes, writing, gate } = this.#options;
+    const { workspacePath, maxBytes, writing, gate, access } = this.#options;
     // It would be written as other characters than those that were shown.
     if (!content.isWellFormed()) {
       throw new DevtoolError(
@@ -115,7 +118,11 @@ export class ClientFiles {
     if (oldContent === content) return;
     const perform = async (): Promise<void> => {
       using _turn = await writing.acquire(signal);
-      await using place = await WorkspacePlace.open(workspacePath, path);
+      await using place = await WorkspacePlace.open(
+        workspacePath,
+        path,
+        access,
+      );
       const present = await presentFile(place, path, maxBytes);
       // The file may have changed while the user decided.
       const isSame =
@@ -128,11 +135,11 @@ export class ClientFiles {
         );
       }
       failpoint("devtool:acp.write.before");
-      await replaceFile(place.path, content, present.mode).catch(
-        (reason: unknown) => {
-          throw fileError(path, reason);
-        },
-      );
+      await replaceFile(place.path, content, present.mode, (file, name) =>
+        place.verify(file, name),
+      ).catch((reason: unknown) => {
+        throw reason instanceof DevtoolError ? reason : fileError(path, reason);
+      });
       place.verify();
       failpoint("devtool:acp.write.after");
     };
@@ -146,8 +153,8 @@ export class ClientFiles {
   async #look(
     path: string,
   ): Promise<PresentFile & { readonly shownPath: string }> {
-    const { workspacePath, maxBytes } = this.#options;
-    await using place = await WorkspacePlace.open(workspacePath, path);
+    const { workspacePath, maxBytes, access } = this.#options;
+    await using place = await WorkspacePlace.open(workspacePath, path, access);
     return {
       ...(await presentFile(place, path, maxBytes)),
       shownPath: place.shownPath,

@@ -1,7 +1,10 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, normalize } from "node:path";
-import { directoryAccess } from "@devtool/internal/directory-access";
+import {
+  type DirectoryAccess,
+  directoryAccess,
+} from "@devtool/internal/directory-access";
 import { isInside } from "@devtool/internal/real-path";
 import {
   assertWorkspaceInPlace,
@@ -32,12 +35,15 @@ export class WorkspacePlace implements AsyncDisposable {
   readonly path: string;
   readonly #directory: FileHandle;
   readonly #shownDirectory: string;
+  readonly #access: DirectoryAccess;
 
   private constructor(
     directory: FileHandle,
     shownDirectory: string,
     name: string,
+    access: DirectoryAccess,
   ) {
+    this.#access = access;
     this.#directory = directory;
     this.#shownDirectory = shownDirectory;
     this.shownPath = join(shownDirectory, name);
@@ -54,6 +60,7 @@ export class WorkspacePlace implements AsyncDisposable {
   static async open(
     workspacePath: string,
     path: string,
+    access: DirectoryAccess = directoryAccess,
   ): Promise<WorkspacePlace> {
     if (!isUsable(path)) {
       throw new DevtoolError(
@@ -74,19 +81,22 @@ export class WorkspacePlace implements AsyncDisposable {
       dirname(path),
       path,
     );
-    return new WorkspacePlace(directory, shownPath, name);
+    return new WorkspacePlace(directory, shownPath, name, access);
   }
 
   /**
    * Throws `Code.FailedPrecondition` when the directory, or the file that was
    * opened in it, is not at its path any more. Always passes where the kernel
    * opens files by descriptors.
+   *
+   * @param name the name of the file. Default: the one of this place.
    */
-  verify(file?: FileHandle): void {
+  verify(file?: FileHandle, name: string = basename(this.shownPath)): void {
     this.#reach();
     const isThere =
       file === undefined ||
-      directoryAccess.reach(file.fd, this.shownPath) !== undefined;
+      this.#access.reach(file.fd, join(this.#shownDirectory, name)) !==
+        undefined;
     if (!isThere) throw changedError(this.shownPath);
   }
 
@@ -96,7 +106,7 @@ export class WorkspacePlace implements AsyncDisposable {
 
   #reach(): string {
     const directory = this.#shownDirectory;
-    const path = directoryAccess.reach(this.#directory.fd, directory);
+    const path = this.#access.reach(this.#directory.fd, directory);
     if (path === undefined) throw changedError(directory);
     return path;
   }

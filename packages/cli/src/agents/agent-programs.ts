@@ -6,6 +6,11 @@ import {
   statSync,
 } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
+import {
+  EVERYBODY_WRITES,
+  grants,
+  isOfAnother,
+} from "@devtool/internal/file-access";
 import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import { whyUntrusted } from "@devtool/sandbox/operator";
 import type { ApprovalMode } from "@devtool/schema";
@@ -120,11 +125,11 @@ export function findAgentProgram(
  * Asserts that only root and this user can change a file, since it runs with
  * this user's rights.
  */
-export function assertOwn({ mode, uid }: Stats, setting: string): void {
-  if ((mode & 0o002) !== 0) {
+export function assertOwn(stats: Stats, setting: string): void {
+  if (grants(stats, EVERYBODY_WRITES)) {
     throw new Error(`${setting} may be changed by everybody: chmod o-w it`);
   }
-  if (uid !== 0 && uid !== process.getuid?.()) {
+  if (stats.uid !== 0 && isOfAnother(stats)) {
     throw new Error(
       `${setting} belongs to another user: look at what it does, and chown it`,
     );

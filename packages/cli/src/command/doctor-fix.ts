@@ -1,6 +1,12 @@
-import { constants, type Stats } from "node:fs";
+import { constants } from "node:fs";
 import { lstat, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  grants,
+  isOfAnother,
+  OTHERS,
+  OTHERS_WRITE,
+} from "@devtool/internal/file-access";
 import { discoveryPath, readDiscovery } from "../connection/discovery.ts";
 import { errorMessage } from "../errors.ts";
 import { visibleName } from "../render/style.ts";
@@ -14,9 +20,6 @@ export interface Fix {
   /** Throws when it cannot be done. */
   apply(): Promise<void>;
 }
-
-/** The permission bits of all but the owner, and those to write of them. */
-const [OTHERS, OTHERS_WRITE] = [0o077, 0o022];
 
 const ROTATE = "others could read the token: devtool serve --rotate-token";
 
@@ -39,9 +42,9 @@ const CONFIG_FILES = ["config.toml", "policy.toml"];
 export async function findFixes(data: string): Promise<Fix[]> {
   const directory = await lstat(data).catch(() => undefined);
   if (!directory) return [makeDirectory(data)];
-  if (!directory.isDirectory() || !isOwn(directory)) return [];
+  if (!directory.isDirectory() || isOfAnother(directory)) return [];
   const fixes: Fix[] = [];
-  if ((directory.mode & OTHERS) !== 0) {
+  if (grants(directory, OTHERS)) {
     fixes.push(changeMode(data, OTHERS, "700", ""));
   }
   for (const [name, advice] of Object.entries(SECRET_FILES)) {
@@ -128,7 +131,7 @@ function changeMode(
         constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
       );
       const stats = await file.stat();
-      if (!isOwn(stats)) throw new Error("it belongs to another user");
+      if (isOfAnother(stats)) throw new Error("it belongs to another user");
       await file.chmod(stats.mode & 0o7777 & ~bits);
     },
   };
@@ -136,10 +139,6 @@ function changeMode(
 
 async function hasBits(path: string, bits: number): Promise<boolean> {
   const stats = await lstat(path).catch(() => undefined);
-  if (!stats?.isFile() || !isOwn(stats)) return false;
-  return (stats.mode & bits) !== 0;
-}
-
-function isOwn({ uid }: Stats): boolean {
-  return uid === process.getuid?.();
+  if (!stats?.isFile() || isOfAnother(stats)) return false;
+  return grants(stats, bits);
 }

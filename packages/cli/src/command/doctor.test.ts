@@ -82,6 +82,14 @@ describe("devtool doctor --fix", () => {
     expect(again.out).toContain("there is nothing to mend\n");
   });
 
+  it("says that nothing is known of who can access files, on a system without permission bits", async () => {
+    const data = temporaryDirectory();
+    const { out } = await runCommand(["doctor", "--data", data], {
+      platform: "win32",
+    });
+    expect(out).toMatch(/^· data directory +.*shows no permission bits/m);
+  });
+
   it("leaves the file of a server that runs, a damaged one, and what a link leads to", async () => {
     const data = temporaryDirectory();
     const elsewhere = join(temporaryDirectory(), "other");

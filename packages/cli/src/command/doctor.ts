@@ -6,6 +6,7 @@ import {
   type DirectoryAccess,
   directoryAccess,
 } from "@devtool/internal/directory-access";
+import { accessUnknown } from "@devtool/internal/file-access";
 import { nodeProblem } from "@devtool/internal/node-version";
 import { runnerNotice } from "@devtool/mcp/operator";
 import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
@@ -63,7 +64,7 @@ export async function doctor(
       : finding("Node", "bad", problem),
     sqliteVersion(),
     syncRate(data),
-    dataDirectory(data),
+    dataDirectory(data, io),
     configFinding,
     runningServer(data, new AbortController().signal),
     confinement(directoryAccess),
@@ -164,13 +165,17 @@ async function syncRate(data: string): Promise<Finding> {
   }
 }
 
-async function dataDirectory(data: string): Promise<Finding> {
+async function dataDirectory(data: string, { platform }: Io): Promise<Finding> {
   const name = "data directory";
   if (!(await stat(data).catch(() => undefined))) {
     return finding(name, "info", `${data} will be created`);
   }
+  const unknown = accessUnknown(platform);
   return assertPrivateDirectory(data).then(
-    () => finding(name, "good", data),
+    () =>
+      unknown === ""
+        ? finding(name, "good", data)
+        : finding(name, "info", `${data}: ${unknown}`),
     (reason: Error) => finding(name, "bad", reason.message),
   );
 }

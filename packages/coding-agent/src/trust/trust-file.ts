@@ -10,6 +10,11 @@ import { lstat, mkdir, readlink, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
+import {
+  grants,
+  isOfAnother,
+  OTHERS_WRITE,
+} from "@devtool/internal/file-access";
 import { isOtherProcess } from "@devtool/internal/other-process";
 import { replaceFile } from "@devtool/internal/replace-file";
 import { type TrustFile, TrustFileSchema } from "@devtool/schema";
@@ -36,8 +41,8 @@ export async function readTrustFile(path: string): Promise<TrustFile> {
     }
     const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW);
     try {
-      const { mode, uid } = fstatSync(descriptor);
-      if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) {
+      const stats = fstatSync(descriptor);
+      if (grants(stats, OTHERS_WRITE) || isOfAnother(stats)) {
         throw unusable(path, "others may write it", {
           remedy: "chmod 600, chown",
         });

@@ -1,3 +1,4 @@
+import { grants, OTHERS } from "@devtool/internal/file-access";
 import { isInside, realPathOrMissing } from "@devtool/internal/real-path";
 import type { Agent, Environment } from "../discovery/places.ts";
 import { usersAtPort } from "../transport/port-owner.ts";
@@ -34,7 +35,7 @@ export function refusalOf(
   const { unreadable, pid, isLegacy, path, mode } = candidate;
   const { agent, idePid, isRunning } = surroundings;
   if (unreadable !== undefined) return unreadable;
-  if (agent === "devtool" && (mode & 0o077) !== 0) {
+  if (agent === "devtool" && grants(candidate, OTHERS)) {
     return `other users can read or change it (mode ${mode.toString(8)}): chmod 600 ${path}`;
   }
   if (isLegacy) {

@@ -1,5 +1,6 @@
 import { lookup as resolveName } from "node:dns/promises";
 import type { RequestOptions } from "node:http";
+import { grants, OTHERS } from "@devtool/internal/file-access";
 import { faultOfDirectory } from "../discovery/own-directory.ts";
 import {
   AGENT_NAMES,
@@ -164,7 +165,7 @@ function warningOf(
   foreign: string | undefined,
 ): string {
   if (foreign !== undefined && path !== VARIABLES_PATH) return foreign;
-  return unreadable === undefined && (mode & 0o077) !== 0
+  return unreadable === undefined && grants({ mode }, OTHERS)
     ? `other users can read its token (mode ${mode.toString(8)}): chmod 600 ${path}`
     : "";
 }

@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { failpoint } from "@devtool/internal/failpoint";
+import { grants, OTHERS } from "@devtool/internal/file-access";
 import { replaceFile } from "@devtool/internal/replace-file";
 import {
   type BrowserSession,
@@ -387,8 +388,9 @@ async function readBrowserSessions(
   path: string,
 ): Promise<readonly StoredBrowserSession[]> {
   try {
-    const { mode } = await stat(path);
-    if ((mode & 0o077) !== 0) throw new Error("other users can access it");
+    if (grants(await stat(path), OTHERS)) {
+      throw new Error("other users can access it");
+    }
     return fromJsonString(
       BrowserSessionFileSchema,
       await readFile(path, "utf8"),

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { failpoint } from "@devtool/internal/failpoint";
+import { grants, OTHERS } from "@devtool/internal/file-access";
 import { replaceFile } from "@devtool/internal/replace-file";
 import { SigningKeyFileSchema } from "@devtool/schema";
 import { Code, DevtoolError, type ErrorOptions } from "../errors.ts";
@@ -16,8 +17,7 @@ export function keyFile(path: string): KeyStorage {
   // a file there are no keys.
   const read: KeyStorage["read"] = async () => {
     try {
-      const { mode } = await stat(path);
-      if ((mode & 0o077) !== 0) {
+      if (grants(await stat(path), OTHERS)) {
         throw unusable(path, "other users can access it", {
           remedy: "remove it, and the server creates a new one",
         });
