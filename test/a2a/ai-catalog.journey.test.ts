@@ -3,6 +3,7 @@ import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createIssuer } from "../auth/issuer.ts";
 
 /** The pattern of identifiers in the schema of AI Catalog 1.0. */
 const IDENTIFIER = /^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$/;
@@ -27,6 +28,10 @@ function agent(name: string, description: string, ids: string[] = []): Agent {
   };
 }
 
+function namesIn(entries: unknown): unknown[] {
+  return listOrEmpty(entries).map((one) => objectOrEmpty(one).displayName);
+}
+
 describe("the catalog of a server's agents", () => {
   let server: DevtoolServer;
 
@@ -48,11 +53,12 @@ describe("the catalog of a server's agents", () => {
     headers: Record<string, string> = {
       authorization: `Bearer ${server.token}`,
     },
+    url = server.url,
   ): Promise<{
     readonly status: number;
     readonly json: Record<string, unknown>;
   }> {
-    const response = await fetch(`${server.url}/search`, {
+    const response = await fetch(`${url}/search`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
@@ -150,6 +156,43 @@ describe("the catalog of a server's agents", () => {
     expect(await found({ type: ["application/mcp-server-card+json"] })).toEqual(
       [],
     );
+  });
+
+  it("does not find the words of the catalog itself", async () => {
+    const text = "application json agent card identifier urn 127 http tags";
+    expect((await search({ query: { text } })).json).toEqual({ results: [] });
+  });
+
+  it("names without credentials, and finds, what the caller may use alone", async () => {
+    const issuer = await createIssuer();
+    const rights = ["run"] as const;
+    await using limited = await createServer({
+      agents: {
+        cook: agent("Cook", "Plans dinners of people."),
+        reviewer: agent("Reviewer", "Reviews programs of people."),
+        coder: agent("Coder", "Writes programs of people."),
+      },
+      workspace: temporaryDirectory(),
+      authentication: {
+        jwt: { ...issuer.options, rolesClaim: "groups" },
+        roles: [
+          { role: "*", rights, agents: ["cook"] },
+          { role: "devs", rights, agents: ["reviewer"] },
+        ],
+      },
+    });
+    const token = await issuer.tokenFor("ada", undefined, { groups: ["devs"] });
+    const foundBy = async (bearer: string): Promise<unknown[]> => {
+      const headers = { authorization: `Bearer ${bearer}` };
+      const query = { text: "people" };
+      const { json } = await search({ query }, headers, limited.url);
+      return namesIn(json.results);
+    };
+    expect(await foundBy(token)).toEqual(["Cook", "Reviewer"]);
+    expect(await foundBy(limited.token)).toEqual(["Cook", "Reviewer", "Coder"]);
+    const url = `${limited.url}/.well-known/ai-catalog.json`;
+    const catalog = objectOrEmpty(await (await fetch(url)).json());
+    expect(namesIn(catalog.entries)).toEqual(["Cook", "Search of 127.0.0.1"]);
   });
 
   it("answers in pages", async () => {

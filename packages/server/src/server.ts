@@ -35,7 +35,10 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
-import { assertUsableRoles } from "./transport/auth/role-authenticator.ts";
+import {
+  agentsForAll,
+  assertUsableRoles,
+} from "./transport/auth/role-authenticator.ts";
 import {
   type Answering,
   type HttpListener,
@@ -326,6 +329,7 @@ function routesOptions(
     site: options.site,
     // A proxy in front may call the server by any name.
     siteUrl: options.publicUrl === undefined ? publicUrl : undefined,
+    publicAgents: agentsForAll(options.authentication?.roles),
     baseUrl: publicUrl,
     startedAt: new Date(),
     shutdown,

@@ -202,31 +202,38 @@ export class Spending {
     taskId: string,
   ): Promise<Pick<TaskSpending, "turn" | "goal" | "all">> {
     const task = await this.of(taskId);
-    const since = (ms: number): Promise<Spent> =>
-      this.#belowSince(task, ms, new Set([taskId]));
+    const below = await this.#tasksBelow(taskId, task);
+    const since = (ms: number): Spent => {
+      const { tokens, cost } = below
+        .map((child) => child.since(ms))
+        .reduce(sum, NOTHING);
+      return { tokens, cost, workMs: 0 };
+    };
     return {
-      turn: await since(task.turnSinceMs),
-      goal: await since(task.goalSinceMs),
-      all: await since(0),
+      turn: since(task.turnSinceMs),
+      goal: since(task.goalSinceMs),
+      all: since(0),
     };
   }
 
-  async #belowSince(
+  /** Returns the tasks of this store that a task has caused, each one once. */
+  async #tasksBelow(
+    taskId: string,
     { called, caller }: Pick<TaskSpending, "called" | "caller">,
-    ms: number,
-    seen: Set<string>,
-  ): Promise<Spent> {
-    let spent = NOTHING;
-    for (const id of called) {
+  ): Promise<readonly Pick<TaskSpending, "since">[]> {
+    const below: Pick<TaskSpending, "since">[] = [];
+    const seen = new Set([taskId]);
+    const next = [...called];
+    for (let id = next.pop(); id !== undefined; id = next.pop()) {
       if (seen.has(id)) continue;
       seen.add(id);
       const child = await this.of(id);
       // An agent elsewhere may name any task as its own.
       if (!child.isCalled || child.caller !== caller) continue;
-      const own = { ...child.since(ms), workMs: 0 };
-      spent = sum(spent, sum(own, await this.#belowSince(child, ms, seen)));
+      below.push(child);
+      next.push(...child.called);
     }
-    return spent;
+    return below;
   }
 
   /**

@@ -8,6 +8,7 @@ import {
   TaskState,
   type Usage,
 } from "@devtool/schema";
+import type { CallUpdate } from "../agent/call-update.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { hasActiveGoal } from "./goal-progress.ts";
@@ -192,6 +193,9 @@ export class TurnBudget {
   readonly #options: TurnBudgetOptions;
   #below: Below;
   #spent: Spent = NOTHING;
+  /** The states of calls for which the work below was counted, and when. */
+  readonly #counted = new Set<string>();
+  #countedMs = 0;
 
   constructor(
     scopes: readonly Scope[],
@@ -208,8 +212,20 @@ export class TurnBudget {
     this.#spent = sum(this.#spent, spentOn(usage, this.#options.price));
   }
 
-  /** Counts what other agents have used by now that work for the task. */
-  async addBelow(): Promise<void> {
+  /**
+   * Counts what other agents have used by now that work for the task: when a
+   * call of theirs begins, has its task or ends, and otherwise at most once a
+   * second, since it reads the log of each of their tasks.
+   */
+  async addBelow(calls: readonly CallUpdate[]): Promise<void> {
+    const states = calls.map(({ call, detail }) =>
+      [call.toolCallId, call.status, detail?.delegation?.taskId].join(" "),
+    );
+    const isNews = states.some((state) => !this.#counted.has(state));
+    const nowMs = this.#options.now().getTime();
+    if (!isNews && nowMs - this.#countedMs < CLOCK_MS) return;
+    for (const state of states) this.#counted.add(state);
+    this.#countedMs = nowMs;
     this.#below = await this.#options.readBelow();
   }
 

@@ -13,6 +13,7 @@ import type {
   AgentExecutor,
   Turn,
 } from "../agent/agent-executor.ts";
+import type { CallUpdate } from "../agent/call-update.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import type { GoalChecks } from "../agent/goal-checks.ts";
 import { isPrompt, turnNews } from "../agent/turn-news.ts";
@@ -325,7 +326,10 @@ export class TurnRunner implements AsyncDisposable {
         return endEntry(event, log.task);
       }
       if (!isChecked) assertNoCheck(event);
-      if (worksElsewhere(event)) await budget?.addBelow();
+      if (event.case === "toolCalls") {
+        const calls = event.value.filter(isOfAgent);
+        if (calls.length > 0) await budget?.addBelow(calls);
+      }
       // What ends the turn may come after a step that reached a limit.
       if (event.case === "usage") {
         budget?.add(event.value);
@@ -342,12 +346,9 @@ export class TurnRunner implements AsyncDisposable {
   }
 }
 
-/** Whether an event is of a call whose work another agent does. */
-function worksElsewhere(event: AgentEvent): boolean {
-  return (
-    event.case === "toolCalls" &&
-    event.value.some(({ detail }) => (detail?.delegation?.agent ?? "") !== "")
-  );
+/** Whether another agent does the work of a call. */
+function isOfAgent({ detail }: CallUpdate): boolean {
+  return (detail?.delegation?.agent ?? "") !== "";
 }
 
 /** Whether an agent failed with an error that is not for clients. */

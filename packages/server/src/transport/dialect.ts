@@ -84,6 +84,12 @@ export interface DialectServices extends StreamEndpoint {
    */
   readonly agents: ReadonlyMap<string, ServedAgent>;
 
+  /**
+   * The names of the agents that every caller may use, whatever its roles. What
+   * needs no credentials names no others. Default: all.
+   */
+  readonly publicAgents?: ReadonlySet<string> | undefined;
+
   /** Throws `Code.Unauthenticated` for a call of an anonymous caller. */
   readonly assertKnown: (context: HandlerContext) => void;
 

@@ -49,7 +49,7 @@ export class Catalog {
 
   constructor(services: DialectServices) {
     this.#services = services;
-    const { about, agents, baseUrl } = services;
+    const { about, agents, baseUrl, publicAgents } = services;
     const entries = new Map([["", entryOf(services, "", about)]]);
     for (const [name, own] of agents) {
       entries.set(name, entryOf(services, name, own));
@@ -66,12 +66,17 @@ export class Catalog {
     const catalog = create(AiCatalogSchema, {
       specVersion: "1.0",
       host: { displayName: publisherOf(baseUrl) },
-      entries: [...this.#entries.values(), search],
+      entries: [
+        ...[...this.#entries]
+          .filter(([name]) => name === "" || (publicAgents?.has(name) ?? true))
+          .map(([, entry]) => entry),
+        search,
+      ],
     });
     this.#body = JSON.stringify(toJson(AiCatalogSchema, catalog));
   }
 
-  /** Answers a request for the whole catalog. */
+  /** Answers a request for the catalog, which has what all callers may use. */
   send({ response }: RoutedCall): void {
     const digest = createHash("sha256").update(this.#body).digest("base64url");
     send(response, 200, {
@@ -203,8 +208,11 @@ function ranked(
       wanted.every(([field, values]) => hasOneOf(entry, field, values)),
     )
     .flatMap((entry) => {
+      const { displayName, description, representativeQueries } = entry;
+      const labels = [...entry.tags, ...entry.capabilities];
+      const texts = [displayName, description, ...labels];
       const has = new Set(
-        wordsOf(JSON.stringify(toJson(CatalogEntrySchema, entry))),
+        [...texts, ...representativeQueries].flatMap(wordsOf),
       );
       const count = [...words].filter((word) => has.has(word)).length;
       const score = Math.ceil((count * 100) / words.size);

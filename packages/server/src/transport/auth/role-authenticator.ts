@@ -58,6 +58,17 @@ export function rightsOfRoles(
 }
 
 /**
+ * Returns the agents that every caller may use, whatever its roles; undefined
+ * where no role is limited to some.
+ */
+export function agentsForAll(
+  settings: readonly RoleSettings[] = [],
+): ReadonlySet<string> | undefined {
+  const isLimited = settings.some(({ agents }) => agents !== undefined);
+  return isLimited ? rightsOfRoles([], settings).agents : undefined;
+}
+
+/**
  * Returns the source of the rights that roles give to callers of a source. A
  * browser session with such rights ends when no role gives any.
  */
