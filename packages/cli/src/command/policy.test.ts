@@ -208,6 +208,24 @@ saved approvals of it: none
     expect(text).not.toContain("\u001b");
   });
 
+  it("runs no program of the project to look for a sandbox", async () => {
+    await writeFile(join(data, "config.toml"), 'sandbox = "srt"\n');
+    const programs = join(workspace, "node_modules/.bin");
+    await mkdir(programs, { recursive: true });
+    const ran = join(workspace, "ran");
+    const script = `#!/bin/sh\n: >${ran}\n`;
+    await writeFile(join(programs, "srt"), script, { mode: 0o755 });
+    const path = `${programs}:/usr/bin:/bin`;
+    await runCommand(
+      [
+        ...["policy", "explain", "--data", data, "--workspace", workspace],
+        ...["--tool", "run_shell_command", "--arguments", '{"command":"ls"}'],
+      ],
+      { env: { PATH: path } },
+    );
+    expect(await readdir(workspace)).toEqual(["node_modules"]);
+  });
+
   async function explain(tool: string, args: object, ...flags: string[]) {
     const { code, out, err } = await runCommand([
       ...["policy", "explain", "--data", data, "--workspace", workspace],

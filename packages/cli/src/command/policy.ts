@@ -16,6 +16,7 @@ import {
   operatorConfig,
   SANDBOXES,
 } from "../agents/agent-options.ts";
+import { cleanPath } from "../agents/agent-programs.ts";
 import { approvalModeName, approvalModeOf } from "../approval-mode.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
 import { UsageError } from "../errors.ts";
@@ -70,7 +71,12 @@ export async function policyExplain(
     approvalModeOf(options.approvalMode) ||
     config.approvalMode ||
     ApprovalMode.DEFAULT;
-  const sandboxed = await isSandboxed(agent, operator, interrupt.signal);
+  const sandboxed = await isSandboxed(
+    agent,
+    operator,
+    io.env,
+    interrupt.signal,
+  );
   const { rules } = await readRules(
     data,
     config.policyFiles.map((path) => resolve(directory, path)),
@@ -137,6 +143,7 @@ function serverOf(
 async function isSandboxed(
   agent: string,
   operator: OperatorConfig,
+  env: Io["env"],
   signal: AbortSignal,
 ): Promise<boolean> {
   const spec = agentSpecs([], operator).find(({ name }) => name === agent);
@@ -144,7 +151,7 @@ async function isSandboxed(
   if (!isOwn || operator.config.sandbox === SandboxKind.NONE) return false;
   const { confines } = await findSandbox(
     SANDBOXES[operator.config.sandbox],
-    { path: process.env.PATH ?? "", hidden: [] },
+    { path: cleanPath({ env, workspaces: [process.cwd()] }), hidden: [] },
     signal,
   );
   return confines;

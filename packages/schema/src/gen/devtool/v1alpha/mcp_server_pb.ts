@@ -103,8 +103,9 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
   /**
    * Whether a server that is a process runs in the sandbox of commands: it can
    * write the workspace, read the system, its `working_directory` and the
-   * directory of its program, and has no network. Where no sandbox works it
-   * does not start.
+   * directory of its program, and has no network. As long as it runs, places
+   * of the workspace that commands may not make, such as `.vscode`, are empty
+   * directories. Where no sandbox works it does not start.
    *
    * @generated from field: bool sandbox = 10;
    */
