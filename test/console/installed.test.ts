@@ -169,11 +169,11 @@ describe.skipIf(CHROMIUM === undefined)(
         await using context = await phone(browser);
         const page = await openPage(context, server);
         await page.getByLabel(/type the code/).fill("00000 00000");
-        await page.getByRole("button", { name: "Give access" }).click();
+        await page.getByRole("button", { name: "Pair" }).click();
         await page.getByRole("alert").getByText("code is wrong").waitFor();
         const code = await codeOverTls(server, authority);
         await page.getByLabel(/type the code/).fill(code.toLowerCase());
-        await page.getByRole("button", { name: "Give access" }).click();
+        await page.getByRole("button", { name: "Pair" }).click();
         await page.getByRole("heading", { name: "Sessions" }).waitFor();
         await page.close();
         const again = await openPage(context, server);
@@ -193,10 +193,84 @@ describe.skipIf(CHROMIUM === undefined)(
       const page = await context.newPage();
       const code = await deviceCode(server, server.token);
       await page.goto(`${server.url}/console/#pair=${code}`);
+      await page.getByRole("button", { name: "Pair" }).click();
       await page.getByRole("heading", { name: "Sessions" }).waitFor();
       expect(page.url()).not.toContain(code);
       const again = await openPage(context, server);
       await again.getByLabel(/type the code/).waitFor();
+    });
+
+    it("works as nobody else by a link: a code waits for its user, who keeps the access that there was", async () => {
+      const issuer = await createIssuer();
+      await using server = await serve({
+        authentication: { jwt: issuer.options },
+      });
+      await using shown = await openConsole(browser, server, PHONE);
+      const { page } = shown;
+      const sessions = page.getByRole("heading", { name: "Sessions" });
+      await sessions.waitFor();
+      const before = await keptTokens(page);
+      const mallory = await issuer.tokenFor("mallory");
+      const pairing = await deviceCode(server, mallory);
+      const { code: link } = await accessOf(server, mallory).createAccessCode(
+        {},
+      );
+      for (const hash of [`pair=${pairing}`, `code=${link}`]) {
+        await page.goto(`${server.url}/console/#${hash}`);
+        await page.getByText("This browser has access already").waitFor();
+        expect(await keptTokens(page)).toEqual(before);
+        expect(page.url()).toBe(`${server.url}/console/`);
+        await page.getByRole("button", { name: "Keep" }).click();
+        await sessions.waitFor();
+        expect(await keptTokens(page)).toEqual(before);
+      }
+      // Neither code was used. The user may still take one.
+      await redeem(server, link);
+      await page.goto(`${server.url}/console/#pair=${pairing}`);
+      await page.getByRole("button", { name: "Pair" }).click();
+      await sessions.waitFor();
+      expect(await keptTokens(page)).not.toEqual(before);
+      expect(
+        (await accessOf(server, mallory).listBrowserSessions({})).sessions,
+      ).toHaveLength(2);
+    });
+
+    it("forgets its access wholly when it has ended", async () => {
+      await using server = await serve();
+      await using shown = await openConsole(browser, server, PHONE);
+      const { page } = shown;
+      await page.getByRole("heading", { name: "Sessions" }).waitFor();
+      const access = accessOf(server, server.token);
+      for (const { id } of (await access.listBrowserSessions({})).sessions) {
+        await access.revokeBrowserSession({ id });
+      }
+      await page.getByLabel(/type the code/).waitFor();
+      await expect.poll(() => keptTokens(page)).toEqual({});
+    });
+
+    it("tells each time that a session waits, with its address, and bears a browser that shows nothing", async () => {
+      await using server = await serve();
+      await ask(server, "write seen.txt x");
+      await using shown = await openConsole(browser, server, PHONE);
+      const { page } = shown;
+      await page.addInitScript(NOTIFICATIONS_FAIL);
+      await page.reload();
+      await page.getByText("1 session waits for you").waitFor();
+      await ask(server, "write told.txt x");
+      await expect
+        .poll(() => page.evaluate("told"), { timeout: 60_000 })
+        .toEqual([
+          expect.objectContaining({
+            body: "write told.txt x",
+            renotify: true,
+            data: expect.stringMatching(/^#\/session\/./),
+          }),
+        ]);
+      await page.evaluate(
+        'void navigator.serviceWorker.dispatchEvent(new MessageEvent("message", { data: told[0].data }))',
+      );
+      await page.getByRole("heading", { name: "write told.txt x" }).waitFor();
+      expect(shown.faults()).toEqual([]);
     });
 
     it("tells when a session begins to wait, while it is not looked at, and only then", async () => {
@@ -279,6 +353,27 @@ async function openPage(
   const page = await context.newPage();
   await page.goto(`${url}/console/`);
   return page;
+}
+
+/** A page that is not looked at, in a browser whose notifications fail. */
+const NOTIFICATIONS_FAIL = `
+  globalThis.told = [];
+  const fix = (object, name, value) =>
+    Object.defineProperty(object, name, { value });
+  fix(document, "visibilityState", "hidden");
+  fix(Notification, "permission", "granted");
+  fix(navigator.serviceWorker, "ready", Promise.resolve());
+  fix(navigator.serviceWorker, "register", async () => ({
+    async showNotification(_title, options) {
+      told.push(options);
+      throw new TypeError("no notifications here");
+    },
+  }));
+`;
+
+/** Returns what the tab and the device keep. */
+function keptTokens(page: Page): Promise<unknown> {
+  return page.evaluate("({ ...localStorage, ...sessionStorage })");
 }
 
 async function ask(server: DevtoolServer, prompt: string): Promise<void> {

@@ -11,42 +11,53 @@ const KEY = "devtool.token";
 /** Where this tab keeps the id of its session, which is no secret. */
 const SESSION_KEY = "devtool.session";
 
+/** A code that has come with the address of the page. */
+export interface OfferedCode {
+  readonly code: string;
+  /** Where the token is kept that it is redeemed for. */
+  readonly keeper: Storage;
+  /** Whether the token takes the place of one that this browser has. */
+  readonly replaces: boolean;
+}
+
 /** The access of this tab to the server. */
 export type Access =
   | { readonly case: "token"; readonly token: string }
+  /** There may be none yet: the user decides about the code. */
+  | { readonly case: "offered"; readonly offered: OfferedCode }
   /** There is none; `failed` when the code in the address was refused. */
   | { readonly case: "none"; readonly failed: boolean };
 
 /**
- * Redeems the code in the address, if there is one, and returns the access of
- * this tab.
+ * Returns the access of this tab. The code of a link is redeemed for it, if the
+ * address has one.
  *
- * The code is removed from the address first, so that it is in no history.
+ * Anybody can send a link with a code of their own, and a browser that redeems
+ * it works as them. So the code of a device, whose token stays, and one that
+ * replaces a token are left to the user. The code is removed from the address
+ * first, so that it is in no history.
  */
 export async function enter(transport: Transport): Promise<Access> {
-  const { code, keeper } = codeInAddress();
+  const { code, isForDevice } = codeInAddress();
   if (code === null) return kept();
   history.replaceState(null, "", location.pathname);
+  const replaces = keptItem(KEY) !== null;
+  const keeper = isForDevice ? deviceStorage() : sessionStorage;
+  if (isForDevice || replaces) {
+    return { case: "offered", offered: { code, keeper, replaces } };
+  }
   try {
     return { case: "token", token: await redeem(transport, code, keeper) };
   } catch {
-    const access = kept();
-    return access.case === "token" ? access : { case: "none", failed: true };
+    return { case: "none", failed: true };
   }
 }
 
 /**
- * Gives this device access by a code that its user has typed. Throws a
- * `ConnectError` when it is refused.
+ * Redeems a code, keeps the token in place of the one that there was, and
+ * returns it. Throws a `ConnectError` when the code is refused.
  */
-export async function pairDevice(
-  transport: Transport,
-  code: string,
-): Promise<void> {
-  await redeem(transport, code, deviceStorage());
-}
-
-async function redeem(
+export async function redeem(
   transport: Transport,
   code: string,
   keeper: Storage,
@@ -55,12 +66,15 @@ async function redeem(
     BrowserAccessService,
     transport,
   ).redeemAccessCode({ code, browser: browserName() });
+  // The token of the tab would hide that of the device.
+  forgetIn(sessionStorage);
   keeper.setItem(KEY, token);
   keeper.setItem(SESSION_KEY, session?.id ?? "");
   return token;
 }
 
-function deviceStorage(): Storage {
+/** Returns where the token of a paired device is kept. */
+export function deviceStorage(): Storage {
   return location.protocol === "https:" ? localStorage : sessionStorage;
 }
 
@@ -74,16 +88,13 @@ export function enterAgainByCode(): void {
   });
 }
 
-/** Returns the code in the address, and where its token is kept. */
 function codeInAddress(): {
   readonly code: string | null;
-  readonly keeper: Storage;
+  readonly isForDevice: boolean;
 } {
   const given = new URLSearchParams(location.hash.slice(1));
   const paired = given.get("pair");
-  return paired === null
-    ? { code: given.get("code"), keeper: sessionStorage }
-    : { code: paired, keeper: deviceStorage() };
+  return { code: paired ?? given.get("code"), isForDevice: paired !== null };
 }
 
 /** Whether a session is that of this tab. */
@@ -112,11 +123,15 @@ function browserName(): string {
   return [browser.replace("Edg", "Edge"), system].filter(Boolean).join(", ");
 }
 
-/** Forgets the token of this tab, or of this device if the tab has none. */
+/** Forgets the access of this tab, or of this device if the tab has none. */
 export function forgetAccess(): void {
-  const keeper =
-    sessionStorage.getItem(KEY) === null ? localStorage : sessionStorage;
-  keeper.removeItem(KEY);
+  forgetIn(
+    sessionStorage.getItem(KEY) === null ? localStorage : sessionStorage,
+  );
+}
+
+function forgetIn(keeper: Storage): void {
+  for (const key of [KEY, SESSION_KEY]) keeper.removeItem(key);
 }
 
 function keptItem(key: string): string | null {

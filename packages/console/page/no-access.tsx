@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useState } from "react";
-import { pairDevice } from "./access.ts";
+import { deviceStorage, type OfferedCode, redeem } from "./access.ts";
 import { createTransport } from "./console-client.ts";
 import { problemText } from "./problem-text.ts";
 import { words } from "./words.ts";
@@ -17,28 +17,59 @@ export function NoAccess({ failed }: { readonly failed: boolean }): ReactNode {
       <pre>
         <code>devtool console</code>
       </pre>
-      <PairingForm />
+      <PairingForm code="" keeper={deviceStorage()}>
+        <label htmlFor="pairing-code">{words.pairingCode}</label>
+        <pre>
+          <code>devtool pair</code>
+        </pre>
+      </PairingForm>
     </main>
   );
 }
 
-/** Takes the code that `devtool pair` shows, and opens the console with it. */
-function PairingForm(): ReactNode {
-  const [code, setCode] = useState("");
+/** Asks the user about a code that has come with the address. */
+export function OfferedAccess({
+  code,
+  keeper,
+  replaces,
+}: OfferedCode): ReactNode {
+  return (
+    <main className="no-access">
+      <h1>{words.pairTitle}</h1>
+      <p>{words.pairText}</p>
+      {replaces && <p role="alert">{words.pairReplaces}</p>}
+      <PairingForm code={code} keeper={keeper}>
+        <label htmlFor="pairing-code">{words.offeredCode}</label>
+      </PairingForm>
+      {replaces && (
+        <button type="button" onClick={() => location.reload()}>
+          {words.keepAccess}
+        </button>
+      )}
+    </main>
+  );
+}
+
+/** Redeems a code when its user submits it, and opens the console. */
+function PairingForm({
+  code: offered,
+  keeper,
+  children,
+}: Pick<OfferedCode, "code" | "keeper"> & {
+  readonly children: ReactNode;
+}): ReactNode {
+  const [code, setCode] = useState(offered);
   const [problem, setProblem] = useState("");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    pairDevice(createTransport(""), code).then(
+    redeem(createTransport(""), code, keeper).then(
       () => location.reload(),
       (reason: unknown) => setProblem(problemText(reason)),
     );
   };
   return (
     <form onSubmit={submit}>
-      <label htmlFor="pairing-code">{words.pairingCode}</label>
-      <pre>
-        <code>devtool pair</code>
-      </pre>
+      {children}
       <input
         id="pairing-code"
         value={code}
@@ -46,7 +77,7 @@ function PairingForm(): ReactNode {
         autoComplete="one-time-code"
         autoCapitalize="characters"
         spellCheck={false}
-        maxLength={16}
+        maxLength={Math.max(16, offered.length)}
         required
       />
       <button type="submit" className="primary">

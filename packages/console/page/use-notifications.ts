@@ -1,5 +1,6 @@
 import { TaskState, type TaskSummary } from "@devtool/schema";
-import { useLayoutEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { sessionAddress } from "./place.ts";
 import { countText, words } from "./words.ts";
 
 declare global {
@@ -59,8 +60,15 @@ export function useNotifications(
     if (permission !== "granted" || document.visibilityState === "visible") {
       return;
     }
-    for (const session of added) void notify(session);
+    // The list says the same: a browser that shows none is no reason to stop.
+    for (const session of added) notify(session).catch(console.warn);
   }, [sessions, isLoaded, permission]);
+  useEffect(() => {
+    if (!("serviceWorker" in navigator)) return;
+    const { serviceWorker } = navigator;
+    serviceWorker.addEventListener("message", showSession);
+    return () => serviceWorker.removeEventListener("message", showSession);
+  }, []);
   if (permission !== "default") return undefined;
   return () => void Notification.requestPermission().then(setPermission);
 }
@@ -69,9 +77,17 @@ export function useNotifications(
 async function notify({ id, title }: TaskSummary): Promise<void> {
   const worker = await navigator.serviceWorker.register(WORKER_URL);
   await navigator.serviceWorker.ready;
-  await worker.showNotification(countText(words.waiting, 1), {
+  const options = {
     body: title,
     tag: id,
-    data: id,
-  });
+    // A session that waits again is told again.
+    renotify: true,
+    data: sessionAddress(id),
+  };
+  await worker.showNotification(countText(words.waiting, 1), options);
+}
+
+/** Shows the session whose notification was clicked, as the worker says. */
+function showSession({ data }: MessageEvent<unknown>): void {
+  if (typeof data === "string") location.hash = data;
 }

@@ -120,7 +120,14 @@ export const de: Words = {
     "Der Link oder Code, den du geöffnet hast, ist abgelaufen: Er gilt nur einmal und nur kurze Zeit.",
   pairingCode:
     "Oder gib den Code ein, den dieser Befehl zeigt, zum Beispiel auf dem Telefon:",
-  pair: "Zugriff geben",
+  pairTitle: "Diesen Browser koppeln?",
+  pairText:
+    "Der Link, den du geöffnet hast, enthält einen Code. Koppele nur mit einem Code, den du selbst angefordert hast: Mit dem eines anderen gehört ihm, was du hier schreibst.",
+  pairReplaces:
+    "Dieser Browser hat schon Zugriff. Das Koppeln ersetzt ihn, womöglich durch den eines anderen.",
+  offeredCode: "Code",
+  keepAccess: "Bisherigen Zugriff behalten",
+  pair: "Koppeln",
   notifyMe: "Benachrichtige mich, wenn eine Sitzung wartet",
   settings: "Server",
   findEvents: "In den Ereignissen suchen",

@@ -118,7 +118,14 @@ export const en = {
     "The link or code that you opened has expired: it works once, and for a short time.",
   pairingCode:
     "Or type the code that this command shows, on a phone for example:",
-  pair: "Give access",
+  pairTitle: "Pair this browser?",
+  pairText:
+    "The link that you opened has a code. Pair only with a code that you asked for yourself: with somebody else's, what you write here becomes theirs.",
+  pairReplaces:
+    "This browser has access already. Pairing replaces it, possibly with that of somebody else.",
+  offeredCode: "Code",
+  keepAccess: "Keep the present access",
+  pair: "Pair",
   notifyMe: "Notify me when a session waits",
   settings: "Server",
   findEvents: "Find in the events",

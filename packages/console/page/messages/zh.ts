@@ -104,10 +104,17 @@ export const zh: Words = {
   accessTitle: "请从终端打开控制台",
   accessText:
     "此页面没有访问服务器的权限，或权限已过期。要在这里打开控制台，请在服务器所在的机器上运行此命令：",
-  accessFailed: "你打开的链接或代码已失效：它只能使用一次，有效期很短。",
-  pairingCode: "或者输入此命令显示的代码，例如在手机上：",
-  pair: "授予访问权限",
-  notifyMe: "会话等待时通知我",
+  accessFailed: "链接或配对码已失效：它只能使用一次，有效期很短。",
+  pairingCode: "或者输入此命令显示的配对码，例如在手机上：",
+  pairTitle: "要配对此浏览器吗？",
+  pairText:
+    "你打开的链接带有配对码。请只使用你自己申请的配对码：如果是别人的，你在这里输入的内容都会归对方所有。",
+  pairReplaces:
+    "此浏览器已有访问权限。配对会取代现有的权限，换成的可能是别人的权限。",
+  offeredCode: "配对码",
+  keepAccess: "保留现有权限",
+  pair: "配对",
+  notifyMe: "有会话等你处理时通知我",
   settings: "服务器",
   findEvents: "在事件中查找",
   bytes: "# 字节",
