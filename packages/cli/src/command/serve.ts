@@ -43,6 +43,7 @@ import {
 } from "../connection/discovery.ts";
 import { type KeptToken, keptToken } from "../connection/kept-token.ts";
 import { type ConsoleFlag, consoleOption } from "../console-option.ts";
+import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { ideBridge } from "../ide-bridge/ide-bridge.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -144,7 +145,9 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
   const ended = Promise.race([interrupted.promise, once(process, "SIGTERM")]);
-  await notifyReady(manager);
+  await notifyReady(manager).catch((reason: unknown) =>
+    log.onNotice(errorMessage(reason)),
+  );
   await ended;
   stopListening();
   await server.close();
