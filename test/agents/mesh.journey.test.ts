@@ -78,14 +78,14 @@ describe("a mesh of agents", () => {
     before = "";
     release = Promise.withResolvers();
     workspace = temporaryDirectory();
-    const dead = await serve({ only: sayingAgent("dead") });
-    await dead.close();
+    const dead = await listen(() => undefined);
+    sockets.at(-1)?.on("connection", (socket) => void socket.destroy());
     const [one, two] = [
       await serve({ only: sayingAgent("one") }),
       await serve({ only: sayingAgent("two") }),
     ];
     remoteAgents = [
-      { name: "dead", url: dead.url, description: "" },
+      { name: "dead", url: dead, description: "" },
       { name: "slow", url: await listen(() => undefined), description: "" },
       { name: "mute", url: await fakeAgent(undefined), description: "" },
       { name: "liar", url: await fakeAgent("no JSON"), description: "" },
@@ -101,7 +101,19 @@ describe("a mesh of agents", () => {
       readMesh(`${MESH}first_event_timeout: 0.3s`, "hasty.mesh.yaml"),
       { remoteAgents },
     );
-    client = clientOf(await serve({ front: mesh, hasty, near: codingAgent() }));
+    // Long enough for a card and a request, on a slow machine, too.
+    const patient = meshAgent(
+      readMesh(`${MESH}first_event_timeout: 5s`, "patient.mesh.yaml"),
+      { remoteAgents },
+    );
+    const strict = meshAgent(readMesh(MESH, "strict.mesh.yaml"), {
+      remoteAgents,
+      silenceMs: 300,
+    });
+    const near = codingAgent();
+    client = clientOf(
+      await serve({ front: mesh, hasty, patient, strict, near }),
+    );
   });
   afterEach(async () => {
     release.resolve();
@@ -283,13 +295,26 @@ describe("a mesh of agents", () => {
   it("does not repeat what an agent may have: one that answers nothing, or no protocol", async () => {
     for (const text of ["silent", "lies"]) {
       told = [];
-      const sessionSettings = { agent: "hasty" };
+      const sessionSettings = { agent: "patient" };
       const task = await send(text, { sessionSettings });
       expect(task.state).toBe(TaskState.FAILED);
       expect(task.error).toMatch(/^no agent answers: (mute|liar): /);
       expect(told.filter((one) => !one.startsWith("fake"))).toEqual([]);
       expect(told).toContain("fake: POST");
     }
+  });
+
+  it("picks anew where the agent before has not answered", async () => {
+    const failed = await send("@two fail");
+    before = failed.id;
+    const next = await send("hello", { contextId: failed.contextId });
+    expect(triesOf(next)).toEqual(["one#1 no rule holds"]);
+  });
+
+  it("ends the work of an agent that is silent for too long", async () => {
+    const sessionSettings = { agent: "strict" };
+    const task = await send("@one hold", { sessionSettings });
+    expect(task.error).toMatch(/^no agent answers: .* said nothing for 0\.3 s/);
   });
 
   it("does not repeat what an agent has begun and failed", async () => {

@@ -13,8 +13,8 @@ const MAX_AGENTS = 100;
 /**
  * Reads a mesh of agents from a text of YAML or TOML, and checks it.
  *
- * Throws `Code.InvalidArgument` with the name of the file for a text that is no
- * mesh.
+ * Throws `Code.InvalidArgument` with the name of the file for a text that
+ * is not a valid mesh.
  *
  * @param file the name of the file: its ending says what the text is written in,
  * and the rest names a mesh that has no name
@@ -42,6 +42,7 @@ export function checkMesh(mesh: AgentMesh): void {
     );
   }
   checkOnce(
+    "an",
     "agent",
     agents.map(({ name: each }) => each),
   );
@@ -62,6 +63,7 @@ export function checkMesh(mesh: AgentMesh): void {
   }
   const names = agents.map(({ name: each }) => each);
   checkOnce(
+    "a",
     "rule",
     rules.map(({ id }) => id),
   );
@@ -99,10 +101,14 @@ function checkName(what: string, name: string): void {
 }
 
 /** Names that differ in case, `-` and `_` alone look the same to a reader. */
-function checkOnce(what: string, names: readonly string[]): void {
+function checkOnce(
+  article: "a" | "an",
+  what: string,
+  names: readonly string[],
+): void {
   const seen = new Map<string, string>();
   for (const name of names) {
-    checkName(`the name of an ${what}`.replace("an rule", "a rule"), name);
+    checkName(`the name of ${article} ${what}`, name);
     const plain = name.toLowerCase().replaceAll("-", "_");
     const other = seen.get(plain);
     if (other !== undefined) {

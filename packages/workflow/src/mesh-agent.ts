@@ -186,7 +186,7 @@ class Routing {
       yield { case: "notice", value: create(NoticeSchema, { text }) };
     }
     const run = begun?.stepRun ?? this.#newRun(picked, attempt, reason);
-    // Nobody is asked to hurry for whom there is no other.
+    // The last candidate has no first-event timeout.
     const limitMs =
       begun || able.length === 1
         ? Number.POSITIVE_INFINITY
@@ -217,6 +217,7 @@ class Routing {
         ),
         conversation: this.#conversationWith(agent),
         chain,
+        silenceMs: this.#options.silenceMs,
         stepRun: (call, messageId, end) => {
           if (end !== "unknown") child = end;
           const run = { ...begun, messageId };
@@ -314,7 +315,11 @@ class Routing {
   }
 
   /** The calls of agents in the conversation before this message. */
-  #before(): readonly NonNullable<ToolCallDetail["delegation"]>[] {
+  #before(): readonly {
+    readonly agent: string;
+    readonly taskId: string;
+    readonly hasAnswered: boolean;
+  }[] {
     const { earlier, task } = this.#place.turn;
     const own = `mesh:${this.#prompt.messageId}:`;
     return [...earlier, ...task.history].flatMap(({ parts }) =>
@@ -323,13 +328,15 @@ class Routing {
         const isOther =
           content.case === "toolCall" &&
           !content.value.toolCallId.startsWith(own);
-        return stepRun && delegation?.taskId && isOther ? [delegation] : [];
+        if (!stepRun || !delegation?.taskId || !isOther) return [];
+        const { agent, taskId } = delegation;
+        return [{ agent, taskId, hasAnswered: stepRun.result !== undefined }];
       }),
     );
   }
 
   #agentBefore(): string {
-    return this.#before().at(-1)?.agent ?? "";
+    return this.#before().findLast((one) => one.hasAnswered)?.agent ?? "";
   }
 
   #conversationWith({ name, chainId }: CalledAgent): {

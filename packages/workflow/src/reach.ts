@@ -13,6 +13,11 @@ export interface CallingOptions {
   /** How many agents may call each other in a row, from 1 to 8. Default: 3. */
   readonly maxDepth?: number | undefined;
   /**
+   * How long an agent may say nothing while it works, in milliseconds. Default:
+   * 30 minutes.
+   */
+  readonly silenceMs?: number | undefined;
+  /**
    * The operator's approval mode. Agents that follow none get no work of
    * sessions with a stricter one. Default: `DEFAULT`.
    */

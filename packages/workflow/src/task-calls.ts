@@ -54,6 +54,8 @@ interface TaskCallsOptions {
   readonly agents: readonly CalledAgent[];
   /** The agents down to the workflow, as a `CallChain` has them. */
   readonly chain: readonly string[];
+  /** As `CallingOptions` has it. */
+  readonly silenceMs: number | undefined;
   /** Gets the calls that the run consists of. */
   readonly outbox: Outbox;
   /** Aborts with the turn. */
@@ -159,7 +161,7 @@ export class TaskCalls implements RunCalls {
     known: StepRun | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { turn, services, agents, chain, outbox } = this.#options;
+    const { turn, services, agents, chain, silenceMs, outbox } = this.#options;
     const { message, data, timeoutMs } = call;
     const agent = agents.find(({ name }) => name === call.agent);
     if (!agent) {
@@ -182,7 +184,7 @@ export class TaskCalls implements RunCalls {
       return { ...ended, isStopped: !ended.result && signal.aborted };
     };
     const updates = runDelegated(
-      { toolCallId: id, agent, message, data, chain, stepRun },
+      { toolCallId: id, agent, message, data, chain, silenceMs, stepRun },
       {
         turn,
         services: { nextId: services.nextId, onNotice: services.onNotice },

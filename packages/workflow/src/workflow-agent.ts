@@ -119,6 +119,7 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
     services,
     agents,
     chain,
+    silenceMs: options.silenceMs,
     outbox,
     signal,
   });

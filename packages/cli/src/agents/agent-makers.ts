@@ -29,6 +29,7 @@ export function agentMakers(
   const workflowOptions = {
     remoteAgents,
     maxDepth: agentCalls?.maxDepth,
+    silenceMs: agentCalls?.silenceMs,
     approvalMode,
   };
   return {

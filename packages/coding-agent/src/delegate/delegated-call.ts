@@ -69,6 +69,11 @@ export interface DelegatedCall {
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   /**
+   * How long the agent may say nothing while it works, in milliseconds. Default:
+   * 30 minutes.
+   */
+  readonly silenceMs?: number | undefined;
+  /**
    * Returns what the record of the call says of the step that it is: while the
    * call runs, and with the agent's task when it has ended. Without one, it
    * ended otherwise: `"unknown"` where the agent may still work.
@@ -191,7 +196,7 @@ class AgentWork {
     place: CallPlace | undefined,
   ): AsyncIterable<ToolEvent> {
     if (!place) return;
-    const { agent, message, data, files, chain } = this.#delegated;
+    const { agent, message, data, files, chain, silenceMs } = this.#delegated;
     const connected: CalledAgent = {
       ...agent,
       connect: async (task, limit) => {
@@ -206,6 +211,7 @@ class AgentWork {
       data,
       files,
       chain,
+      silenceMs,
       conversation: this.#conversation,
       taskId: "",
       place,
