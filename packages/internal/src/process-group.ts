@@ -1,6 +1,4 @@
-import { spawnSync } from "node:child_process";
-
-const isWindows = process.platform === "win32";
+import { type ChildProcess, spawnSync } from "node:child_process";
 
 /** Options of `spawn` for a process that `signalGroup` ends with its children. */
 export const GROUP_OPTIONS: {
@@ -8,9 +6,12 @@ export const GROUP_OPTIONS: {
   readonly windowsHide: true;
 } = {
   // On Windows that would open a console window, and there are no groups.
-  detached: !isWindows,
+  detached: process.platform !== "win32",
   windowsHide: true,
 };
+
+/** A process that was started with `GROUP_OPTIONS`. */
+export type GroupLeader = Pick<ChildProcess, "pid" | "exitCode" | "signalCode">;
 
 /**
  * Sends a signal to a process that was started with `GROUP_OPTIONS`, and to its
@@ -18,14 +19,23 @@ export const GROUP_OPTIONS: {
  *
  * On Windows, which has no such signals, any but 0 ends the process and those
  * below it at once. The tree is found from the process, so it ends none of what
- * a process that has ended itself left behind.
+ * a process that has ended itself left behind: by then another may have its id.
  *
  * Returns false when there is none, or when it belongs to another user.
  */
-export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  if (isWindows && signal !== 0) return endTree(pid);
+export function signalGroup(
+  { pid, exitCode, signalCode }: GroupLeader,
+  signal: NodeJS.Signals | 0,
+  platform: NodeJS.Platform = process.platform,
+): boolean {
+  if (pid === undefined) return false;
+  if (platform === "win32") {
+    // Node keeps the id from being used again until it says how it ended.
+    if (exitCode !== null || signalCode !== null) return false;
+    return signal === 0 || endTree(pid);
+  }
   try {
-    process.kill(isWindows ? pid : -pid, signal);
+    process.kill(-pid, signal);
     return true;
   } catch {
     return false;

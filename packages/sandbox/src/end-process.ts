@@ -29,12 +29,12 @@ export async function endProcess(
   if (pid === undefined) return;
   if (supervised) {
     await endSupervised(pid, inner);
-  } else if (signalGroup(pid, "SIGTERM")) {
+  } else if (signalGroup(child, "SIGTERM")) {
     await within(KILL_AFTER_MS, async (signal) => {
       await ended;
-      while (signalGroup(pid, 0)) await delay(LOOK_MS, undefined, { signal });
+      while (signalGroup(child, 0)) await delay(LOOK_MS, undefined, { signal });
     });
-    signalGroup(pid, "SIGKILL");
+    signalGroup(child, "SIGKILL");
   }
   await ended;
   output.destroy();

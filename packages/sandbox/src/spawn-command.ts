@@ -153,7 +153,7 @@ async function openWhenChecked(
   if (pid === undefined) {
     // There is no process to check. A supervisor that failed has ended by
     // itself; any other must not continue.
-    if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
+    signalGroup(child, "SIGKILL");
     gate?.destroy();
     return undefined;
   }

@@ -272,7 +272,7 @@ function keep(terminal: Terminal, chunk: Buffer): void {
 
 /** Kills the group of a command, with what the command has left running. */
 function kill({ child }: Terminal): void {
-  if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
+  signalGroup(child, "SIGKILL");
 }
 
 /**

@@ -73,7 +73,7 @@ async function run(
   const printed = Promise.all([text(child.stdout), text(child.stderr)]);
   try {
     const [code, ended] = await abortable(exited, signal);
-    killGroup(child.pid);
+    signalGroup(child, "SIGKILL");
     const [output, errors] = await abortable(printed, signal);
     return { code: String(code ?? ended), output, errors };
   } catch (cause) {
@@ -83,7 +83,7 @@ async function run(
       { cause },
     );
   } finally {
-    killGroup(child.pid);
+    signalGroup(child, "SIGKILL");
     printed.catch(() => undefined);
   }
 }
@@ -104,7 +104,3 @@ const NAMED_ERROR =
 
 /** Maximum number of characters of standard error that a failure quotes. */
 const MAX_ERROR_CHARACTERS = 500;
-
-function killGroup(pid: number | undefined): void {
-  if (pid !== undefined) signalGroup(pid, "SIGKILL");
-}

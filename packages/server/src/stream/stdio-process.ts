@@ -3,7 +3,11 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/internal/failpoint";
-import { GROUP_OPTIONS, signalGroup } from "@devtool/internal/process-group";
+import {
+  GROUP_OPTIONS,
+  type GroupLeader,
+  signalGroup,
+} from "@devtool/internal/process-group";
 
 /** The command that starts a `StdioProcess`. */
 export interface StdioCommand {
@@ -23,7 +27,7 @@ export interface StdioCommand {
 
 /** A process that was started with pipes for its standard streams. */
 interface StartedProcess {
-  readonly process: Pick<ChildProcess, "pid" | "once">;
+  readonly process: GroupLeader & Pick<ChildProcess, "once">;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -129,7 +133,7 @@ export class StdioProcess implements AsyncDisposable {
 
   /** Ends the group at once, with SIGKILL. */
   kill(): void {
-    this.#signalGroup("SIGKILL");
+    signalGroup(this.#child.process, "SIGKILL");
   }
 
   /**
@@ -151,7 +155,7 @@ export class StdioProcess implements AsyncDisposable {
     this.#child.stdin.end();
     failpoint("devtool:stdio.close.after");
     await this.#endsWithin(CLOSE_MS);
-    if (!this.#hasEnded) this.#signalGroup("SIGTERM");
+    if (!this.#hasEnded) signalGroup(this.#child.process, "SIGTERM");
     await this.#endsWithin(TERMINATE_MS);
     // Processes that were left behind can outlive it and hold its output open.
     this.kill();
@@ -192,10 +196,6 @@ export class StdioProcess implements AsyncDisposable {
       delay(timeMs, undefined, { signal: timer.signal }).catch(() => undefined),
     ]);
     timer.abort();
-  }
-
-  #signalGroup(name: NodeJS.Signals): void {
-    if (this.pid !== undefined) signalGroup(this.pid, name);
   }
 }
 
