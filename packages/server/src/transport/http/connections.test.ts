@@ -1,8 +1,11 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  setTimeout as delay,
+  setImmediate as nextTurn,
+} from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { readBody } from "./body.ts";
 import { type HttpListener, listen } from "./listener.ts";
 import { type Route, send } from "./route.ts";
@@ -21,6 +24,7 @@ describe("the connections of a server", () => {
     opened = [];
   });
   afterEach(async () => {
+    vi.useRealTimers();
     for (const connection of opened) connection.destroy();
     await listener?.close(0);
   });
@@ -52,12 +56,19 @@ describe("the connections of a server", () => {
   ])(
     "stay until their credentials are checked, which came in time, and %s",
     async (_what, headers, status) => {
+      stopTheClock();
+      const begun = Promise.withResolvers<void>();
       const checked = Promise.withResolvers<void>();
-      await serve({ admissionTimeoutMs: 2_000 }, [], checked.promise);
+      await serve({ admissionTimeoutMs: 2_000 }, [], () => {
+        begun.resolve();
+        return checked.promise;
+      });
       const session = openHttp2();
       const closed = once(session, "close");
       const answer = statusOf(session, headers);
-      await delay(2_500);
+      await begun.promise;
+      vi.advanceTimersByTime(2_000);
+      await nextTurn();
       checked.resolve();
       expect(await answer).toBe(status);
       if (status === 401) await closed;
@@ -110,14 +121,17 @@ describe("the connections of a server", () => {
   });
 
   it("get their answers when the server stood still for longer than they may take", async () => {
-    await serve({ headersTimeoutMs: 2_000 });
+    stopTheClock();
+    await serve({ headersTimeoutMs: 30_000 });
     const socket = open();
     // Once the server answers a later connection, it has accepted this one too.
     expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
+    // After a timer, as where one is due first: before what has arrived is read.
+    await delay(1);
     socket.write(
       `GET /nothing HTTP/1.1\r\nhost: ${new URL(listener?.url ?? "").host}\r\nauthorization: right\r\n\r\n`,
     );
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    vi.advanceTimersByTime(30_000);
     const [answer] = await once(socket, "data");
     expect(String(answer)).toContain("404");
   });
@@ -212,7 +226,7 @@ describe("the connections of a server", () => {
   async function serve(
     limits: Partial<ConnectionLimits>,
     routes: readonly Route[] = [],
-    checked?: Promise<void>,
+    check: () => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
     listener = await listen({
       host: "127.0.0.1",
@@ -232,7 +246,7 @@ describe("the connections of a server", () => {
       routes,
       authenticator: {
         authenticate: async ({ headers }) => {
-          await checked;
+          await check();
           return headers.authorization === "right"
             ? { case: "caller", value: { principal: "p", rights: new Set() } }
             : { case: "none" };
@@ -256,6 +270,11 @@ describe("the connections of a server", () => {
     return session;
   }
 });
+
+/** Stops the clock of the server's own timers; Node's go on. */
+function stopTheClock(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+}
 
 function routeOf(path: string, handle: Route["handle"]): Route {
   return {
