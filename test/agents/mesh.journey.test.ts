@@ -22,7 +22,7 @@ import {
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import type { AgentEvent, Turn } from "@devtool/server/agent";
 import { meshAgent, readMesh } from "@devtool/workflow";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { clientOf } from "../client-of.ts";
 
 type Part = MessageInitShape<typeof PartSchema>;
@@ -41,6 +41,7 @@ interface RemoteAgent {
 const MESH = `
 agents:
   - name: near
+    concurrency: 1
   - name: dead
   - name: slow
   - name: mute
@@ -241,7 +242,7 @@ describe("a mesh of agents", () => {
       ['one#1 rule "pair"'],
       ["one#1 no rule holds"],
     ]);
-    expect(await noticesOf(client, ruled)).toEqual([
+    expect(await Array.fromAsync(noticesOf(client, ruled.id))).toEqual([
       'Agent one has the message: rule "pair".',
     ]);
   });
@@ -328,27 +329,42 @@ describe("a mesh of agents", () => {
     await expect.poll(() => told).toEqual(["one: pair hold"]);
     expect(saidBy(await send("pair second"))).toBe("two after 0: pair second");
     const waits = send("@one third");
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const waiting = await vi.waitFor(async () => {
+      const { tasks } = await client.tasks.listTasks({});
+      const found = tasks.find(({ title }) => title === "@one third");
+      if (!found) throw new Error("nothing waits");
+      return found.id;
+    });
+    const notices = noticesOf(client, waiting);
+    expect((await notices.next()).value).toBe(
+      "Agent one is busy: the message waits until it has ended another.",
+    );
     expect(told).toHaveLength(2);
     release.resolve();
     expect(saidBy(await waits)).toBe("one after 0: third");
     expect(saidBy(await first)).toBe("one holds. one after 0: pair hold");
   });
 
-  it("asks what its agent asks, and hands the answer on", async () => {
-    const asked = await send("write made.txt made");
-    const [question] = pendingToolCalls(asked);
-    expect(question?.description).toMatch(/^Agent near → "write_file" asks/);
-    if (!question) throw new Error("nothing is asked");
-    const { task } = await client.tasks.sendMessage({
-      taskId: asked.id,
-      message: {
-        messageId: crypto.randomUUID(),
-        parts: [confirmationPart(question, "proceed_once")],
-      },
-    });
-    expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
-    expect(fileText(workspace, "made.txt")).toBe("made");
+  it("asks what its agent asks, which works for others meanwhile, and hands the answer on", async () => {
+    const asked = [
+      await send("write one.txt made"),
+      await send("write two.txt made"),
+    ];
+    for (const one of asked) {
+      const [question] = pendingToolCalls(one);
+      expect(question?.description).toMatch(/^Agent near → "write_file" asks/);
+      if (!question) throw new Error("nothing is asked");
+      const { task } = await client.tasks.sendMessage({
+        taskId: one.id,
+        message: {
+          messageId: crypto.randomUUID(),
+          parts: [confirmationPart(question, "proceed_once")],
+        },
+      });
+      expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
+    }
+    expect(fileText(workspace, "one.txt")).toBe("made");
+    expect(fileText(workspace, "two.txt")).toBe("made");
   });
 
   it("keeps its agent's question open when a plain message comes, which the agent gets after the answer", async () => {
@@ -413,16 +429,14 @@ function saidBy({ history, error }: Task): string {
   return said.join("") || `error: ${error}`;
 }
 
-async function noticesOf(
+async function* noticesOf(
   client: DevtoolClient,
-  { id: taskId }: Task,
-): Promise<readonly string[]> {
-  const texts: string[] = [];
+  taskId: string,
+): AsyncGenerator<string> {
   const signal = AbortSignal.timeout(60_000);
   for await (const { payload } of subscribeTask(client, { taskId }, signal)) {
-    if (payload.case === "notice") texts.push(payload.value.text);
+    if (payload.case === "notice") yield payload.value.text;
   }
-  return texts;
 }
 
 /** The agents that had a message, each with its number and why. */

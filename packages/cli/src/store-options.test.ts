@@ -116,7 +116,7 @@ describe("the store of a module", () => {
       store: { url: "module:mine.mjs", schema: "s" },
     });
     expect(() => storeOptions(undefined, { config, directory: base })).toThrow(
-      "store.schema and store.lease are of databases: remove them beside a module",
+      "store.schema, store.lease and store.dbos are of databases: remove them beside a module",
     );
   });
 

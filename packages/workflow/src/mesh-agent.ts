@@ -1,11 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import { durationMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  durationMs,
+  timestampFromDate,
+  timestampMs,
+} from "@bufbuild/protobuf/wkt";
 import {
   type CalledAgent,
   reachableAgents,
   runDelegated,
 } from "@devtool/coding-agent/delegate";
-import { Semaphore } from "@devtool/internal/semaphore";
 import {
   type AgentMesh,
   ArtifactUpdateSchema,
@@ -29,7 +32,9 @@ import {
   quoted,
   type Turn,
 } from "@devtool/server/agent";
+import { type AgentSlot, AgentSlots } from "./agent-slots.ts";
 import { checkMesh } from "./check-mesh.ts";
+import { callPrefix, MeshConversation } from "./mesh-conversation.ts";
 import {
   type Picked,
   pickAgents,
@@ -45,8 +50,6 @@ import {
 import { textOf } from "./step-result.ts";
 import { endedRun } from "./step-run.ts";
 
-/** How many messages an agent works on at the same time, by default. */
-const CONCURRENCY = 16;
 /** How long an agent may take until it has a message, in milliseconds. */
 const FIRST_EVENT_MS = 30_000;
 
@@ -66,12 +69,7 @@ export function meshAgent(
     about: { name, description: description || `The mesh ${name}.` },
     follows: ["approval_mode", "allowed_tools"],
     open: (services) => {
-      const slots = new Map(
-        mesh.agents.map(({ name: each, concurrency = CONCURRENCY }) => [
-          each,
-          new Semaphore(concurrency),
-        ]),
-      );
+      const slots = new AgentSlots(mesh);
       return {
         createExecutor: () => ({
           continuesFromLog: "unasked",
@@ -85,8 +83,7 @@ export function meshAgent(
 
 interface RoutingPlace {
   readonly services: AgentServices;
-  /** Bound the work of each agent. */
-  readonly slots: ReadonlyMap<string, Semaphore>;
+  readonly slots: AgentSlots;
   readonly turn: Turn;
   readonly signal: AbortSignal;
 }
@@ -100,6 +97,7 @@ interface Work {
   readonly chain: readonly string[];
   readonly message: RoutedMessage;
   readonly begun: StepRun;
+  readonly slot: AgentSlot;
   /** How long the agent may take until it has the message, in milliseconds. */
   readonly limitMs: number;
 }
@@ -110,9 +108,11 @@ class Routing {
   readonly #options: CallingOptions;
   readonly #place: RoutingPlace;
   readonly #prompt: Message;
+  readonly #conversation: MeshConversation;
 
   constructor(mesh: AgentMesh, options: CallingOptions, place: RoutingPlace) {
-    const { prompt } = place.turn;
+    const { turn } = place;
+    const { prompt } = turn;
     if (!prompt) {
       throw new DevtoolError(
         `mesh ${quoted(mesh.name)} has no commands`,
@@ -124,6 +124,11 @@ class Routing {
     this.#options = options;
     this.#place = place;
     this.#prompt = prompt;
+    this.#conversation = new MeshConversation(
+      mesh.name,
+      turn,
+      prompt.messageId,
+    );
   }
 
   async *run(): AsyncIterable<AgentEvent> {
@@ -132,10 +137,10 @@ class Routing {
       content.case === "data" ? [content.value] : [],
     );
     const message = routedMessage(textOf(parts), Object.assign({}, ...data));
-    const picked = pickAgents(this.#mesh, message, this.#agentBefore());
+    const picked = pickAgents(this.#mesh, message, this.#conversation.agent);
     const failures = new Map<string, string>();
     for (let attempt = 1; ; attempt++) {
-      const id = `mesh:${this.#prompt.messageId}:${attempt}`;
+      const id = `${callPrefix(this.#prompt.messageId)}${attempt}`;
       // A call that was cut with its turn says nothing of its agent.
       if (this.#wasCut(id)) continue;
       if (!this.#detail(id)?.stepRun?.endTime) {
@@ -171,27 +176,31 @@ class Routing {
       modes: (task) => modesOf(task, this.#options),
     });
     const begun = this.#detail(id);
-    const names = begun?.delegation
-      ? [begun.delegation.agent]
-      : picked.names.filter((name) => !failures.has(name));
-    if (names.length === 0) throw noAnswer(failures);
-    const { able, errors } = this.#ableOf(names, agents);
-    const [first] = able;
-    if (!first) throw errors[0] ?? noAnswer(failures);
-    const { agent, slot } = await this.#freeOf(first, able);
-    using _slot = slot;
-    const reason = whyPicked(picked, errors, failures);
-    if (!begun) {
-      const text = `Agent ${agent.name} has the message: ${reason}.`;
-      yield { case: "notice", value: create(NoticeSchema, { text }) };
+    const before = begun?.delegation;
+    const names = new Set(picked.names.filter((name) => !failures.has(name)));
+    if (before) names.add(before.agent);
+    if (names.size === 0) throw noAnswer(failures);
+    const { able, errors } = this.#ableOf([...names], agents);
+    const choice = before
+      ? able.filter(({ name }) => name === before.agent)
+      : able;
+    const [preferred] = choice;
+    if (!preferred) throw errors[0] ?? noAnswer(failures);
+    const free = this.#freeOf(choice);
+    if (!free) {
+      yield notice(
+        `Agent ${preferred.name} is busy: the message waits until it has ended another.`,
+      );
     }
+    const agent = free?.agent ?? preferred;
+    const { slots, signal } = this.#place;
+    using slot = free?.slot ?? (await slots.take(agent.name, signal));
+    const reason = whyPicked(picked, errors, failures);
+    if (!begun) yield notice(`Agent ${agent.name} has the message: ${reason}.`);
     const run = begun?.stepRun ?? this.#newRun(picked, attempt, reason);
-    // The last candidate has no first-event timeout.
-    const limitMs =
-      begun || able.length === 1
-        ? Number.POSITIVE_INFINITY
-        : this.#firstEventMs();
-    yield* this.#work({ id, agent, chain, message, begun: run, limitMs });
+    const isLast = able.length === 1 || before?.taskId;
+    const limitMs = isLast ? Number.POSITIVE_INFINITY : this.#restMs(run);
+    yield* this.#work({ id, agent, chain, message, begun: run, slot, limitMs });
   }
 
   async *#work({
@@ -200,10 +209,12 @@ class Routing {
     chain,
     message,
     begun,
+    slot,
     limitMs,
   }: Work): AsyncIterable<AgentEvent> {
     const { turn, services, signal } = this.#place;
-    using waiting = new FirstEvent(limitMs);
+    using waiting = new FirstEvent();
+    waiting.start(limitMs);
     let child: Task | undefined;
     const updates = runDelegated(
       {
@@ -215,7 +226,7 @@ class Routing {
           ({ content }) =>
             content.case === "file" || content.case === "dataValue",
         ),
-        conversation: this.#conversationWith(agent),
+        conversation: this.#conversation.with(agent),
         chain,
         silenceMs: this.#options.silenceMs,
         stepRun: (call, messageId, end) => {
@@ -238,13 +249,25 @@ class Routing {
         yield { case: "artifact", value };
       }
       child = undefined;
+      // Questions of the agent are calls of their own.
+      const isAsking =
+        update.call.toolCallId !== id &&
+        update.call.status === ToolCallStatus.PENDING;
+      if (isAsking) slot.leave();
       yield { case: "toolCalls", value: [update] };
+      if (!isAsking) await slot.resume(signal);
     }
   }
 
-  #firstEventMs(): number {
+  /** How long an agent may still take until it has the message. */
+  #restMs({ startTime }: StepRun): number {
     const { firstEventTimeout } = this.#mesh;
-    return firstEventTimeout ? durationMs(firstEventTimeout) : FIRST_EVENT_MS;
+    const limitMs = firstEventTimeout
+      ? durationMs(firstEventTimeout)
+      : FIRST_EVENT_MS;
+    const now = this.#place.services.now().getTime();
+    const spentMs = startTime ? now - timestampMs(startTime) : 0;
+    return Math.max(0, limitMs - spentMs);
   }
 
   #detail(id: string): ToolCallDetail | undefined {
@@ -297,69 +320,25 @@ class Routing {
     return { able, errors };
   }
 
-  /** Takes the first agent that is free, or waits for the preferred one. */
-  async #freeOf(
-    preferred: CalledAgent,
-    able: readonly CalledAgent[],
-  ): Promise<{
-    readonly agent: CalledAgent;
-    readonly slot: Disposable | undefined;
-  }> {
-    const { slots, signal } = this.#place;
-    for (const agent of able) {
-      const slot = slots.get(agent.name)?.tryAcquire();
+  /** Takes the first agent that is free. */
+  #freeOf(
+    agents: readonly CalledAgent[],
+  ): { readonly agent: CalledAgent; readonly slot: AgentSlot } | undefined {
+    for (const agent of agents) {
+      const slot = this.#place.slots.tryTake(agent.name);
       if (slot) return { agent, slot };
     }
-    const slot = await slots.get(preferred.name)?.acquire(signal);
-    return { agent: preferred, slot };
-  }
-
-  /** The calls of agents in the conversation before this message. */
-  #before(): readonly {
-    readonly agent: string;
-    readonly taskId: string;
-    readonly hasAnswered: boolean;
-  }[] {
-    const { earlier, task } = this.#place.turn;
-    const own = `mesh:${this.#prompt.messageId}:`;
-    return [...earlier, ...task.history].flatMap(({ parts }) =>
-      parts.flatMap(({ content, toolCallDetail }) => {
-        const { stepRun, delegation } = toolCallDetail ?? {};
-        const isOther =
-          content.case === "toolCall" &&
-          !content.value.toolCallId.startsWith(own);
-        if (!stepRun || !delegation?.taskId || !isOther) return [];
-        const { agent, taskId } = delegation;
-        return [{ agent, taskId, hasAnswered: stepRun.result !== undefined }];
-      }),
-    );
-  }
-
-  #agentBefore(): string {
-    return this.#before().findLast((one) => one.hasAnswered)?.agent ?? "";
-  }
-
-  #conversationWith({ name, chainId }: CalledAgent): {
-    readonly key: string;
-    readonly taskIds: readonly string[];
-  } {
-    const { principal, contextId } = this.#place.turn.task;
-    return {
-      key: JSON.stringify([principal, contextId, this.#mesh.name, chainId]),
-      taskIds: this.#before().flatMap(({ agent, taskId }) =>
-        agent === name ? [taskId] : [],
-      ),
-    };
+    return undefined;
   }
 }
 
 /** Aborts when an agent has not said in time that it has a message. */
 class FirstEvent implements Disposable {
   readonly #late = new AbortController();
-  readonly #timer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   /** @param limitMs the limit in milliseconds; infinite for none */
-  constructor(limitMs: number) {
+  start(limitMs: number): void {
     if (limitMs === Number.POSITIVE_INFINITY) return;
     const reason = new DevtoolError(
       `it did not take the message within ${limitMs / 1000} s`,
@@ -379,6 +358,10 @@ class FirstEvent implements Disposable {
   [Symbol.dispose](): void {
     this.stop();
   }
+}
+
+function notice(text: string): AgentEvent {
+  return { case: "notice", value: create(NoticeSchema, { text }) };
 }
 
 /** Writes why an agent has the message, and why not those before it. */

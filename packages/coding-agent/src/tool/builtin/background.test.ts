@@ -241,7 +241,7 @@ describe.skipIf(!found.confines)("a confined process", () => {
       environment: { PATH },
       access: { workspace: root, readable: [], writable: [], network: "none" },
     });
-    const descriptors = ["--seccomp", "--info-fd"];
+    const descriptors = ["--seccomp", "--info-fd", "--args"];
     const unfiltered = argv.filter(
       (word, index) =>
         ![word, argv[index - 1] ?? ""].some((one) => descriptors.includes(one)),
