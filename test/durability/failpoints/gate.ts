@@ -17,6 +17,7 @@ const NO_STEPS: readonly { readonly call: RegExp; readonly why: string }[] = [
     why: "it collects in memory the calls of an answer",
   },
   { call: /^this\.#heartbeats\.remove$/, why: "a set in memory" },
+  { call: /^watched\.remove$/, why: "a map in memory" },
   {
     call: /^(sse|command)\.(write|end)$/,
     why: "SseStream and GitCommand have failpoints of their own",
@@ -132,9 +133,24 @@ const EXCUSED: readonly {
     why: "a crash leaves what the command made: docs/sandbox.md says so",
   },
   {
-    path: /sandbox\/src\/find-sandbox\.ts$/,
-    name: /^probe$/,
-    why: "an empty directory to try a sandbox in",
+    path: /sandbox\/src\/probe\.ts$/,
+    name: /^attempt$/,
+    why: "a directory to try a sandbox in",
+  },
+  {
+    path: /sandbox\/src\/srt-sandbox\.ts$/,
+    name: /^createSrtSandbox$/,
+    why: "settings of a command that a crash ends, in a temporary directory",
+  },
+  {
+    path: /internal\/src\/process-group\.ts$/,
+    name: /^endTree$/,
+    why: "ends processes of this one, which a crash ends, too",
+  },
+  {
+    path: /internal\/src\/sync-directory\.ts$/,
+    name: /^syncDirectory$/,
+    why: "a step of its callers, which have failpoints around it",
   },
   {
     path: /sandbox\/src\/placeholder\.ts$/,
