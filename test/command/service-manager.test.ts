@@ -87,6 +87,32 @@ describe.skipIf(why !== "")(`a server as a service${why}`, () => {
   });
 });
 
+it("a server whose readiness cannot be told runs on, and says so", async () => {
+  const directory = temporaryDirectory();
+  const [data, workspace] = ["data", "workspace"].map((name) =>
+    join(directory, name),
+  );
+  const env = { PATH: directory, NOTIFY_SOCKET: join(directory, "notify") };
+  const server = spawn(
+    process.execPath,
+    [
+      MAIN,
+      ...["serve", "--json", "--port", "0"],
+      ...["--data", `${data}`, "--workspace", `${workspace}`],
+    ],
+    { env, stdio: ["ignore", "pipe", "pipe"] },
+  );
+  const ended = once(server, "exit");
+  const [ready] = await once(createInterface({ input: server.stdout }), "line");
+  for await (const line of createInterface({ input: server.stderr })) {
+    if (line.includes("systemd-notify failed")) break;
+  }
+  const { url } = JSON.parse(ready);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  server.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+});
+
 it.skipIf(withoutAnalyze !== "")(
   `the units for systemd are valid${withoutAnalyze}`,
   async () => {

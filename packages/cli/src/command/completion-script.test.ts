@@ -1,12 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { AGENT_COMMANDS } from "../agents/agent-commands.ts";
+import { SERVER_COMMANDS } from "../server-commands.ts";
 import { runCommand } from "../testing/run-command.ts";
 import { SHELLS } from "./completion-script.ts";
+import { checkUpgrade } from "./upgrade.ts";
 
 /** How each shell says what it offers for a line that is being typed. */
 const OFFERS = {
@@ -67,6 +71,14 @@ describe("devtool man", () => {
     expect(out).toMatch(/^\.TH DEVTOOL 1 /);
     expect(out).toContain(".SS devtool tasks delete ");
     expect(out).toContain(".B \\-\\-approval\\-mode <mode>\n");
+    const names = [...AGENT_COMMANDS, ...SERVER_COMMANDS].flatMap(
+      (set) => set.names,
+    );
+    for (const name of [...names, "conformance", "upgrade", "mcp login"]) {
+      const escaped = name.replaceAll("-", "\\-");
+      const heading = new RegExp(`^\\.SS devtool ${escaped} [[<]`, "m");
+      expect(out, name).toMatch(heading);
+    }
   });
 
   const why =
@@ -107,6 +119,22 @@ describe("devtool upgrade", () => {
     expect({ code, out }).toEqual({ code: 0, out: says });
     expect(registry.asked).toContain("/@devtool%2fcli");
   });
+
+  it.each([
+    { installed: "0.2.0-beta.1", newest: "0.2.0", isNewer: true },
+    { installed: "0.2.0-beta.2", newest: "0.2.0-beta.10", isNewer: true },
+    { installed: "0.2.0", newest: "0.2.0-beta.1", isNewer: false },
+  ])(
+    "orders prereleases as semver does: $newest after $installed",
+    async ({ installed, newest, isNewer }) => {
+      await using registry = await startRegistry(newest);
+      const stdout = new PassThrough();
+      const io = { env: npmAt(registry.url), stdout, stderr: stdout };
+      expect(await checkUpgrade(installed, io)).toBe(0);
+      const out = String(stdout.read());
+      expect(out).toContain(isNewer ? "is published" : "is the newest");
+    },
+  );
 
   it("says that it does not know where the registry cannot be asked", async () => {
     const { url, [Symbol.asyncDispose]: close } = await startRegistry("1.0.0");

@@ -1,14 +1,24 @@
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, mkdir, open, rm } from "node:fs/promises";
-import { join } from "node:path";
+import {
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+} from "node:fs/promises";
+import { basename, join } from "node:path";
 import {
   grants,
   isOfAnother,
   OTHERS,
   OTHERS_WRITE,
 } from "@devtool/internal/file-access";
-import { discoveryPath, readDiscovery } from "../connection/discovery.ts";
+import { discoveryPath, readDiscoveryFile } from "../connection/discovery.ts";
 import { errorMessage } from "../errors.ts";
+import { LOGINS } from "../mcp/login-files.ts";
 import { visibleName } from "../render/style.ts";
 
 /** Something that can be mended without touching the content of a file. */
@@ -23,12 +33,11 @@ export interface Fix {
 
 const ROTATE = "others could read the token: devtool serve --rotate-token";
 
-/** The files with secrets, which nobody else may read, and what to do then. */
-const SECRET_FILES: Readonly<Record<string, string>> = {
+/** What to do about secrets that others could read, by the name of the file. */
+const ADVICE: Readonly<Record<string, string>> = {
   "server.json": ROTATE,
   "token.json": ROTATE,
   "signing-keys.json": "others could read the keys: devtool keys rotate",
-  "browser-sessions.json": "",
 };
 
 /** The files that tell a server what to do, which nobody else may change. */
@@ -47,9 +56,9 @@ export async function findFixes(data: string): Promise<Fix[]> {
   if (grants(directory, OTHERS)) {
     fixes.push(changeMode(data, OTHERS, "700", ""));
   }
-  for (const [name, advice] of Object.entries(SECRET_FILES)) {
-    const path = join(data, name);
+  for (const path of await privateFiles(data)) {
     if (await hasBits(path, OTHERS)) {
+      const advice = ADVICE[basename(path)] ?? "";
       fixes.push(changeMode(path, OTHERS, "600", advice));
     }
   }
@@ -60,8 +69,30 @@ export async function findFixes(data: string): Promise<Fix[]> {
       fixes.push(changeMode(path, OTHERS_WRITE, "go-w", advice));
     }
   }
-  if (await isStale(data)) fixes.push(removeStale(data));
+  if (await isStale(discoveryPath(data))) fixes.push(removeStale(data));
   return fixes;
+}
+
+/**
+ * Lists what nobody else may read: the files of the data directory but for its
+ * configuration, and the logins at MCP servers.
+ */
+async function privateFiles(data: string): Promise<string[]> {
+  const logins = join(data, LOGINS);
+  const directory = await lstat(logins).catch(() => undefined);
+  const paths = await filesIn(data);
+  if (directory?.isDirectory()) paths.push(...(await filesIn(logins)));
+  return paths.filter((path) => !CONFIG_FILES.includes(basename(path)));
+}
+
+async function filesIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(
+    () => [],
+  );
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => join(directory, name))
+    .sort();
 }
 
 /**
@@ -81,11 +112,11 @@ export async function applyFixes(fixes: readonly Fix[]): Promise<string[]> {
 }
 
 /** Whether the discovery file is that of a server that no longer runs. */
-async function isStale(data: string): Promise<boolean> {
-  const stats = await lstat(discoveryPath(data)).catch(() => undefined);
+async function isStale(path: string): Promise<boolean> {
+  const stats = await lstat(path).catch(() => undefined);
   if (!stats?.isFile()) return false;
   // A damaged file, or one that others can read, may be a running server's.
-  return readDiscovery(data).then(
+  return readDiscoveryFile(path).then(
     (info) => info === undefined,
     () => false,
   );
@@ -97,8 +128,17 @@ function removeStale(data: string): Fix {
     says: `rm ${visibleName(path)}, of a server that is gone`,
     advice: "",
     async apply() {
-      if (!(await isStale(data))) throw new Error("a server has started");
-      await rm(path);
+      // A server may start at any moment: what is read is what is removed.
+      const aside = `${path}.${randomUUID()}`;
+      await rename(path, aside);
+      try {
+        if (await isStale(aside)) return;
+        // It stays where a server has written its own meanwhile.
+        await link(aside, path).catch(() => undefined);
+        throw new Error("a server has started");
+      } finally {
+        await rm(aside);
+      }
     },
   };
 }

@@ -1,6 +1,8 @@
 import {
   chmod,
   lstat,
+  mkdir,
+  readdir,
   readFile,
   rm,
   symlink,
@@ -10,6 +12,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
+import { applyFixes, findFixes } from "./doctor-fix.ts";
 
 describe("devtool doctor", () => {
   it("runs a program in the sandbox, and says whether that works and what to do", async () => {
@@ -88,6 +91,41 @@ describe("devtool doctor --fix", () => {
       platform: "win32",
     });
     expect(out).toMatch(/^· data directory +.*shows no permission bits/m);
+  });
+
+  it("mends what devtool writes for its user alone: logins at MCP servers, the chat's history, the store", async () => {
+    const data = temporaryDirectory();
+    const paths = [
+      "chat-history.jsonl",
+      "tasks.db",
+      join("mcp-logins", "0a1b.json"),
+    ].map((name) => join(data, name));
+    await mkdir(join(data, "mcp-logins"));
+    for (const path of paths) {
+      await writeFile(path, "");
+      await chmod(path, 0o644);
+    }
+    const { out } = await runCommand(["doctor", "--fix", "--data", data]);
+    for (const path of paths) {
+      expect(out).toContain(`mended: chmod 600 ${path}\n`);
+      expect(await modeOf(path)).toBe(0o600);
+    }
+  });
+
+  it("leaves the file of a server that starts after it has looked", async () => {
+    const data = temporaryDirectory();
+    const path = join(data, "server.json");
+    const gone = { url: "http://127.0.0.1:1", pid: 2 ** 22 + 1 };
+    await writeFile(path, JSON.stringify(gone), { mode: 0o600 });
+    const fixes = await findFixes(data);
+    const started = JSON.stringify({ ...gone, pid: process.pid });
+    await writeFile(path, started);
+    const lines = await applyFixes(fixes);
+    expect(lines.filter((line) => line.includes("server.json"))).toEqual([
+      `not mended (a server has started): rm ${path}, of a server that is gone`,
+    ]);
+    expect(await readFile(path, "utf8")).toBe(started);
+    expect(await readdir(data)).toEqual(["server.json"]);
   });
 
   it("leaves the file of a server that runs, a damaged one, and what a link leads to", async () => {

@@ -7,18 +7,16 @@ export function manualPage(
   version: string,
 ): string {
   const [devtool, ...commands] = table;
-  const sections = commands
-    .filter(({ subcommands }) => subcommands.length === 0)
-    .map(({ words, usage, description, options }) =>
-      [
-        `.SS ${escaped(`devtool ${words.join(" ")} ${usage}`)}`,
-        escaped(description),
-        ...options.map(
-          (option) =>
-            `.TP\n.B ${escaped(option.flags)}\n${escaped(option.description)}`,
-        ),
-      ].join("\n"),
-    );
+  const sections = commands.map(({ words, usage, description, options }) =>
+    [
+      `.SS ${escaped(`devtool ${words.join(" ")} ${usage}`)}`,
+      escaped(description),
+      ...options.map(
+        (option) =>
+          `.TP\n.B ${escaped(option.flags)}\n${escaped(option.description)}`,
+      ),
+    ].join("\n"),
+  );
   return `.TH DEVTOOL 1 "" ${escaped(`"devtool ${version}"`)}
 .SH NAME
 devtool \\- ${escaped(devtool?.description ?? "")}

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { homedir } from "node:os";
 import { promisify } from "node:util";
+import { compareVersions, validateStrict } from "compare-versions";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 
@@ -23,10 +24,9 @@ export async function checkUpgrade(
     );
     return ExitCode.FAILED;
   }
-  const order = newest.localeCompare(installed, "en", { numeric: true });
   writeLine(
     io.stdout,
-    order > 0
+    compareVersions(newest, installed) > 0
       ? `devtool ${newest} is published, and this is ${installed}: npm install --global @devtool/cli@${newest}`
       : `devtool ${installed} is the newest version`,
   );
@@ -44,9 +44,11 @@ async function newestVersion({
       // A repository's own .npmrc could name another registry.
       cwd: env.HOME ?? homedir(),
       timeout: TIMEOUT_MS,
+      // npm is npm.cmd there, which only a shell runs.
+      shell: process.platform === "win32",
     });
     const version = stdout.trim();
-    return /^\d+\.\d+\.\d+[\w.+-]*$/.test(version) ? version : undefined;
+    return validateStrict(version) ? version : undefined;
   } catch {
     return undefined;
   }

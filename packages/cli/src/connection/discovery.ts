@@ -46,7 +46,13 @@ export async function writeDiscovery(
 export async function readDiscovery(
   dataDirectory: string,
 ): Promise<ServerInfo | undefined> {
-  const path = discoveryPath(dataDirectory);
+  return readDiscoveryFile(discoveryPath(dataDirectory));
+}
+
+/** Reads a discovery file at a path, as `readDiscovery` does. */
+export async function readDiscoveryFile(
+  path: string,
+): Promise<ServerInfo | undefined> {
   const text = await readPrivateFile(path);
   if (text === undefined) return undefined;
   let info: ServerInfo;

@@ -14,6 +14,9 @@ import { type LoginStore, parseLogin } from "@devtool/mcp/operator";
 import { errorCode } from "../errors.ts";
 import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 
+/** The directory of logins in a data directory. */
+export const LOGINS = "mcp-logins";
+
 /**
  * Keeps the logins at MCP servers in files of a data directory that only their
  * owner can read, one for each URL.
@@ -21,7 +24,7 @@ import { readPrivateFile, writePrivateFile } from "../private-file.ts";
 export function loginStore(dataDirectory: string): LoginStore {
   const pathOf = (url: string): string => {
     const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
-    return join(dataDirectory, "mcp-logins", `${name}.json`);
+    return join(dataDirectory, LOGINS, `${name}.json`);
   };
   return {
     read: async (url) => {
