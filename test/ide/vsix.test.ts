@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { ROOT } from "../../scripts/release/manifests.ts";
 
 /** What the file may grow to: who adds to it says why. */
-const MAX_BYTES = 340_000;
+const MAX_BYTES = 345_000;
 
 /**
  * What `ws` tries to load and does without, and texts of code that Ajv would
