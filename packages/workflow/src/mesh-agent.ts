@@ -1,9 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  durationMs,
-  timestampFromDate,
-  timestampMs,
-} from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type CalledAgent,
   reachableAgents,
@@ -199,7 +195,8 @@ class Routing {
     if (!begun) yield notice(`Agent ${agent.name} has the message: ${reason}.`);
     const run = begun?.stepRun ?? this.#newRun(picked, attempt, reason);
     const isLast = able.length === 1 || before?.taskId;
-    const limitMs = isLast ? Number.POSITIVE_INFINITY : this.#restMs(run);
+    // Whole again after a restart: the time without a server does not count.
+    const limitMs = isLast ? Number.POSITIVE_INFINITY : this.#firstEventMs();
     yield* this.#work({ id, agent, chain, message, begun: run, slot, limitMs });
   }
 
@@ -259,15 +256,9 @@ class Routing {
     }
   }
 
-  /** How long an agent may still take until it has the message. */
-  #restMs({ startTime }: StepRun): number {
+  #firstEventMs(): number {
     const { firstEventTimeout } = this.#mesh;
-    const limitMs = firstEventTimeout
-      ? durationMs(firstEventTimeout)
-      : FIRST_EVENT_MS;
-    const now = this.#place.services.now().getTime();
-    const spentMs = startTime ? now - timestampMs(startTime) : 0;
-    return Math.max(0, limitMs - spentMs);
+    return firstEventTimeout ? durationMs(firstEventTimeout) : FIRST_EVENT_MS;
   }
 
   #detail(id: string): ToolCallDetail | undefined {
