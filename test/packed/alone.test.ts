@@ -25,7 +25,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
         ],
         maxBytes: 40_000_000,
       },
-      { name: "sandbox", ours: ["sandbox"], others: [], maxBytes: 600_000 },
+      { name: "sandbox", ours: ["sandbox"], others: [], maxBytes: 550_000 },
     ])(
       "is $name, which runs the code in its README and brings no server",
       async ({ name, ours, others, maxBytes }) => {
