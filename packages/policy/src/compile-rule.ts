@@ -1,6 +1,7 @@
 import { type PolicyRule, RuleDecision } from "@devtool/schema";
 import picomatch from "picomatch";
 import type { CompiledRule, RuleOrigin } from "./compiled-rule.ts";
+import { foldedPath } from "./guarded-paths.ts";
 import { compilePattern } from "./pattern.ts";
 import { PolicyError } from "./policy-error.ts";
 
@@ -32,8 +33,7 @@ export function compileRule(
   origin: RuleOrigin,
 ): CompiledRule {
   const { tier, file, number } = origin;
-  const { tool, commandPrefix, commandRegex, argsPattern, path, priority } =
-    rule;
+  const { tool, commandPrefix, commandRegex, argsPattern, priority } = rule;
   const badTool = tool.find((name) => !TOOL.test(name));
   if (badTool !== undefined) {
     throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
@@ -77,12 +77,24 @@ export function compileRule(
             "whole",
             rule.decision === RuleDecision.ALLOW ? "in a line" : "anything",
           ),
-    isPath:
-      path.length === 0
-        ? () => true
-        : // With "s", `**` also matches names with line breaks.
-          picomatch([...path], { dot: true, nocase: false, flags: "s" }),
+    isPath: compilePaths(rule),
   };
+}
+
+/**
+ * Returns what tells whether a path meets the `path` of a rule.
+ *
+ * A rule that asks or denies applies to every name by which some file system
+ * finds the file; one that allows, to the name that it gives.
+ */
+function compilePaths({ path, decision }: PolicyRule): CompiledRule["isPath"] {
+  if (path.length === 0) return () => true;
+  const nocase = decision !== RuleDecision.ALLOW;
+  // With "s", `**` also matches names with line breaks.
+  const matches = picomatch([...path], { dot: true, nocase, flags: "s" });
+  return nocase
+    ? (name) => matches(name) || matches(foldedPath(name))
+    : (name) => matches(name);
 }
 
 function fieldError(field: string, value: string, remedy: string): PolicyError {

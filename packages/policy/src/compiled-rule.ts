@@ -202,7 +202,7 @@ export function namesPath(
     word.slice(word.lastIndexOf("/") + 1),
   ]);
   return globs.some((glob) =>
-    names.some((name) => picomatch.isMatch(name, glob)),
+    names.some((name) => picomatch.isMatch(name, glob, { nocase: true })),
   );
 }
 

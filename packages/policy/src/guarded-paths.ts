@@ -84,6 +84,14 @@ export function isGuardedOn(platform: NodeJS.Platform, path: string): boolean {
 }
 
 /**
+ * Returns a path with the names that {@link isGuardedPath} compares: without
+ * what file systems of this platform may ignore.
+ */
+export function foldedPath(path: string): string {
+  return foldedSegments(process.platform, path).join("/");
+}
+
+/**
  * Returns the names in a path, each as one of all the names by which a file
  * system may find the same file.
  *

@@ -354,11 +354,22 @@ describe("the conditions of a rule", () => {
       "/w/.env",
       "src/../.env",
       "sub/.env",
+      ".ENV",
+      "sub/.e\u200dnv",
     ]) {
       expect(await decide(read(path), { rules }), path).toMatchObject({
         decision: "deny",
       });
     }
+    expect(await verdict(shell("cat .EN?"), { rules })).toBe("deny");
+  });
+
+  it("allow a file by the letters of its path alone", async () => {
+    const rules = user(
+      'tool = "write_file"\npath = "out/**"\ndecision = "allow"',
+    );
+    expect(await verdict(edit("out/a"), { rules })).toBe("allow");
+    expect(await verdict(edit("OUT/a"), { rules })).toBe("ask");
   });
 });
 
