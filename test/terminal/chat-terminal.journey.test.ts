@@ -172,6 +172,20 @@ describe.skipIf(!HAS_TMUX)(
       },
     );
 
+    it.skipIf(LEFT_TO_CI !== "")(
+      `rings for a question that comes ten seconds after the last key${LEFT_TO_CI}`,
+      async () => {
+        await start(server);
+        await terminal.type("begin", "Enter");
+        await model.asked(1);
+        await terminal.shows(/^. working \d\ds · Esc interrupts$/m);
+        expect(await terminal.hasRung()).toBe(false);
+        model.call("write_file", { file_path: "a.txt", content: "a" });
+        await terminal.shows(/^choose >$/m);
+        expect(await terminal.hasRung()).toBe(true);
+      },
+    );
+
     it("U6: fits a question to a small terminal, and leaves one copy of it behind", async () => {
       await terminal.resize(40, 20);
       await start(server);

@@ -106,6 +106,16 @@ export class Tmux implements AsyncDisposable {
     return stdout.replaceAll(/ +$/gm, "");
   }
 
+  /** Whether the bell has rung. */
+  async hasRung(): Promise<boolean> {
+    const { stdout } = await this.#tmux(
+      "display-message",
+      "-p",
+      "#{window_bell_flag}",
+    );
+    return stdout.trim() === "1";
+  }
+
   /**
    * Waits until the terminal shows something, and returns all that it shows.
    */

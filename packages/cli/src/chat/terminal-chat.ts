@@ -15,6 +15,7 @@ import { type LineStyle, paintFor, visible } from "../render/style.ts";
 import { createAnswering } from "../session.ts";
 import { shortTaskId } from "../task-id.ts";
 import { Terminal } from "../terminal/terminal.ts";
+import { Bell } from "./bell.ts";
 import { Chat } from "./chat.ts";
 import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
@@ -57,6 +58,8 @@ export async function terminalChat(
 const NO_HISTORY: InputHistory = { messages: [], add: () => Promise.resolve() };
 const WELCOME =
   "Type a message. /help lists keys and commands, Tab completes them, Esc interrupts, /quit leaves.";
+/** What the bell knows the user's next message by. */
+const MESSAGE = "a message";
 const NEVER: AbortSignal = new AbortController().signal;
 
 const TIMERS: Timers = {
@@ -77,6 +80,7 @@ class TerminalChat {
   readonly #tasks: ChatTasks;
   readonly #chat: Chat;
   readonly #status: ChatStatus;
+  readonly #bell: Bell;
   /** The workspace on this machine; undefined if it is on another one. */
   readonly #workspace: string | undefined;
   readonly #left = Promise.withResolvers<void>();
@@ -94,6 +98,7 @@ class TerminalChat {
     this.#options = options;
     this.#workspace = workspace;
     this.#terminal = new Terminal(io);
+    this.#bell = new Bell(() => this.#terminal.out.write("\u0007"), MESSAGE);
     this.#store = new ScreenStore({
       draw: () => this.#draw(),
       first: EMPTY_SCREEN,
@@ -158,7 +163,10 @@ class TerminalChat {
     const { connection, options, io, onNotice } = this.#options;
     const chat = this.#chat;
     using _held = this.#held;
-    this.#terminal.listen((input) => chat.take(input));
+    this.#terminal.listen((input) => {
+      this.#bell.noteInput();
+      chat.take(input);
+    });
     const stop = io.onInterrupt(() => chat.interrupt());
     onNotice((text) => chat.printout.tell(text));
     for (const problem of problems) chat.printout.tell(problem);
@@ -190,6 +198,8 @@ class TerminalChat {
     const chat = this.#chat;
     chat.refresh();
     if (chat.left !== "not") this.#left.resolve();
+    const isWorking = chat.turn.startedAt !== undefined;
+    this.#bell.update(chat.asking.call ?? (isWorking ? undefined : MESSAGE));
     const screen = screenOf(
       chat,
       this.#status.now(this.#workspace),
