@@ -1,5 +1,6 @@
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
+import { runCommand } from "@devtool/cli/testing";
 import {
   confirmationPart,
   type DevtoolClient,
@@ -12,6 +13,8 @@ import { codingAgent } from "@devtool/coding-agent";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
+  AuditAction,
+  type AuditRecord,
   emptyTask,
   findToolCallDetail,
   reduceTask,
@@ -20,7 +23,7 @@ import {
   type ToolCall,
   toolCallsOf,
 } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { createServer, type DevtoolServer, verifyAudit } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 
@@ -63,6 +66,82 @@ describe("an agent that calls another agent of its server", () => {
     const { task } = await client.tasks.getTask({ taskId: childOf(done) });
     expect(task?.history[0]).toMatchObject({ referenceTaskIds: [done.id] });
     expect(task?.sessionSettings?.agent).toBe("helper");
+  });
+
+  it("has the chain in the audit log: where the work went, and what the task below may do", async () => {
+    const { token } = server;
+    const message = textMessage(
+      crypto.randomUUID(),
+      callOf("helper", "write made.txt content"),
+    );
+    const asked = await follow(
+      {
+        message,
+        sessionSettings: {
+          agent: "main",
+          allowedTools: ["agent_helper", "write_file"],
+        },
+        messageSettings: { turn: { budget: { tokens: 900_000n } } },
+      },
+      emptyTask(),
+    );
+    const done = await answer(await answer(asked));
+    const child = childOf(done);
+    const read = async function* (): AsyncIterable<AuditRecord> {
+      for await (const { record } of client.audit.readAudit({})) {
+        if (record) yield record;
+      }
+    };
+    const records = await Array.fromAsync(read());
+    const at = (taskId: string): AuditRecord[] =>
+      records.filter((record) => record.taskId === taskId);
+    const { toolCallId } = lastCall(done);
+    const seen = at(done.id).map((record) => [
+      record.toolCallId === toolCallId ? "call" : "question",
+      AuditAction[record.action],
+      record.delegation?.agent,
+      record.delegation?.taskId,
+    ]);
+    expect(seen).toEqual([
+      ["call", "ASKED", undefined, undefined],
+      ["call", "APPROVED", undefined, undefined],
+      ["call", "STARTED", "helper", ""],
+      ["question", "ASKED", "helper", child],
+      ["question", "APPROVED", "helper", child],
+      ["question", "STARTED", "helper", child],
+      ["question", "SUCCEEDED", "helper", child],
+      ["call", "SUCCEEDED", "helper", child],
+    ]);
+    // What the agent below says of its tool stands in what was shown alone.
+    expect(records.every(({ delegation }) => !delegation?.tool)).toBe(true);
+    const [first] = at(child);
+    expect(AuditAction[first?.action ?? 0]).toBe("DELEGATED");
+    expect(JSON.parse(first?.shown ?? "")).toEqual({
+      chain: {
+        parentTaskId: done.id,
+        parentToolCallId: toolCallId,
+        agents: [expect.stringMatching(/#main$/)],
+      },
+      created: {
+        sessionSettings: {
+          agent: "helper",
+          approvalMode: "APPROVAL_MODE_DEFAULT",
+          allowedTools: ["agent_helper", "write_file"],
+        },
+        message: { turnSettings: { budget: { tokens: "900000" } } },
+      },
+    });
+    expect((await verifyAudit(read())).fault).toBeUndefined();
+    const shown = await runCommand([
+      ...["audit", "show", done.id.slice(0, 8)],
+      ...["--url", server.url, "--token", token],
+    ]);
+    const lines = shown.out.trimEnd().split("\n");
+    expect(lines).toHaveLength(at(done.id).length + at(child).length);
+    expect(shown.out).toContain(
+      `${done.id.slice(0, 8)} succeeded agent_helper at helper in task ${child.slice(0, 8)}\n`,
+    );
+    expect(shown.out).toContain(`${child.slice(0, 8)} delegated {"chain":`);
   });
 
   it("hands the agent's question up with its change and its path, and the answer down", async () => {

@@ -362,7 +362,7 @@ function withStore(command: Command): Command {
 function addAudit(program: Command, io: Io, done: Done): void {
   const audit = program
     .command("audit")
-    .description("Verify or export the audit log of tool calls");
+    .description("Verify, show or export the audit log of tool calls");
   withConnection(audit.command("verify"))
     .description("Verify that no record was changed, moved or removed")
     .option(
@@ -376,6 +376,16 @@ function addAudit(program: Command, io: Io, done: Done): void {
     .option("--log <file>", JOB_LOG)
     .action(async (options) =>
       done(await (await import("./command/audit.ts")).verify(options, io)),
+    );
+  withConnection(audit.command("show <task>"))
+    .description(
+      "Print what was decided and done in a task, and in the tasks that its agents gave to others",
+    )
+    .option("--log <file>", JOB_LOG)
+    .action(async (task, options) =>
+      done(
+        await (await import("./command/audit.ts")).showAudit(task, options, io),
+      ),
     );
   withConnection(audit.command("export"))
     .description("Print each record as a line of JSON")

@@ -69,7 +69,7 @@ interface RowProps {
 
 /** What was done about a call, by which rule or answer, and for whom. */
 function Row({ record, taskId }: RowProps): ReactNode {
-  const { time, rule, optionId, shown, sequence } = record;
+  const { time, rule, optionId, shown, sequence, delegation } = record;
   const by = [record.principal, record.clientLabel, record.sandbox];
   return (
     <tr>
@@ -79,6 +79,15 @@ function Row({ record, taskId }: RowProps): ReactNode {
       <td>
         {rule && <p>{fillText(words.byRule, visibleText(rule))}</p>}
         {optionId && <p>{fillText(words.byAnswer, visibleText(optionId))}</p>}
+        {delegation && (
+          <p>
+            {fillText(
+              words.byDelegation,
+              visibleText(delegation.agent || delegation.mcpServer),
+            )}
+            {delegation.taskId && ` (${visibleText(delegation.taskId)})`}
+          </p>
+        )}
         {shown && (
           <details>
             <summary>{words.input}</summary>

@@ -1,6 +1,15 @@
 import { access } from "node:fs/promises";
-import { defined } from "@devtool/internal/json";
-import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import {
+  defined,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+} from "@devtool/internal/json";
+import {
+  AuditAction,
+  type AuditRecord,
+  AuditRecordSchema,
+} from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { type KeySet, readKeySet } from "../authentication.ts";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
@@ -10,6 +19,7 @@ import { type Io, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { visibleName } from "../render/style.ts";
+import { shortTaskId } from "../task-id.ts";
 
 /**
  * Options of `devtool audit`. With `log`, reads a file of `devtool run` instead
@@ -31,6 +41,57 @@ export async function exportAudit(
     writeJsonLine(io.stdout, AuditRecordSchema, record);
   }
   return ExitCode.OK;
+}
+
+/**
+ * `devtool audit show`: prints a line for each record of a task, and of the
+ * tasks that its agents gave to others on the same server, oldest first.
+ */
+export async function showAudit(
+  named: string,
+  options: AuditOptions,
+  io: Io,
+): Promise<number> {
+  const shown = new Set<string>();
+  for await (const record of readAudit(options, io)) {
+    const { taskId } = record;
+    if (!shown.has(taskId)) {
+      const parent = parentOf(record);
+      const isNamed = taskId === named || shortTaskId(taskId) === named;
+      if (!isNamed && !shown.has(parent)) continue;
+      shown.add(taskId);
+    }
+    writeLine(io.stdout, describeRecord(record));
+  }
+  if (shown.size > 0) return ExitCode.OK;
+  return reportFault(
+    `no record is of task "${visibleName(named)}": "devtool tasks" lists tasks`,
+    io,
+  );
+}
+
+/** Returns the id of the task that made another one, as its maker says. */
+function parentOf({ action, shown }: AuditRecord): string {
+  if (action !== AuditAction.DELEGATED || shown === "") return "";
+  const { chain } = objectOrEmpty(parseJsonOrUndefined(shown));
+  return `${objectOrEmpty(chain).parentTaskId ?? ""}`;
+}
+
+function describeRecord(record: AuditRecord): string {
+  const { time, taskId, action, toolName, delegation, rule, optionId } = record;
+  const { agent = "", mcpServer = "", taskId: there = "" } = delegation ?? {};
+  const words = [
+    time ? timestampDate(time).toISOString() : "-",
+    shortTaskId(taskId),
+    (AuditAction[action] ?? `${action}`).toLowerCase().replaceAll("_", " "),
+    toolName,
+    agent || mcpServer ? `at ${agent || mcpServer}` : "",
+    there === "" ? "" : `in task ${shortTaskId(there)}`,
+    rule === "" ? "" : `by ${rule}`,
+    optionId === "" ? "" : `answered ${optionId}`,
+    action === AuditAction.DELEGATED ? record.shown : "",
+  ];
+  return words.filter(Boolean).map(visibleName).join(" ");
 }
 
 /**

@@ -134,6 +134,7 @@ export const de: Words = {
   bytes: "# Bytes",
   byRule: "durch die Regel #",
   byAnswer: "mit der Antwort #",
+  byDelegation: "mit der Arbeit bei #",
   event: "Ereignis #",
   seeAll: "Scrolle bis zum Ende der Frage, um sie zu erlauben.",
   addReason: "Begründung",
@@ -190,6 +191,7 @@ export const de: Words = {
     APPROVAL_MODE_CHANGED: "Genehmigungsmodus geändert",
     AGENT_OPTIONS_SET: "Optionen des Agenten gesetzt",
     ARGUMENTS_CHANGED: "Argumente geändert",
+    DELEGATED: "von einem anderen Agenten übergeben",
   },
   calls: {
     waiting: "wartet",

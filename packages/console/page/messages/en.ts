@@ -132,6 +132,7 @@ export const en = {
   bytes: "# bytes",
   byRule: "by the rule #",
   byAnswer: "with the answer #",
+  byDelegation: "with the work at #",
   event: "event #",
   seeAll: "Scroll to the end of the question to allow it.",
   addReason: "Reason",
@@ -188,6 +189,7 @@ export const en = {
     APPROVAL_MODE_CHANGED: "approval mode changed",
     AGENT_OPTIONS_SET: "options of the agent set",
     ARGUMENTS_CHANGED: "arguments changed",
+    DELEGATED: "given by another agent",
   },
   calls: {
     waiting: "waiting",

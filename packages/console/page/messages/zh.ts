@@ -120,6 +120,7 @@ export const zh: Words = {
   bytes: "# 字节",
   byRule: "依据规则 #",
   byAnswer: "以回答 #",
+  byDelegation: "工作交给 #",
   event: "事件 #",
   seeAll: "滚动到问题末尾后才能允许。",
   addReason: "理由",
@@ -175,6 +176,7 @@ export const zh: Words = {
     APPROVAL_MODE_CHANGED: "审批模式已更改",
     AGENT_OPTIONS_SET: "智能体选项已设置",
     ARGUMENTS_CHANGED: "参数已更改",
+    DELEGATED: "由另一个智能体交来",
   },
   calls: {
     waiting: "等待中",

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { canonicalJson, defined } from "@devtool/internal/json";
 import {
   ApprovalMode,
@@ -10,9 +16,11 @@ import {
   findToolCallDetail,
   reachOfAnswer,
   type Task,
+  TaskCreatedSchema,
   type TaskEvent,
   type ToolCall,
   type ToolCallConfirmation,
+  type ToolCallDetail,
   ToolCallSchema,
   ToolCallStage,
 } from "@devtool/schema";
@@ -157,6 +165,32 @@ function agentOptionsOf(
 }
 
 /**
+ * Returns the audit records for the events of one append by which another agent
+ * made a task: from where it came, as that agent says, and with which rights.
+ */
+export function delegatedRecords(events: readonly TaskEvent[]): AuditRecord[] {
+  return events.flatMap(({ taskId, sequence, time, payload }) => {
+    if (payload.case !== "created") return [];
+    const { message, sessionSettings, principal } = payload.value;
+    const chain = message?.metadata?.[CALL_CHAIN_URI];
+    if (chain === undefined) return [];
+    const { agent, approvalMode, allowedTools } = sessionSettings ?? {};
+    const budget = message?.turnSettings?.budget;
+    const created = create(TaskCreatedSchema, {
+      sessionSettings: defined({ agent, approvalMode, allowedTools }),
+      ...(budget && { message: { turnSettings: { budget } } }),
+    });
+    const shown = canonicalJson({
+      chain,
+      created: toJson(TaskCreatedSchema, created),
+    });
+    const action = AuditAction.DELEGATED;
+    const fields = { principal, taskId, sequence, time, action, shown };
+    return [create(AuditRecordSchema, defined(fields))];
+  });
+}
+
+/**
  * Returns the arguments that a user wrote for a call, and the names of those
  * that differ, as JSON with sorted keys.
  */
@@ -270,7 +304,21 @@ function createRecord(
     rule: rule ?? "",
     sandbox: sandbox ?? "",
     digest: (isBound && digest) || NO_DIGEST,
+    ...delegationIn(toolCallDetail),
   });
+}
+
+/** The maximum length of the id of another agent's task, in characters. */
+const MAX_TASK_ID_LENGTH = 256;
+
+/** Returns what a record has of a delegation: no words of the other agent. */
+function delegationIn({
+  delegation,
+}: Partial<ToolCallDetail> = {}): MessageInitShape<typeof AuditRecordSchema> {
+  if (!delegation) return {};
+  const { agent, mcpServer, taskId } = delegation;
+  const isKept = taskId.length <= MAX_TASK_ID_LENGTH;
+  return { delegation: { agent, mcpServer, taskId: isKept ? taskId : "" } };
 }
 
 const NO_DIGEST = new Uint8Array();

@@ -21,6 +21,7 @@ import {
   agentOptionsRecords,
   approvalModeRecord,
   auditRecords,
+  delegatedRecords,
 } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
@@ -245,6 +246,7 @@ export class EventLog {
       approvalModeRecord(this.#head.task.principal, event),
     );
     const audit = [
+      ...delegatedRecords(events),
       ...changeRecords,
       ...agentOptionsRecords(() => this.#head.task.principal, events),
       ...(before ? auditRecords(before, events) : []),

@@ -4,6 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Delegation } from "./task_pb.ts";
+import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/audit.proto.
  */
 export const file_devtool_v1alpha_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSI5ChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAxIPCgd0YXNrX2lkGAIgASgJIkEKEVJlYWRBdWRpdFJlc3BvbnNlEiwKBnJlY29yZBgBIAEoCzIcLmRldnRvb2wudjFhbHBoYS5BdWRpdFJlY29yZCKYAwoLQXVkaXRSZWNvcmQSDgoGbnVtYmVyGAEgASgDEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByaW5jaXBhbBgDIAEoCRIPCgd0YXNrX2lkGAQgASgJEhAKCHNlcXVlbmNlGAUgASgDEhQKDHRvb2xfY2FsbF9pZBgGIAEoCRIRCgl0b29sX25hbWUYByABKAkSLAoGYWN0aW9uGAggASgOMhwuZGV2dG9vbC52MWFscGhhLkF1ZGl0QWN0aW9uEg4KBmRpZ2VzdBgJIAEoDBINCgVzaG93bhgKIAEoCRIRCglvcHRpb25faWQYCyABKAkSDAoEcnVsZRgMIAEoCRIPCgdzYW5kYm94GA0gASgJEhUKDXByZXZpb3VzX2hhc2gYDiABKAwSDAoEaGFzaBgPIAEoDBIUCgxjbGllbnRfbGFiZWwYECABKAkSFAoMc2hvd25fZGlnZXN0GBEgASgMEg0KBWFjdG9yGBIgASgJEhEKCXNpZ25hdHVyZRgTIAEoCSqmAwoLQXVkaXRBY3Rpb24SHAoYQVVESVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASGAoUQVVESVRfQUNUSU9OX0FMTE9XRUQQARIWChJBVURJVF9BQ1RJT05fQVNLRUQQAhIXChNBVURJVF9BQ1RJT05fREVOSUVEEAMSGQoVQVVESVRfQUNUSU9OX0FQUFJPVkVEEAQSGQoVQVVESVRfQUNUSU9OX0RFQ0xJTkVEEAUSGAoUQVVESVRfQUNUSU9OX1NUQVJURUQQBhIaChZBVURJVF9BQ1RJT05fU1VDQ0VFREVEEAcSFwoTQVVESVRfQUNUSU9OX0ZBSUxFRBAIEhoKFkFVRElUX0FDVElPTl9DQU5DRUxMRUQQCRImCiJBVURJVF9BQ1RJT05fQVBQUk9WQUxfTU9ERV9DSEFOR0VEEAoSIgoeQVVESVRfQUNUSU9OX0FHRU5UX09QVElPTlNfU0VUEAsSIgoeQVVESVRfQUNUSU9OX0FSR1VNRU5UU19DSEFOR0VEEAwSHQoZQVVESVRfQUNUSU9OX1RBU0tfREVMRVRFRBANMmkKDEF1ZGl0U2VydmljZRJZCglSZWFkQXVkaXQSIS5kZXZ0b29sLnYxYWxwaGEuUmVhZEF1ZGl0UmVxdWVzdBoiLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXNwb25zZSIDkAIBMAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSI5ChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAxIPCgd0YXNrX2lkGAIgASgJIkEKEVJlYWRBdWRpdFJlc3BvbnNlEiwKBnJlY29yZBgBIAEoCzIcLmRldnRvb2wudjFhbHBoYS5BdWRpdFJlY29yZCLJAwoLQXVkaXRSZWNvcmQSDgoGbnVtYmVyGAEgASgDEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByaW5jaXBhbBgDIAEoCRIPCgd0YXNrX2lkGAQgASgJEhAKCHNlcXVlbmNlGAUgASgDEhQKDHRvb2xfY2FsbF9pZBgGIAEoCRIRCgl0b29sX25hbWUYByABKAkSLAoGYWN0aW9uGAggASgOMhwuZGV2dG9vbC52MWFscGhhLkF1ZGl0QWN0aW9uEg4KBmRpZ2VzdBgJIAEoDBINCgVzaG93bhgKIAEoCRIRCglvcHRpb25faWQYCyABKAkSDAoEcnVsZRgMIAEoCRIPCgdzYW5kYm94GA0gASgJEhUKDXByZXZpb3VzX2hhc2gYDiABKAwSDAoEaGFzaBgPIAEoDBIUCgxjbGllbnRfbGFiZWwYECABKAkSFAoMc2hvd25fZGlnZXN0GBEgASgMEg0KBWFjdG9yGBIgASgJEhEKCXNpZ25hdHVyZRgTIAEoCRIvCgpkZWxlZ2F0aW9uGBQgASgLMhsuZGV2dG9vbC52MWFscGhhLkRlbGVnYXRpb24qwgMKC0F1ZGl0QWN0aW9uEhwKGEFVRElUX0FDVElPTl9VTlNQRUNJRklFRBAAEhgKFEFVRElUX0FDVElPTl9BTExPV0VEEAESFgoSQVVESVRfQUNUSU9OX0FTS0VEEAISFwoTQVVESVRfQUNUSU9OX0RFTklFRBADEhkKFUFVRElUX0FDVElPTl9BUFBST1ZFRBAEEhkKFUFVRElUX0FDVElPTl9ERUNMSU5FRBAFEhgKFEFVRElUX0FDVElPTl9TVEFSVEVEEAYSGgoWQVVESVRfQUNUSU9OX1NVQ0NFRURFRBAHEhcKE0FVRElUX0FDVElPTl9GQUlMRUQQCBIaChZBVURJVF9BQ1RJT05fQ0FOQ0VMTEVEEAkSJgoiQVVESVRfQUNUSU9OX0FQUFJPVkFMX01PREVfQ0hBTkdFRBAKEiIKHkFVRElUX0FDVElPTl9BR0VOVF9PUFRJT05TX1NFVBALEiIKHkFVRElUX0FDVElPTl9BUkdVTUVOVFNfQ0hBTkdFRBAMEh0KGUFVRElUX0FDVElPTl9UQVNLX0RFTEVURUQQDRIaChZBVURJVF9BQ1RJT05fREVMRUdBVEVEEA4yaQoMQXVkaXRTZXJ2aWNlElkKCVJlYWRBdWRpdBIhLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLlJlYWRBdWRpdFJlc3BvbnNlIgOQAgEwAWIGcHJvdG8z", [file_devtool_v1alpha_task, file_google_protobuf_timestamp]);
 
 /**
  * Request of ReadAudit.
@@ -149,7 +151,8 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
    * The call as it was shown to the user: ProtoJSON with sorted keys. Empty for
    * outcomes. For AUDIT_ACTION_APPROVAL_MODE_CHANGED the name of the mode,
    * for AUDIT_ACTION_AGENT_OPTIONS_SET the options, for
-   * AUDIT_ACTION_ARGUMENTS_CHANGED the new arguments.
+   * AUDIT_ACTION_ARGUMENTS_CHANGED the new arguments, for
+   * AUDIT_ACTION_DELEGATED the chain and the rights.
    *
    * It stands beside the hash chain and goes with its task: empty although
    * `shown_digest` is set once the task was deleted.
@@ -233,6 +236,17 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
    * @generated from field: string signature = 19;
    */
   signature: string;
+
+  /**
+   * The agent or the MCP server that does the work of the call, or the agent
+   * that asks; see `ToolCallDetail.delegation`. Without `path` and `tool`, which
+   * are that agent's words and stand in `shown`. A `task_id` of over 256
+   * characters is left out. Set from the start of the call on; unset for other
+   * records.
+   *
+   * @generated from field: devtool.v1alpha.Delegation delegation = 20;
+   */
+  delegation?: Delegation | undefined;
 };
 
 /**
@@ -353,6 +367,17 @@ export enum AuditAction {
    * @generated from enum value: AUDIT_ACTION_TASK_DELETED = 13;
    */
   TASK_DELETED = 13,
+
+  /**
+   * Another agent made the task, by a call of its own. `shown` has from where it
+   * came, as that agent says, and what the task may do and use: `CallChain` as
+   * `chain`, and `TaskCreated` with nothing but the agent, the approval mode, the
+   * allowed tools and the budget, as `created`, in ProtoJSON with sorted keys.
+   * The fields about calls are empty.
+   *
+   * @generated from enum value: AUDIT_ACTION_DELEGATED = 14;
+   */
+  DELEGATED = 14,
 }
 
 /**
