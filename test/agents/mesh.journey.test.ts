@@ -1,4 +1,10 @@
 import { createServer as createHttpServer, type Server } from "node:http";
+import {
+  connect,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from "node:net";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   confirmationPart,
@@ -19,7 +25,12 @@ import {
   type Task,
   TaskState,
 } from "@devtool/schema";
-import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import {
+  type Agent,
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+} from "@devtool/server";
 import type { AgentEvent, Turn } from "@devtool/server/agent";
 import { meshAgent, readMesh } from "@devtool/workflow";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -51,6 +62,7 @@ agents:
     concurrency: 1
   - name: two
     skills: [review, deploy]
+  - name: cut
 rules:
   - { id: gone, agents: [dead, one], words: [gone] }
   - { id: late, agents: [slow, two], words: [late] }
@@ -64,6 +76,7 @@ otherwise: [one]
 describe("a mesh of agents", () => {
   const servers: DevtoolServer[] = [];
   const sockets: Server[] = [];
+  const entrances: NetServer[] = [];
   let workspace: string;
   let client: DevtoolClient;
   let remoteAgents: RemoteAgent[];
@@ -71,12 +84,15 @@ describe("a mesh of agents", () => {
   let told: string[];
   /** The id of the task that the next message continues. */
   let before: string;
+  /** The connections to the agent "cut". */
+  let between: Set<Socket>;
   /** Ends the wait of agents that are told "hold". */
   let release: PromiseWithResolvers<void>;
 
   beforeEach(async () => {
     told = [];
     before = "";
+    between = new Set();
     release = Promise.withResolvers();
     workspace = temporaryDirectory();
     const dead = await listen(() => undefined);
@@ -89,6 +105,7 @@ describe("a mesh of agents", () => {
       { name: "dead", url: dead, description: "" },
       { name: "slow", url: await listen(() => undefined), description: "" },
       { name: "mute", url: await fakeAgent(undefined), description: "" },
+      { name: "cut", ...(await serveBehind(between)), description: "" },
       { name: "liar", url: await fakeAgent("no JSON"), description: "" },
       ...[one, two].map(({ url, token }, index) => ({
         name: index === 0 ? "one" : "two",
@@ -107,10 +124,10 @@ describe("a mesh of agents", () => {
       readMesh(`${MESH}first_event_timeout: 5s`, "patient.mesh.yaml"),
       { remoteAgents },
     );
-    const strict = meshAgent(readMesh(MESH, "strict.mesh.yaml"), {
-      remoteAgents,
-      silenceMs: 300,
-    });
+    const strict = meshAgent(
+      readMesh(MESH.replace("otherwise: [one]", ""), "strict.mesh.yaml"),
+      { remoteAgents, silenceMs: 300 },
+    );
     const near = codingAgent();
     client = clientOf(
       await serve({ front: mesh, hasty, patient, strict, near }),
@@ -122,15 +139,43 @@ describe("a mesh of agents", () => {
       socket.closeAllConnections();
       socket.close();
     }
+    for (const entrance of entrances.splice(0)) entrance.close();
+    for (const socket of between) socket.destroy();
     await Promise.all(servers.splice(0).map((server) => server.close()));
   });
 
   async function serve(
     agents: Readonly<Record<string, Agent>>,
+    options: Pick<ServerOptions, "publicUrl"> = {},
   ): Promise<DevtoolServer> {
-    const server = await createServer({ agents, workspace });
+    const server = await createServer({ agents, workspace, ...options });
     servers.push(server);
     return server;
+  }
+
+  /** Serves an agent that is reached over sockets that a test can end. */
+  async function serveBehind(
+    ends: Set<Socket>,
+  ): Promise<{ readonly url: string; readonly token: string }> {
+    let inner = 0;
+    const entrance = createNetServer((socket) => {
+      const server = connect(inner, "127.0.0.1");
+      const end = (): void => {
+        ends.delete(socket.destroy());
+        server.destroy();
+      };
+      ends.add(socket.on("error", end).on("close", end));
+      server.on("error", end).on("close", end);
+      socket.pipe(server).pipe(socket);
+    });
+    entrances.push(entrance);
+    const url = await listening(entrance);
+    const server = await serve(
+      { only: sayingAgent("two") },
+      { publicUrl: url },
+    );
+    inner = Number(new URL(server.url).port);
+    return { url, token: server.token };
   }
 
   /** An agent that says its name and what it was told, and counts the turns. */
@@ -160,10 +205,14 @@ describe("a mesh of agents", () => {
   ): Promise<string> {
     const socket = createHttpServer(answer);
     sockets.push(socket);
+    return listening(socket);
+  }
+
+  async function listening(server: NetServer): Promise<string> {
     await new Promise<void>((resolve) =>
-      socket.listen(0, "127.0.0.1", resolve),
+      server.listen(0, "127.0.0.1", resolve),
     );
-    const address = socket.address();
+    const address = server.address();
     if (typeof address !== "object" || !address) throw new Error("no port");
     return `http://127.0.0.1:${address.port}`;
   }
@@ -251,7 +300,7 @@ describe("a mesh of agents", () => {
     const unknown = await send("@three hello");
     expect(unknown.state).toBe(TaskState.FAILED);
     expect(unknown.error).toBe(
-      'agent "three" is not here: choose near, dead, slow, mute, liar, one, two',
+      'agent "three" is not here: choose near, dead, slow, mute, liar, one, two, cut',
     );
     const skill: Part = { content: { case: "data", value: { skill: "cook" } } };
     expect((await send("x", {}, [skill])).error).toBe(
@@ -275,6 +324,38 @@ describe("a mesh of agents", () => {
       "two after 0: and you?",
       "one after 2: once more",
     ]);
+  });
+
+  it("says so where a message refers to a task without its conversation", async () => {
+    before = (await send("@two hello")).id;
+    const next = await send("hello");
+    expect(triesOf(next)).toEqual([
+      "one#1 no rule holds, and no task that the message refers to is an ended one of its contextId",
+    ]);
+    const sessionSettings = { agent: "strict" };
+    expect((await send("hello", { sessionSettings })).error).toBe(
+      "no rule holds, and no task that the message refers to is an ended one of its contextId: choose the contextId of that task, @near, @dead, @slow, @mute, @liar, @one, @two, @cut",
+    );
+  });
+
+  it("reads the task on where the connection to its agent is cut in the middle, and sends nothing again", async () => {
+    const held = send("@cut hold on");
+    await expect.poll(() => told, { timeout: 60_000 }).toHaveLength(1);
+    // The mesh has the id of the agent's task, and follows its events.
+    const signal = AbortSignal.timeout(60_000);
+    const { tasks } = await client.tasks.listTasks({});
+    const { id: taskId = "" } =
+      tasks.find(({ title }) => title === "@cut hold on") ?? {};
+    for await (const event of subscribeTask(client, { taskId }, signal)) {
+      if (event.toolCallDetail?.delegation?.taskId) break;
+    }
+    expect(between.size).toBeGreaterThan(0);
+    for (const socket of between) socket.destroy();
+    release.resolve();
+    const task = await held;
+    expect(saidBy(task)).toBe("two holds. two after 0: hold on");
+    expect(triesOf(task)).toEqual(["cut#1 the message names it"]);
+    expect(told).toEqual(["two: hold on"]);
   });
 
   it("fails over from an agent that is dead, and from one whose card does not come", async () => {

@@ -79,6 +79,7 @@ export {
   type CatalogEntry,
   CatalogEntrySchema,
   CatalogSearchRequestSchema,
+  CatalogSearchResponseSchema,
 } from "./gen/devtool/v1alpha/ai_catalog_pb.ts";
 export {
   AuditAction,

@@ -35,6 +35,19 @@ export function readMesh(text: string, file: string): AgentMesh {
 export function checkMesh(mesh: AgentMesh): void {
   const { name, agents, rules, otherwise, firstEventTimeout } = mesh;
   checkName("name", name);
+  checkAgents(agents, name);
+  const names = agents.map(({ name: each }) => each);
+  checkRules(rules, names);
+  checkKnown("otherwise", otherwise, names);
+  if (firstEventTimeout && !(durationMs(firstEventTimeout) > 0)) {
+    throw wrong(
+      `first_event_timeout is ${durationMs(firstEventTimeout) / 1000} s`,
+      'write a time above zero, such as "30s"',
+    );
+  }
+}
+
+function checkAgents(agents: AgentMesh["agents"], mesh: string): void {
   if (agents.length === 0 || agents.length > MAX_AGENTS) {
     throw wrong(
       `it has ${agents.length} agents`,
@@ -44,51 +57,46 @@ export function checkMesh(mesh: AgentMesh): void {
   checkOnce(
     "an",
     "agent",
-    agents.map(({ name: each }) => each),
+    agents.map(({ name }) => name),
   );
-  for (const { name: each, skills, concurrency = 1 } of agents) {
-    if (each === name) {
+  for (const { name, skills, concurrency = 1 } of agents) {
+    if (name === mesh) {
       throw wrong(
-        `agent ${quoted(each)} is the mesh itself`,
+        `agent ${quoted(name)} is the mesh itself`,
         "name it otherwise, or take the agent away",
       );
     }
-    for (const skill of skills) checkName(`a skill of ${quoted(each)}`, skill);
+    for (const skill of skills) checkName(`a skill of ${quoted(name)}`, skill);
     if (concurrency < 1 || concurrency > 1000) {
       throw wrong(
-        `agent ${quoted(each)} has concurrency ${concurrency}`,
+        `agent ${quoted(name)} has concurrency ${concurrency}`,
         "write a number from 1 to 1000",
       );
     }
   }
-  const names = agents.map(({ name: each }) => each);
+}
+
+function checkRules(rules: AgentMesh["rules"], names: readonly string[]): void {
   checkOnce(
     "a",
     "rule",
     rules.map(({ id }) => id),
   );
-  for (const rule of rules) {
-    const what = `rule ${quoted(rule.id)}`;
-    if (rule.agents.length === 0) {
+  for (const { id, agents, startsWith, words } of rules) {
+    const what = `rule ${quoted(id)}`;
+    if (agents.length === 0) {
       throw wrong(`${what} has no agents`, `choose ${names.join(", ")}`);
     }
-    checkKnown(what, rule.agents, names);
-    if (rule.startsWith === "" && rule.words.length === 0) {
+    checkKnown(what, agents, names);
+    if (startsWith === "" && words.length === 0) {
       throw wrong(
         `${what} has no condition`,
         "write starts_with or words, or its agents under otherwise",
       );
     }
-    if (rule.words.some((word) => word.trim() === "")) {
+    if (words.some((word) => word.trim() === "")) {
       throw wrong(`${what} has an empty word`, "take it away");
     }
-  }
-  checkKnown("otherwise", otherwise, names);
-  if (firstEventTimeout && !(durationMs(firstEventTimeout) > 0)) {
-    throw wrong(
-      `first_event_timeout is ${durationMs(firstEventTimeout) / 1000} s`,
-      'write a time above zero, such as "30s"',
-    );
   }
 }
 

@@ -3,19 +3,15 @@ import { durationMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type CalledAgent,
   reachableAgents,
-  runDelegated,
 } from "@devtool/coding-agent/delegate";
 import {
   type AgentMesh,
-  ArtifactUpdateSchema,
   findToolCall,
   findToolCallDetail,
-  isEnded,
   type Message,
   NoticeSchema,
   type StepRun,
   StepRunSchema,
-  type Task,
   type ToolCallDetail,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -30,6 +26,7 @@ import {
 } from "@devtool/server/agent";
 import { type AgentSlot, AgentSlots } from "./agent-slots.ts";
 import { checkMesh } from "./check-mesh.ts";
+import { workOf } from "./mesh-call.ts";
 import { callPrefix, MeshConversation } from "./mesh-conversation.ts";
 import {
   type Picked,
@@ -37,14 +34,9 @@ import {
   type RoutedMessage,
   routedMessage,
 } from "./pick-agents.ts";
-import {
-  type CallingOptions,
-  isElsewhere,
-  modesOf,
-  narrowedBy,
-} from "./reach.ts";
+import { type CallingOptions, modesOf } from "./reach.ts";
 import { textOf } from "./step-result.ts";
-import { endedRun } from "./step-run.ts";
+import { usableAgents } from "./usable-agents.ts";
 
 /** How long an agent may take until it has a message, in milliseconds. */
 const FIRST_EVENT_MS = 30_000;
@@ -84,20 +76,6 @@ interface RoutingPlace {
   readonly signal: AbortSignal;
 }
 
-/** A message that an agent gets. */
-interface Work {
-  /** The id of the call. */
-  readonly id: string;
-  readonly agent: CalledAgent;
-  /** The agents down to the mesh, as a `CallChain` has them. */
-  readonly chain: readonly string[];
-  readonly message: RoutedMessage;
-  readonly begun: StepRun;
-  readonly slot: AgentSlot;
-  /** How long the agent may take until it has the message, in milliseconds. */
-  readonly limitMs: number;
-}
-
 /** One message, on its way to an agent and back. */
 class Routing {
   readonly #mesh: AgentMesh;
@@ -133,7 +111,7 @@ class Routing {
       content.case === "data" ? [content.value] : [],
     );
     const message = routedMessage(textOf(parts), Object.assign({}, ...data));
-    const picked = pickAgents(this.#mesh, message, this.#conversation.agent);
+    const picked = pickAgents(this.#mesh, message, this.#conversation);
     const failures = new Map<string, string>();
     for (let attempt = 1; ; attempt++) {
       const id = `${callPrefix(this.#prompt.messageId)}${attempt}`;
@@ -176,13 +154,16 @@ class Routing {
     const names = new Set(picked.names.filter((name) => !failures.has(name)));
     if (before) names.add(before.agent);
     if (names.size === 0) throw noAnswer(failures);
-    const { able, errors } = this.#ableOf([...names], agents);
+    const { able, errors } = usableAgents([...names], agents, {
+      task: turn.task,
+      options: this.#options,
+    });
     const choice = before
       ? able.filter(({ name }) => name === before.agent)
       : able;
     const [preferred] = choice;
     if (!preferred) throw errors[0] ?? noAnswer(failures);
-    const free = this.#freeOf(choice);
+    const free = freeOf(choice, this.#place.slots);
     if (!free) {
       yield notice(
         `Agent ${preferred.name} is busy: the message waits until it has ended another.`,
@@ -197,63 +178,15 @@ class Routing {
     const isLast = able.length === 1 || before?.taskId;
     // Whole again after a restart: the time without a server does not count.
     const limitMs = isLast ? Number.POSITIVE_INFINITY : this.#firstEventMs();
-    yield* this.#work({ id, agent, chain, message, begun: run, slot, limitMs });
-  }
-
-  async *#work({
-    id,
-    agent,
-    chain,
-    message,
-    begun,
-    slot,
-    limitMs,
-  }: Work): AsyncIterable<AgentEvent> {
-    const { turn, services, signal } = this.#place;
-    using waiting = new FirstEvent();
-    waiting.start(limitMs);
-    let child: Task | undefined;
-    const updates = runDelegated(
+    yield* workOf(
+      { id, agent, chain, message, begun: run, slot, limitMs },
       {
-        toolCallId: id,
-        agent,
-        message: message.text,
-        data: Object.keys(message.data).length > 0 ? message.data : undefined,
-        files: this.#prompt.parts.filter(
-          ({ content }) =>
-            content.case === "file" || content.case === "dataValue",
-        ),
-        conversation: this.#conversation.with(agent),
-        chain,
+        ...this.#place,
+        prompt: this.#prompt,
+        conversation: this.#conversation,
         silenceMs: this.#options.silenceMs,
-        stepRun: (call, messageId, end) => {
-          if (end !== "unknown") child = end;
-          const run = { ...begun, messageId };
-          return isEnded(call) ? endedRun(run, call, end, services.now()) : run;
-        },
       },
-      { turn, services, signal },
-      waiting.signal,
     );
-    for await (const update of updates) {
-      if (update.detail?.delegation?.taskId) waiting.stop();
-      // What the agent made is there before its call has ended.
-      for (const artifact of child?.artifacts ?? []) {
-        const value = create(ArtifactUpdateSchema, {
-          artifact,
-          lastChunk: true,
-        });
-        yield { case: "artifact", value };
-      }
-      child = undefined;
-      // Questions of the agent are calls of their own.
-      const isAsking =
-        update.call.toolCallId !== id &&
-        update.call.status === ToolCallStatus.PENDING;
-      if (isAsking) slot.leave();
-      yield { case: "toolCalls", value: [update] };
-      if (!isAsking) await slot.resume(signal);
-    }
   }
 
   #firstEventMs(): number {
@@ -282,77 +215,22 @@ class Routing {
       startTime: timestampFromDate(this.#place.services.now()),
     });
   }
-
-  /** Returns the agents that may have the message, and why others may not. */
-  #ableOf(
-    names: readonly string[],
-    agents: readonly CalledAgent[],
-  ): {
-    readonly able: readonly CalledAgent[];
-    readonly errors: readonly DevtoolError[];
-  } {
-    const able: CalledAgent[] = [];
-    const errors: DevtoolError[] = [];
-    const setting = narrowedBy(this.#place.turn.task, this.#options);
-    for (const name of names) {
-      const agent = agents.find((one) => one.name === name);
-      if (!agent) {
-        const known = agents.map((one) => one.name).join(", ") || "none";
-        const remedy = `serve it, name it in remote_agents, or raise agent_calls.max_depth; there are: ${known}`;
-        errors.push(unusable(name, "cannot be called by this task", remedy));
-      } else if (setting && isElsewhere(agent.chainId, this.#options)) {
-        const problem = `elsewhere does not follow ${setting} of this session`;
-        const remedy = `leave ${setting} out, or choose an agent of this server`;
-        errors.push(unusable(name, problem, remedy));
-      } else {
-        able.push(agent);
-      }
-    }
-    return { able, errors };
-  }
-
-  /** Takes the first agent that is free. */
-  #freeOf(
-    agents: readonly CalledAgent[],
-  ): { readonly agent: CalledAgent; readonly slot: AgentSlot } | undefined {
-    for (const agent of agents) {
-      const slot = this.#place.slots.tryTake(agent.name);
-      if (slot) return { agent, slot };
-    }
-    return undefined;
-  }
-}
-
-/** Aborts when an agent has not said in time that it has a message. */
-class FirstEvent implements Disposable {
-  readonly #late = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-
-  /** @param limitMs the limit in milliseconds; infinite for none */
-  start(limitMs: number): void {
-    if (limitMs === Number.POSITIVE_INFINITY) return;
-    const reason = new DevtoolError(
-      `it did not take the message within ${limitMs / 1000} s`,
-      Code.DeadlineExceeded,
-    );
-    this.#timer = setTimeout(() => this.#late.abort(reason), limitMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#late.signal;
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  [Symbol.dispose](): void {
-    this.stop();
-  }
 }
 
 function notice(text: string): AgentEvent {
   return { case: "notice", value: create(NoticeSchema, { text }) };
+}
+
+/** Takes the first agent that is free. */
+function freeOf(
+  agents: readonly CalledAgent[],
+  slots: AgentSlots,
+): { readonly agent: CalledAgent; readonly slot: AgentSlot } | undefined {
+  for (const agent of agents) {
+    const slot = slots.tryTake(agent.name);
+    if (slot) return { agent, slot };
+  }
+  return undefined;
 }
 
 /** Writes why an agent has the message, and why not those before it. */
@@ -366,14 +244,6 @@ function whyPicked(
     ...errors.map(({ problem }) => problem),
   ];
   return [reason, ...others].join("; ");
-}
-
-function unusable(name: string, problem: string, remedy: string): DevtoolError {
-  return new DevtoolError(
-    `agent ${quoted(name)} ${problem}`,
-    Code.FailedPrecondition,
-    { remedy },
-  );
 }
 
 function noAnswer(failures: ReadonlyMap<string, string>): DevtoolError {

@@ -18,11 +18,18 @@ export class MeshConversation {
   readonly #mesh: string;
   readonly #turn: Turn;
   readonly #before: readonly CallBefore[];
+  /**
+   * Whether the message refers to tasks, and none of them is an ended one of its
+   * conversation.
+   */
+  readonly refersElsewhere: boolean;
 
   constructor(mesh: string, turn: Turn, messageId: string) {
     this.#mesh = mesh;
     this.#turn = turn;
     const own = callPrefix(messageId);
+    const references = turn.prompt?.referenceTaskIds ?? [];
+    this.refersElsewhere = references.length > 0 && turn.earlier.length === 0;
     this.#before = [...turn.earlier, ...turn.task.history].flatMap(
       ({ parts }) =>
         parts.flatMap(({ content, toolCallDetail }) => {

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { AgentMesh } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import type { MeshConversation } from "./mesh-conversation.ts";
 
 /** A message, as far as it decides who gets it. */
 export interface RoutedMessage {
@@ -51,12 +52,15 @@ function textOf(field: string, value: JsonObject[string]): string {
  * Throws `Code.InvalidArgument` where there are none: the error names those
  * that there are.
  *
- * @param before the agent that answered last in the conversation; empty for none
+ * @param conversation what was said before the message
  */
 export function pickAgents(
   { agents, rules, otherwise }: AgentMesh,
   { text, agent, skill }: RoutedMessage,
-  before: string,
+  {
+    agent: before,
+    refersElsewhere,
+  }: Pick<MeshConversation, "agent" | "refersElsewhere">,
 ): Picked {
   const names = agents.map(({ name }) => name);
   if (agent !== "") {
@@ -85,13 +89,15 @@ export function pickAgents(
     const { id } = rule;
     return { names: rule.agents, rule: id, reason: `rule ${quoted(id)}` };
   }
-  if (otherwise.length > 0) {
-    return { names: otherwise, rule: "", reason: "no rule holds" };
-  }
-  throw none(
-    "no rule holds for the message",
-    names.map((name) => `@${name}`),
-  );
+  const reason = refersElsewhere
+    ? "no rule holds, and no task that the message refers to is an ended one of its contextId"
+    : "no rule holds";
+  if (otherwise.length > 0) return { names: otherwise, rule: "", reason };
+  const mentions = names.map((name) => `@${name}`);
+  throw none(reason, [
+    ...(refersElsewhere ? ["the contextId of that task"] : []),
+    ...mentions,
+  ]);
 }
 
 function holds(

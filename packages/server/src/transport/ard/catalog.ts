@@ -12,6 +12,7 @@ import {
   type CatalogEntry,
   CatalogEntrySchema,
   CatalogSearchRequestSchema,
+  CatalogSearchResponseSchema,
   decodeRfcJson,
   parseJson,
 } from "@devtool/schema";
@@ -115,16 +116,14 @@ export class Catalog {
       query?.text ?? "",
       query?.filter ?? {},
     );
-    const results = found
-      .slice(first, first + size)
-      .map((entry) => toJson(CatalogEntrySchema, { ...entry, source }));
     const next = first + size;
-    send(response, 200, {
-      body: JSON.stringify({
-        results,
-        ...(next < found.length && { pageToken: tokenOf(next) }),
-      }),
+    const answer = create(CatalogSearchResponseSchema, {
+      results: found.slice(first, next).map((entry) => ({ ...entry, source })),
+      pageToken: next < found.length ? tokenOf(next) : "",
     });
+    // ProtoJSON leaves an empty list out, which the standard requires.
+    const json = objectOrEmpty(toJson(CatalogSearchResponseSchema, answer));
+    send(response, 200, { body: JSON.stringify({ results: [], ...json }) });
   }
 }
 
