@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -90,6 +91,37 @@ interface Keeping {
 
 describe("a workflow that the log of its task keeps", () => {
   playAll(() => ({ workflow: {}, server: {} }));
+});
+
+describe("a step of a workflow on SQLite", () => {
+  it("is committed with the task of its agent, not piece by piece", async () => {
+    const steps = Array.from({ length: 10 }, (_none, at) => ({
+      id: `s${at}`,
+      agent: "echo",
+      task: "go",
+      dependencies: at === 0 ? [] : [`s${at - 1}`],
+    }));
+    const flow = defineWorkflow({ name: "flow", steps });
+    const server = await createServer({
+      agents: { flow: workflowAgent(flow), echo },
+      workspace: temporaryDirectory(),
+      dataDirectory: temporaryDirectory(),
+    });
+    let commits = 0;
+    const count = (): void => void commits++;
+    subscribe("devtool:store.commit.after", count);
+    try {
+      const { task } = await clientOf(server).tasks.sendMessage({
+        message: textMessage("run", "go"),
+      });
+      expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
+      // Its start, all of its task, and its end with the start of the next one.
+      expect(commits).toBeLessThanOrEqual(2 * steps.length + 4);
+    } finally {
+      unsubscribe("devtool:store.commit.after", count);
+      await server.close();
+    }
+  });
 });
 
 describeWithPostgres("a workflow that DBOS keeps", (database) => {

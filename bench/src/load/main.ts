@@ -19,6 +19,7 @@ const SOURCES = [
 /** The benches, with the options of Node that they need. */
 const BENCHES: ReadonlyMap<string, readonly string[]> = new Map([
   ["turn-cost", []],
+  ["workflow-steps", []],
   ["telemetry", []],
   ["stalled-reader", []],
   ["idle-streams", []],

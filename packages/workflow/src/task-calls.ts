@@ -184,7 +184,16 @@ export class TaskCalls implements RunCalls {
       return { ...ended, isStopped: !ended.result && signal.aborted };
     };
     const updates = runDelegated(
-      { toolCallId: id, agent, message, data, chain, silenceMs, stepRun },
+      {
+        toolCallId: id,
+        agent,
+        message,
+        data,
+        chain,
+        namesTaskFirst: true,
+        silenceMs,
+        stepRun,
+      },
       {
         turn,
         services: { nextId: services.nextId, onNotice: services.onNotice },

@@ -96,7 +96,8 @@ export async function* cancelCalls(
         const agent = agents?.find(({ name }) => name === agentName);
         if (!agent) return `Agent ${agentName} is not served any more`;
         const place = { task, isResumed: true };
-        await cancelWork(call, await connect(agent, place, signal), signal);
+        const connection = await connect(agent, place, signal);
+        await cancelWork({ ...call, agent }, connection, signal);
         return undefined;
       } catch (failure) {
         const why = signal.aborted

@@ -3,11 +3,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { callWithRetry } from "@devtool/client";
 import { findToolCallDetail } from "@devtool/schema";
 import type { CallPlace } from "../tool/tool.ts";
-import type { Connection } from "./called-agent.ts";
+import type { CalledAgent, Connection } from "./called-agent.ts";
 
 /** A call of an agent, as far as it says which task has its work. */
 export interface PlacedCall {
   readonly place: Pick<CallPlace, "task" | "toolCallId">;
+  readonly agent: Pick<CalledAgent, "isOwnServer">;
   /** The id of the agent's task to go on with. Empty starts a new one. */
   readonly taskId: string;
   /** The conversation at the agent that a new task belongs to. Default: its own. */
@@ -57,13 +58,13 @@ export function knownTaskOf({ task, toolCallId }: PlacedCall["place"]): string {
  * shows the message counts.
  */
 export async function tasksOf(
-  { place, taskId, conversation }: PlacedCall,
-  { client, isOwnServer }: Connection,
+  { place, agent, taskId, conversation }: PlacedCall,
+  { client }: Connection,
   signal: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const known = knownTaskOf(place) || taskId;
   if (known !== "") return [known];
-  if (isOwnServer) return [idOf(place, "task")];
+  if (agent.isOwnServer) return [idOf(place, "task")];
   const contextId = conversation?.contextId ?? idOf(place, "context");
   try {
     const { tasks } = await callWithRetry(

@@ -30,6 +30,11 @@ export interface CalledAgent {
   readonly local?: { readonly name: string; readonly instructions: string };
   /** Whether a file of the repository brings the agent. Default: false. */
   readonly isOfRepository?: boolean;
+  /**
+   * Whether the agent is one of this server, which takes ids of new tasks.
+   * Default: false.
+   */
+  readonly isOwnServer?: boolean;
   /** Connects to the agent, for the caller of a task. */
   connect(task: Task, signal: AbortSignal): Promise<Connection>;
   /**
@@ -48,6 +53,4 @@ export interface Connection {
    * the development-tool extension.
    */
   readonly isIdempotent: boolean;
-  /** Whether the agent is one of this server, which takes ids of new tasks. */
-  readonly isOwnServer: boolean;
 }

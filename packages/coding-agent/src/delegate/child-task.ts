@@ -175,7 +175,7 @@ export class ChildTask {
       parts,
       // Elsewhere, nobody knows a task of this server.
       referenceTaskIds: [
-        ...(this.#connection.isOwnServer ? [task.id] : []),
+        ...(agent.isOwnServer ? [task.id] : []),
         ...(before === undefined ? [] : [before]),
       ],
       metadata: callChainMetadata({
@@ -213,14 +213,15 @@ export class ChildTask {
    * is read from its first event on.
    */
   async #load(taskId: string): Promise<Task> {
-    const { client, isOwnServer, isIdempotent } = this.#connection;
+    const { client, isIdempotent } = this.#connection;
     const { task = emptyTask() } = await callWithRetry(
       (signal) => client.tasks.getTask({ taskId }, { signal }),
       RETRIES,
       this.#signal,
     );
     const { sequence, state } = task;
-    const isWhole = isOwnServer || !isIdempotent || isTerminal(state);
+    const isWhole =
+      this.#call.agent.isOwnServer || !isIdempotent || isTerminal(state);
     this.#task = isWhole ? task : { ...emptyTask(), id: taskId };
     const afterSequence = isWhole ? sequence : 0n;
     this.#events =
@@ -262,7 +263,7 @@ export class ChildTask {
     const headers = {
       ...(traceparent && { traceparent }),
       ...(tracestate && { tracestate }),
-      ...(this.#connection.isOwnServer && {
+      ...(this.#call.agent.isOwnServer && {
         "devtool-new-task-id": idOf(this.#call.place, "task"),
       }),
     };
@@ -288,6 +289,8 @@ export class ChildTask {
         yield { case: "delegation", value };
       }
       this.#arrived.resolve();
+      // The result says it all.
+      if (isTerminal(event.state)) continue;
       const nowMs = performance.now();
       if (nowMs - shownMs < LIVE_MS && !isAtRest(event.state)) continue;
       shownMs = nowMs;

@@ -97,7 +97,7 @@ async function outcomeOf(
     place: "elsewhere",
     chainId: "far",
     definitionHash: "",
-    connect: async () => ({ client, isIdempotent: false, isOwnServer: false }),
+    connect: async () => ({ client, isIdempotent: false }),
     settingsFor: () => ({}),
   };
   let ended: unknown = "nothing";

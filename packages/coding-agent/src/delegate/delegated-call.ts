@@ -69,6 +69,11 @@ export interface DelegatedCall {
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   /**
+   * Whether the record names the task of an agent of this server from the start
+   * on. Default: once the agent has the message.
+   */
+  readonly namesTaskFirst?: boolean;
+  /**
    * How long the agent may say nothing while it works, in milliseconds. Default:
    * 30 minutes.
    */
@@ -120,7 +125,10 @@ export async function* runDelegated(
       description,
       inputParameters: structFromJson(args),
     });
-  const messageId = idOf({ task: turn.task, toolCallId }, "message");
+  const place = { task: turn.task, toolCallId };
+  const messageId = idOf(place, "message");
+  const taskId =
+    agent.isOwnServer && delegated.namesTaskFirst ? idOf(place, "task") : "";
   const work = new AgentWork(delegated, services.onNotice, signal);
   const withStep = ({ call: changed, detail }: CallUpdate): CallUpdate => ({
     call: changed,
@@ -131,8 +139,8 @@ export async function* runDelegated(
   const invocation: ToolInvocation = {
     args,
     description,
-    delegation: delegationOf({ agent: agent.name }),
-    execute: (callSignal, trace, place) => work.run(callSignal, trace, place),
+    delegation: delegationOf({ agent: agent.name, taskId }),
+    execute: (callSignal, trace, at) => work.run(callSignal, trace, at),
   };
   if (!known) yield withStep({ call });
   try {
@@ -288,14 +296,21 @@ const LOST: ReadonlySet<Code> = new Set([
  */
 async function cancelChild(
   agent: CalledAgent,
-  { place: { task, toolCallId }, conversation }: Omit<PlacedCall, "taskId">,
+  {
+    place: { task, toolCallId },
+    conversation,
+  }: Omit<PlacedCall, "agent" | "taskId">,
   onNotice: (text: string) => void,
 ): Promise<boolean> {
   const signal = AbortSignal.timeout(CANCEL_MS);
   const place = { task, toolCallId };
   try {
     const connection = await connect(agent, { task, isResumed: true }, signal);
-    await cancelWork({ place, taskId: "", conversation }, connection, signal);
+    await cancelWork(
+      { agent, place, taskId: "", conversation },
+      connection,
+      signal,
+    );
     return true;
   } catch (reason) {
     const why = signal.aborted

@@ -31,10 +31,10 @@ export function localAgents(
     chainId: localChainId(caller, agent.name),
     definitionHash: agent.digest,
     local: { name: agent.name, instructions: agent.instructions },
+    isOwnServer: true,
     connect: async (task) => ({
       client: createDevtoolClient(await directory.transportFor(task)),
       isIdempotent: true,
-      isOwnServer: true,
     }),
     settingsFor: (task) => narrowed(agent, task, settingsFor(task)),
   }));

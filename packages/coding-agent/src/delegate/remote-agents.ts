@@ -74,6 +74,5 @@ async function connectTo(
   return {
     client: createDevtoolClient(transport),
     isIdempotent: findExtension(uris) !== undefined,
-    isOwnServer: false,
   };
 }

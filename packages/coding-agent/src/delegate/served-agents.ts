@@ -31,6 +31,7 @@ export function servedAgents(
     readonly operatorMode: ApprovalMode;
   },
 ): readonly CalledAgent[] {
+  const transportFor = transportsOf(directory);
   return directory.listed.flatMap(
     ({ name = "", description = "", follows }) => {
       if (name === "" || name === own) return [];
@@ -42,15 +43,31 @@ export function servedAgents(
         place: "of this server",
         chainId,
         definitionHash: hash("sha256", chainId),
+        isOwnServer: true,
         connect: async (task) => ({
-          client: createDevtoolClient(await directory.transportFor(task)),
+          client: createDevtoolClient(await transportFor(task)),
           isIdempotent: true,
-          isOwnServer: true,
         }),
         settingsFor: (task) => settingsFor(name, followed, task, modes(task)),
       };
     },
   );
+}
+
+/** Returns what connects to the server, anew only for another caller. */
+function transportsOf(directory: Directory): Directory["transportFor"] {
+  let last:
+    | { readonly task: Task; readonly made: ReturnType<typeof transportFor> }
+    | undefined;
+  const transportFor = (task: Task): ReturnType<Directory["transportFor"]> => {
+    const isSame =
+      last?.task.principal === task.principal &&
+      last.task.sender === task.sender;
+    if (last && isSame) return last.made;
+    last = { task, made: directory.transportFor(task) };
+    return last.made;
+  };
+  return transportFor;
 }
 
 /** Returns the settings of a served agent for a task that another one causes. */

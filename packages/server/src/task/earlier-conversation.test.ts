@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import {
   emptyTask,
   MessageSchema,
@@ -74,6 +75,24 @@ describe("the messages before a task (STREAM-5)", () => {
         ),
       ),
     ).toEqual(["to b", "from b", "to a", "from a"]);
+  });
+
+  it("leave out the task that calls, without reading it", async () => {
+    const store = await storeWith({ a: {}, caller: {} });
+    const read: string[] = [];
+    const { readEvents } = store;
+    store.readEvents = (id, after) => {
+      read.push(id);
+      return readEvents.call(store, id, after);
+    };
+    const called = task("b", { refersTo: ["caller", "a"] });
+    const [first] = called.history;
+    if (first) {
+      first.metadata = { [CALL_CHAIN_URI]: { parentTaskId: "caller" } };
+    }
+    const earlier = await new EarlierConversation().of(store, called);
+    expect(textsOf(earlier)).toEqual(["to a", "from a"]);
+    expect(new Set(read)).toEqual(new Set(["a"]));
   });
 
   it.each<[string, Told, string[]]>([

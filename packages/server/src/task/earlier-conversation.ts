@@ -1,3 +1,5 @@
+import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
+import { objectOrEmpty } from "@devtool/internal/json";
 import {
   isTerminal,
   type Message,
@@ -50,7 +52,8 @@ interface Known {
  *
  * A task continues the tasks that its first message refers to, and the tasks
  * that those continue. Only tasks that have ended count, of the same context
- * and principal; other references are ignored.
+ * and principal; other references are ignored, and the task that calls it is
+ * not even read.
  *
  * The last result is kept for the next task of the conversation, which in A2A
  * 1.0 refers to the last one. A turn therefore reads one log, however many
@@ -74,7 +77,7 @@ export class EarlierConversation {
   ): Promise<Earlier> {
     if (this.#known?.need !== need) this.#known = undefined;
     if (this.#known?.taskId === task.id) return this.#known;
-    if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return NONE;
+    if (referencesOf(task).length === 0) return NONE;
     const changed = new Set<string>();
     this.#reads.add(changed);
     const found = await this.#read(store, task, need).finally(() =>
@@ -97,8 +100,9 @@ export class EarlierConversation {
 
   async #read(store: TaskStore, task: Task, need: HistoryNeed): Promise<Known> {
     const known = this.#known;
-    const [id, ...others] = task.history[0]?.referenceTaskIds ?? [];
+    const [id, ...others] = referencesOf(task);
     if (
+      id !== undefined &&
       known &&
       known.taskId === id &&
       others.length === 0 &&
@@ -140,7 +144,7 @@ async function readMessagesBefore(
   visited: Visited,
 ): Promise<readonly Message[]> {
   const found: Message[] = [];
-  for (const id of task.history[0]?.referenceTaskIds ?? []) {
+  for (const id of referencesOf(task)) {
     if (visited.ids.has(id)) continue;
     visited.ids.add(id);
     const earlier = await readTask(store, id, visited.need);
@@ -154,6 +158,13 @@ async function readMessagesBefore(
     found.push(...before, ...earlier.history);
   }
   return found;
+}
+
+/** Returns the ids that a task refers to, without that of the task that calls it. */
+function referencesOf({ history: [first] }: Task): readonly string[] {
+  const chain = objectOrEmpty(first?.metadata?.[CALL_CHAIN_URI]);
+  const ids = first?.referenceTaskIds ?? [];
+  return ids.filter((id) => id !== chain.parentTaskId);
 }
 
 function isContinuedBy(earlier: Task, { principal, contextId }: Task): boolean {

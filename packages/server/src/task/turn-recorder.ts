@@ -191,9 +191,7 @@ export class TurnRecorder {
     });
     const recorded = this.appendWithState(callEntries(task, offered));
     this.#operations?.note(task, offered);
-    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) {
-      return recorded;
-    }
+    if (updates.some((update) => mustWait(update, task))) return recorded;
     recorded.catch(() => undefined);
     return undefined;
   }
@@ -205,6 +203,18 @@ function startsCall({ call }: CallUpdate, task: Task): boolean {
     call.status === ToolCallStatus.EXECUTING &&
     findToolCall(task, call.toolCallId)?.status !== ToolCallStatus.EXECUTING
   );
+}
+
+/**
+ * Whether the agent waits until an update is durable: for a call that executes.
+ * One that begins as a task of this server, which the call names, has its first
+ * effect in the log of that task, and so behind this.
+ */
+function mustWait(update: CallUpdate, task: Task): boolean {
+  const { call, detail } = update;
+  const { agent = "", taskId = "" } = detail?.delegation ?? {};
+  const isNamed = agent !== "" && taskId !== "" && startsCall(update, task);
+  return call.status === ToolCallStatus.EXECUTING && !isNamed;
 }
 
 type Recorded = Exclude<
