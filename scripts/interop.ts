@@ -16,6 +16,8 @@ const PYTHON_SDKS = {
   "0.3": ["a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0"],
   "1.0": ["a2a-sdk[http-server,signing,grpc]==1.3.0", "uvicorn==0.54.0"],
   adk: ["google-adk[a2a]==2.13.0", "a2a-sdk==1.3.0"],
+  // For `test/command/deployment.test.ts`, as is the one of Compose below.
+  kubernetes: ["kubernetes-validate==1.37.0"],
 };
 /** Python compiles what it loads, and most of what is installed it never does. */
 const PIP_FLAGS = ["--quiet", "--disable-pip-version-check", "--no-compile"];
@@ -71,10 +73,13 @@ function installAcp(): boolean {
 
 /** The schemas of the MCP registry are in its module. */
 const REGISTRY = "github.com/modelcontextprotocol/registry@v1.8.9";
+/** What loads and validates Compose files for Docker. */
+const COMPOSE = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2";
 
 function buildGo(): boolean {
   mkdirSync(`${directory}.bin`, { recursive: true });
   run("go", ["mod", "download", REGISTRY], `${directory}go`);
+  run("env", [`GOBIN=${directory}.bin/compose`, "go", "install", COMPOSE]);
   return GO_PROGRAMS.every(({ module, name }) =>
     run(
       "go",

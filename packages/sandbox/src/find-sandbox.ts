@@ -156,7 +156,8 @@ async function findBwrap(
   }
   return unavailable(
     `${program} says ${JSON.stringify(problem)}`,
-    'allow unprivileged user namespaces, or choose "none"',
+    // A container denies both by default, and one of the two is what failed.
+    'allow unprivileged user namespaces, in a container with all of /proc (Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, Podman: --security-opt unmask=ALL), or choose "none", which leaves commands to what confines the server',
   );
 }
 
