@@ -1,8 +1,13 @@
+import { once } from "node:events";
 import { mkdir, readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { TaskService, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../connection/connection.ts";
@@ -155,6 +160,42 @@ describe("devtool tasks", () => {
     expect(all.lines).toHaveLength(3);
     // The task that waits is left.
     expect((await devtool("tasks")).lines).toHaveLength(1);
+  });
+
+  it("prunes several at a time, which share commits of the store", async () => {
+    const ids = ["new", "old", "oldest"];
+    const asked: string[] = [];
+    const all = Promise.withResolvers<void>();
+    const routes = connectNodeAdapter({
+      routes: (router) =>
+        router.service(TaskService, {
+          listTasks: () => ({
+            tasks: ids.map((id) => {
+              const state = TaskState.COMPLETED;
+              return { id, lastEvent: { state, time: timestampFromMs(1) } };
+            }),
+          }),
+          deleteTask: async ({ taskId }) => {
+            if (asked.push(taskId) === ids.length) all.resolve();
+            await all.promise;
+            return {};
+          },
+        }),
+    });
+    const http = createServer(routes).listen(0, "127.0.0.1");
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => http[Symbol.asyncDispose]());
+    await once(http, "listening");
+    const { port } = Object(http.address());
+    const { code, out } = await runCommand([
+      ...["tasks", "prune", "--older-than", "1h", "--yes"],
+      ...["--url", `http://127.0.0.1:${port}`, "--token", "t"],
+    ]);
+    expect([code, linesOf(out).toSorted()]).toEqual([
+      0,
+      ids.map((id) => `deleted ${id}`),
+    ]);
+    expect(asked.toSorted()).toEqual(ids);
   });
 
   it("takes ids over A2A as they are, which cannot be searched there", async () => {

@@ -14,7 +14,7 @@ const LOOK_MS = 300_000;
 const PAGE = 4096;
 
 /** The number of tasks to delete at a time, which share a commit in SQLite. */
-const AT_ONCE = 8;
+const AT_ONCE = 32;
 
 /**
  * Stands for a conversation that no client can have: the server of several that

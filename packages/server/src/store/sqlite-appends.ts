@@ -184,15 +184,22 @@ export class SqliteAppends {
       for (const { committed } of queue) committed.reject(storeError(reason));
       return;
     }
-    // The file of the log still has what was deleted.
-    try {
-      this.#statements.truncateLog.get();
-    } catch {
-      // The deletion is durable. The next one empties the file, or the start.
-    }
+    this.emptyLog();
     failpoint("devtool:store.delete.after");
     for (const { committed } of queue) committed.resolve();
     this.eraseLater();
+  }
+
+  /**
+   * Empties the write-ahead log of the file, which still has what was deleted.
+   * When that fails, the next deletion does it, or the next start.
+   */
+  emptyLog(): void {
+    try {
+      this.#statements.truncateLog.get();
+    } catch {
+      // What was deleted stays deleted.
+    }
   }
 
   /**
@@ -240,40 +247,36 @@ export class SqliteAppends {
   #makeRoom([first]: readonly TaskEvent[]): void {
     if (first?.sequence !== 1n) return;
     const { taskId } = first;
-    for (;;) {
-      const timeMs = this.#deletion.deletedMs(taskId);
-      if (timeMs === undefined) return;
-      this.#erasePart(taskId, timeMs);
+    while (this.#deletion.deletedMs(taskId) !== undefined) {
+      this.#erasePart([taskId]);
     }
   }
 
   async #eraseAll(): Promise<void> {
     const { signal } = this.#closing;
-    for (;;) {
-      const taskId = this.#deletion.next;
-      if (taskId === undefined) return;
+    while (!this.#deletion.isDone) {
       await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
-      this.#erasePart(taskId, this.#deletion.deletedMs(taskId) ?? 0);
+      this.#erasePart(this.#deletion.left);
     }
   }
 
-  #erasePart(taskId: string, timeMs: number): void {
-    let isLast = false;
+  /** Erases a part of the rows of deleted tasks in one transaction. */
+  #erasePart(taskIds: Iterable<string>): void {
     try {
       failpoint("devtool:store.erase.before");
       this.#statements.begin.run();
       this.#deletion.begin();
-      isLast = this.#deletion.removePart(taskId, timeMs);
+      const whole = this.#deletion.removeParts(taskIds);
       failpoint("devtool:store.erase-commit.before");
       this.#statements.commit.run();
       failpoint("devtool:store.erase-commit.after");
-      this.#deletion.notePart(taskId, isLast ? undefined : timeMs);
+      for (const taskId of whole) this.#deletion.notePart(taskId, undefined);
     } catch (reason) {
       this.#rollBack();
       throw storeError(reason);
     }
-    if (isLast) this.#statements.truncateLog.get();
+    if (this.#deletion.isDone) this.emptyLog();
     failpoint("devtool:store.erase.after");
   }
 

@@ -11,6 +11,9 @@ import type { TaskDeletion } from "./task-store.ts";
 const PART_BYTES = 256 * 1024;
 const PART_ROWS = 256;
 
+/** What a task counts beside its rows, in bytes: its statements take time, too. */
+const TASK_BYTES = 4096;
+
 /** How often ids of messages are forgotten, in milliseconds. */
 const FORGET_EVERY_MS = 60_000;
 
@@ -40,9 +43,14 @@ export class SqliteDeletion {
     );
   }
 
-  /** A task whose rows are still there. */
-  get next(): string | undefined {
-    return this.#left.keys().next().value;
+  /** The tasks whose rows are still there. */
+  get left(): Iterable<string> {
+    return this.#left.keys();
+  }
+
+  /** Whether no rows of deleted tasks are there. */
+  get isDone(): boolean {
+    return this.#left.size === 0;
   }
 
   /**
@@ -79,8 +87,9 @@ export class SqliteDeletion {
       String,
     );
     if (principal === undefined || contextId === undefined) return undefined;
-    latest.run({ principal, context: contextId, task: taskId });
-    context.run(principal, contextId, taskId);
+    if (context.run(principal, contextId, taskId).changes > 0) {
+      latest.run(principal, contextId);
+    }
     for (const statement of small) statement.run(taskId);
     const timeMs = record.time ? timestampMs(record.time) : 0;
     put.run(taskId, timeMs);
@@ -93,11 +102,27 @@ export class SqliteDeletion {
   }
 
   /**
+   * Removes a part of the rows of deleted tasks, one after the other, and
+   * returns those of which none is left.
+   */
+  removeParts(taskIds: Iterable<string>): string[] {
+    const whole: string[] = [];
+    for (const taskId of taskIds) {
+      const timeMs = this.#left.get(taskId);
+      if (timeMs === undefined || !this.removePart(taskId, timeMs)) break;
+      whole.push(taskId);
+    }
+    return whole;
+  }
+
+  /**
    * Removes a part of the rows of a task that was deleted, and returns whether
    * none is left.
    */
   removePart(taskId: string, timeMs: number): boolean {
     const { messages, keep, drop, large, done } = this.#statements;
+    if (this.#room <= 0) return false;
+    this.#room -= TASK_BYTES;
     // Before the events, by which messages are found.
     const sent = messages.all(taskId, PART_ROWS);
     for (const { principal, message_id: id } of sent) {
@@ -127,14 +152,14 @@ function prepareStatements(database: DatabaseSync) {
     task: prepare(
       "DELETE FROM task WHERE id = ? AND sequence = ? RETURNING principal, context_id",
     ),
-    latest: prepare(
-      `UPDATE context SET task_id = other.id FROM
-         (SELECT id FROM task WHERE principal = :principal AND context_id = :context
-          ORDER BY time_ms DESC, id DESC LIMIT 1) AS other
-       WHERE context.principal = :principal AND context.id = :context AND task_id = :task`,
-    ),
     context: prepare(
       "DELETE FROM context WHERE principal = ? AND id = ? AND task_id = ?",
+    ),
+    // The plus keeps SQLite from looking through all tasks of the principal.
+    latest: prepare(
+      `INSERT INTO context (principal, id, task_id)
+       SELECT principal, context_id, id FROM task WHERE +principal = ? AND context_id = ?
+       ORDER BY time_ms DESC, id DESC LIMIT 1`,
     ),
     /** Tables with few rows of a task. */
     small: ["label", "push_config"].map((table) =>

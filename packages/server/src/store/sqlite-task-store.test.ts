@@ -32,6 +32,7 @@ import {
 import { testTaskStore } from "../testing/task-store.contract.ts";
 import { encodeCursor } from "./list-position.ts";
 import { openDatabase } from "./sqlite-database.ts";
+import { SqliteDeletion } from "./sqlite-deletion.ts";
 import { readList, readRows } from "./sqlite-list.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
@@ -51,6 +52,33 @@ const LARGE = {
   ...{ taskId: "t1", sequence: 9n },
   record: create(AuditRecordSchema, { taskId: "t1" }),
 };
+
+/** Calls a function before a statement of a database that has a word. */
+function withStatement(
+  database: DatabaseSync,
+  word: string,
+  before: () => void,
+): DatabaseSync {
+  const prepare = database.prepare.bind(database);
+  database.prepare = (sql) => {
+    const statement = prepare(sql);
+    if (!sql.includes(word)) return statement;
+    const [get, run] = [
+      statement.get.bind(statement),
+      statement.run.bind(statement),
+    ];
+    statement.get = () => {
+      before();
+      return get();
+    };
+    statement.run = () => {
+      before();
+      return run();
+    };
+    return statement;
+  };
+  return database;
+}
 
 /** Takes from a file what is new in layout 9. */
 const SINCE_9 = `
@@ -476,29 +504,102 @@ describe("SqliteTaskStore", () => {
   });
 
   it("deletes a task, and goes on, when the log of the file cannot be emptied", async () => {
-    const database = await openDatabase(
-      join(temporaryDirectory(), "tasks.db"),
-      TASK_SCHEMA,
-    );
-    const prepare = database.prepare.bind(database);
+    const path = join(temporaryDirectory(), "tasks.db");
+    const database = await openDatabase(path, TASK_SCHEMA);
     let failed = 0;
-    database.prepare = (sql) => {
-      const statement = prepare(sql);
-      if (sql.includes("wal_checkpoint")) {
-        statement.get = () => {
-          failed++;
-          throw new Error("disk I/O error");
-        };
-      }
-      return statement;
-    };
-    await using store = new SqliteTaskStore(database);
+    await using store = new SqliteTaskStore(
+      withStatement(database, "wal_checkpoint", () => {
+        failed++;
+        throw new Error("disk I/O error");
+      }),
+    );
     await appendLarge(store);
     await store.delete(LARGE);
     expect(await eventsOf(store, "t1")).toEqual([]);
     await store.append({ events: [created("t2")] });
     expect(await eventsOf(store, "t2")).toHaveLength(1);
     expect(failed).toBeGreaterThan(0);
+  });
+
+  it("starts with an empty log of the file after a kill, which may have had what was deleted", async () => {
+    const [path, killed] = ["tasks.db", "killed.db"].map((name) =>
+      join(directory, name),
+    );
+    if (path === undefined || killed === undefined) throw new Error("no path");
+    {
+      const database = await openDatabase(path, TASK_SCHEMA);
+      await using store = new SqliteTaskStore(
+        withStatement(database, "wal_checkpoint", () => {
+          throw new Error("the server is killed before it");
+        }),
+      );
+      await store.append({ events: [created("t1"), text("t1", 2n, "secret")] });
+      await store.delete({ ...LARGE, sequence: 2n });
+      for (const end of ["", "-wal"]) {
+        copyFileSync(`${path}${end}`, `${killed}${end}`);
+      }
+    }
+    const log = `${killed}-wal`;
+    expect(readFileSync(log).includes("secret")).toBe(true);
+    await using store = await SqliteTaskStore.open(killed);
+    expect(readFileSync(log).includes("secret")).toBe(false);
+    expect(await eventsOf(store, "t1")).toEqual([]);
+  });
+
+  it("erases what is left of many tasks in few transactions", async () => {
+    const path = join(directory, "tasks.db");
+    const database = await openDatabase(path, TASK_SCHEMA);
+    let begun = 0;
+    await using store = new SqliteTaskStore(
+      withStatement(database, "BEGIN", () => {
+        begun++;
+      }),
+    );
+    const ids = Array.from({ length: 64 }, (_, at) => `t${at}`);
+    await Promise.all(
+      ids.map((id) => {
+        const filler = text(id, 2n, "secret".repeat(2000));
+        return store.append({ events: [created(id), filler] });
+      }),
+    );
+    begun = 0;
+    await Promise.all(
+      ids.map((taskId) =>
+        store.delete({
+          ...{ taskId, sequence: 2n },
+          record: create(AuditRecordSchema, { taskId }),
+        }),
+      ),
+    );
+    expect(begun).toBe(1);
+    await store.backUp(join(directory, "backup.db"));
+    // 64 tasks of 12 KB and what each counts beside, 256 KiB at a time.
+    expect(begun).toBe(4);
+    for (const end of ["", "-wal"]) {
+      expect(readFileSync(`${path}${end}`).includes("secret")).toBe(false);
+    }
+    expect((await store.list({ limit: 9 })).tasks).toEqual([]);
+  });
+
+  it("finds what it deletes by ids and conversations, however many tasks there are", async () => {
+    const database = await openDatabase(join(directory, "a.db"), TASK_SCHEMA);
+    const prepare = vi.spyOn(database, "prepare");
+    new SqliteDeletion(database);
+    const plans = prepare.mock.calls.flatMap(([sql]) =>
+      database
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => String(detail)),
+    );
+    expect(plans).toContainEqual(expect.stringContaining("task_by_context"));
+    expect(plans.filter((plan) => plan.includes("task_in_time"))).toEqual([]);
+    expect(plans.filter((plan) => plan.startsWith("SCAN"))).toEqual([
+      // Once, at the start.
+      "SCAN deleted_task",
+      // Once a minute.
+      "SCAN deleted_message",
+    ]);
+    database.close();
   });
 
   it("has nothing of a large task in a backup that comes right after its deletion", async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -69,7 +70,10 @@ export class SqliteTaskStore implements ServerStore {
    * that names the file when that fails.
    */
   static async open(path: string): Promise<SqliteTaskStore> {
+    // A server that was killed leaves it, maybe with what it had deleted.
+    const hasLog = existsSync(`${path}-wal`);
     const store = new SqliteTaskStore(await openDatabase(path, TASK_SCHEMA));
+    if (hasLog) store.#appends.emptyLog();
     store.#appends.eraseLater();
     return store;
   }
