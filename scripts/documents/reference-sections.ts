@@ -110,6 +110,7 @@ export const SECTIONS: readonly Section[] = [
     files: paths(
       "devtool/v1alpha",
       "server_config",
+      "acp_registry",
       "authentication",
       "policy_file",
       "command_file",

@@ -1,6 +1,10 @@
 // The names of @devtool/schema/operator: for the command, which is a
 // bundle. Not part of the published package.
 
+export {
+  type AcpRegistryAgent,
+  AcpRegistryAgentSchema,
+} from "./gen/devtool/v1alpha/acp_registry_pb.ts";
 export type { ListedModel } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export type {
   JwtConfig,

@@ -29,6 +29,7 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
   { names: ["exec", "commands"], add: addSlashCommands },
   { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
   { names: ["workflow"], add: addWorkflow },
+  { names: ["agents"], add: addAgents },
   { names: ["top"], add: addTop },
 ];
 
@@ -258,6 +259,38 @@ function addWorkflow(program: Command, io: Io, done: Done): void {
     .addHelpText("after", EXIT_CODES)
     .action(async (run, options) =>
       done(await (await load()).forkFlow(run, options, io)),
+    );
+}
+
+const REGISTRY =
+  "registry.json of an ACP registry: a file, or an https URL to fetch it from";
+
+function addAgents(program: Command, io: Io, done: Done): void {
+  const agents = program
+    .command("agents")
+    .description("Agents of the config file, and of an ACP registry");
+  const load = () => import("../command/agents.ts");
+  agents
+    .command("list")
+    .description(
+      "List the agents of the config file, or those of a registry and how they are added",
+    )
+    .option("--registry <place>", REGISTRY)
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (options) =>
+      done(await (await load()).listAgents(options, io)),
+    );
+  agents
+    .command("add <id>")
+    .description(
+      "Show what an agent of a registry would run, and write it into config.toml if you agree; runs nothing",
+    )
+    .requiredOption("--registry <place>", REGISTRY)
+    .option("--name <name>", "name to give it (default: its id)")
+    .option("--yes", "write it without asking")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (id, options) =>
+      done(await (await load()).addAgent(id, options, io)),
     );
 }
 
