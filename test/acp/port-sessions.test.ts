@@ -220,7 +220,7 @@ describe("the sessions of devtool acp", () => {
     const sessionId = await open(first, []);
     await first.prompt(sessionId, "text Remember this.");
     await stop();
-    const editor = start({});
+    const editor = start({ onPermission: choose("allow_once") });
     await editor.agent.request("initialize", { protocolVersion: 1 });
     for (const request of [{ cwd: work }, {}]) {
       expect(await editor.agent.request("session/list", request)).toMatchObject(
@@ -233,10 +233,40 @@ describe("the sessions of devtool acp", () => {
       mcpServers: [ctx],
     });
     expect(editor.text).toBe("Remember this.");
-    await editor.until(() => editor.text.includes("start a new session"));
+    expect(existsSync(mark)).toBe(false);
+    // A server that the session did not have is part of it from then on.
     expect(await editor.prompt(sessionId, "text And this.")).toBe("end_turn");
     expect(editor.text).toMatch(/And this\.$/);
-    expect(existsSync(mark)).toBe(false);
+    expect(await editor.prompt(sessionId, "/tools")).toBe("end_turn");
+    expect(editor.text).toContain("mcp__ctx__greet");
+  });
+
+  it("F0: say what a session lacks whose agent takes servers with its first prompt only", async () => {
+    const module = join(base, "pub.mjs");
+    await writeFile(
+      module,
+      `async function* execute(turn) { yield* turn.say("I am pub."); }
+      export const agent = { about: { name: "Pub", description: "Says." }, follows: ["mcp_servers"], open: () => ({ createExecutor: () => ({ execute }) }) };`,
+    );
+    servers.push(
+      await startServing([
+        ...["--data", join(base, "data"), "--workspace", work],
+        ...["--agent", `pub=${module}`],
+      ]),
+    );
+    const editor = start({});
+    const sessionId = await open(editor, []);
+    await editor.prompt(sessionId, "Hi.");
+    const url = "https://example.com/";
+    await editor.agent.request("session/load", {
+      sessionId,
+      cwd: work,
+      mcpServers: [{ type: "http", name: "far", url, headers: [] }],
+    });
+    await editor.until(() =>
+      editor.text.includes('"far" is not part of this session'),
+    );
+    expect(await editor.prompt(sessionId, "Hi.")).toBe("end_turn");
   });
 
   it("I6: work in two windows of one directory", async () => {

@@ -125,7 +125,7 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
     follows: [
       "allowed_tools",
       "approval_mode",
-      ...(options.mcp ? (["mcp_servers"] as const) : []),
+      ...(options.mcp ? (["mcp_servers", "added_mcp_servers"] as const) : []),
       ...(chosen.names || chosen.listModels ? (["model"] as const) : []),
     ],
     open: async (services) => {
@@ -182,7 +182,10 @@ async function openCodingAgent(
         throw translateError(reason);
       }
     },
-    checkSettings: (settings) => assertModel(model, settings.model),
+    checkSettings: ({ model: name, mcpServers }) => {
+      assertModel(model, name);
+      host.mcp?.assertUsable(mcpServers);
+    },
     offers: async (task, signal) => {
       try {
         return await listOffers(host, task, signal);

@@ -10,7 +10,13 @@ import { callerOfTask } from "@devtool/internal/task-caller";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { quoted } from "@devtool/server/agent";
 import type { FetchLike } from "@modelcontextprotocol/client";
-import type { McpServers, McpServersOptions } from "./mcp-servers.ts";
+import { assertUsable } from "./assert-usable.ts";
+import type {
+  McpServers,
+  McpServersOptions,
+  SharedConnections,
+} from "./mcp-servers.ts";
+import type { McpSupervisor } from "./mcp-supervisor.ts";
 
 /**
  * The maximum number of sets of servers that stay connected. The least recently
@@ -22,7 +28,7 @@ const MAX_SETS = 16;
 export interface McpPoolOptions
   extends Omit<
     McpServersOptions,
-    "workspacePath" | "fetchFor" | "originOf" | "namesakes"
+    "workspacePath" | "fetchFor" | "originOf" | "namesakes" | "shared"
   > {
   /**
    * Returns the fetch for a server that a principal brings, whose address
@@ -35,15 +41,20 @@ export interface McpPoolOptions
  * The MCP servers of all sessions.
  *
  * Sessions of the same principal, in the same workspace, with the same servers
- * of clients share one set of connections. A set is created when a session
- * first needs it.
+ * share one set of them, and sets have one connection to each server between
+ * them. A set is created when a session first needs it.
  */
 export class McpPool implements OpenMcp {
   readonly #options: McpPoolOptions;
   readonly #sets = new Map<string, McpServers>();
+  readonly #connections = new Connections();
 
   constructor(options: McpPoolOptions) {
     this.#options = options;
+  }
+
+  assertUsable(servers: readonly McpServer[]): void {
+    assertUsable(servers);
   }
 
   async tools(
@@ -107,27 +118,36 @@ export class McpPool implements OpenMcp {
       servers.map(({ name }) => name),
       clientServers.map((server) => toJson(McpServerSchema, server)),
     ]);
+    const broughtNames = namesOf(clientServers);
+    const originOf = ({ name }: McpServer) =>
+      broughtNames.has(name) ? "client" : "operator";
     const found =
       this.#sets.get(key) ??
       new McpServers({
         ...options,
+        // A session to which servers are added keeps those that it had.
+        shared: this.#connections.of((server) =>
+          JSON.stringify([
+            principal,
+            workspacePath,
+            originOf(server),
+            toJson(McpServerSchema, server),
+          ]),
+        ),
         servers: [...servers, ...clientServers],
         // To refuse the name of a server that the caller does not have would
         // say that there is one.
         namesakes: namesOf(all).difference(names),
         workspacePath,
-        originOf: (server) =>
-          clientServers.includes(server) ? "client" : "operator",
+        originOf,
         fetchFor: (server) =>
-          clientServers.includes(server)
+          originOf(server) === "client"
             ? clientFetch(server, principal)
             : globalThis.fetch,
         // A client's server, which may be anywhere, gets no login of the
         // operator's.
         authorizationOf: (server) =>
-          clientServers.includes(server)
-            ? undefined
-            : authorizationOf?.(server),
+          originOf(server) === "client" ? undefined : authorizationOf?.(server),
       });
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);
@@ -151,6 +171,34 @@ export class McpPool implements OpenMcp {
     const sets = [...this.#sets.values()];
     this.#sets.clear();
     await Promise.allSettled(sets.map((set) => set[Symbol.asyncDispose]()));
+  }
+}
+
+/** The connections of all sets, by what a session must share to use one. */
+class Connections {
+  readonly #byKey = new Map<
+    string,
+    { supervisor: McpSupervisor; sets: number }
+  >();
+
+  /** Returns the connections for one set, whose servers have these keys. */
+  of(keyOf: (server: McpServer) => string): SharedConnections {
+    return {
+      take: (server, make) => {
+        const key = keyOf(server);
+        const shared = this.#byKey.get(key) ?? { supervisor: make(), sets: 0 };
+        shared.sets++;
+        this.#byKey.set(key, shared);
+        return shared.supervisor;
+      },
+      release: async (supervisor) => {
+        const key = keyOf(supervisor.server);
+        const shared = this.#byKey.get(key);
+        if (shared && --shared.sets > 0) return;
+        this.#byKey.delete(key);
+        await supervisor[Symbol.asyncDispose]();
+      },
+    };
   }
 }
 

@@ -10,6 +10,7 @@ import { defined } from "@devtool/internal/json";
 import type { McpServer } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
+import { assertUsable } from "./assert-usable.ts";
 import { describeError } from "./describe-error.ts";
 import type { ListKind } from "./list-items.ts";
 import type { McpConnection, ResourceRequest } from "./mcp-connection.ts";
@@ -31,6 +32,10 @@ export interface McpServersOptions
    * session does not have. Default: none.
    */
   readonly namesakes?: ReadonlySet<string>;
+  /**
+   * The connections that sets of servers share. Default: each has its own.
+   */
+  readonly shared?: SharedConnections;
   /** Receives a sentence for a person when a server cannot be used. */
   readonly onNotice: (text: string) => void;
   /**
@@ -48,6 +53,14 @@ export interface McpServersOptions
    * 262,144.
    */
   readonly maxOutputLength?: number;
+}
+
+/** Connections to servers, each for as long as a set of servers uses it. */
+export interface SharedConnections {
+  /** Returns the connection to a server, made by `make` where there is none. */
+  take(server: McpServer, make: () => McpSupervisor): McpSupervisor;
+  /** Ends a connection that no other set uses. */
+  release(supervisor: McpSupervisor): Promise<void>;
 }
 
 /** The default timeout of a call without progress, in milliseconds. */
@@ -85,9 +98,11 @@ export class McpServers implements AsyncDisposable {
     assertUsable(options.servers);
     this.#options = options;
     const { connectTimeoutMs = 60_000 } = options;
-    this.#supervisors = options.servers.map(
-      (server) => new McpSupervisor(server, { ...options, connectTimeoutMs }),
-    );
+    this.#supervisors = options.servers.map((server) => {
+      const make = () =>
+        new McpSupervisor(server, { ...options, connectTimeoutMs });
+      return options.shared?.take(server, make) ?? make();
+    });
   }
 
   /**
@@ -194,8 +209,11 @@ export class McpServers implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const { shared } = this.#options;
     await Promise.all(
-      this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()),
+      this.#supervisors.map((supervisor) =>
+        shared ? shared.release(supervisor) : supervisor[Symbol.asyncDispose](),
+      ),
     );
   }
 
@@ -384,40 +402,4 @@ interface FoundTool {
   readonly supervisor: McpSupervisor;
   readonly connection: McpConnection;
   readonly definition: ToolDefinition;
-}
-
-function assertUsable(servers: readonly McpServer[]): void {
-  const names = new Set<string>();
-  for (const { name, transport, sandbox } of servers) {
-    if (name === "") {
-      throw invalid("mcp_servers", "", "has a server without a name");
-    }
-    if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
-    names.add(name);
-    if (transport.case === undefined) {
-      throw invalid(
-        "mcp_servers",
-        name,
-        "has no transport",
-        "give stdio, http or sse",
-      );
-    }
-    if (sandbox && transport.case !== "stdio") {
-      throw invalid(
-        "mcp_servers",
-        name,
-        "has sandbox, and is not a process",
-        "leave it out",
-      );
-    }
-    if (transport.case === "stdio" && transport.value.command === "") {
-      throw invalid("mcp_servers", name, "has no command");
-    }
-    if (
-      transport.case !== "stdio" &&
-      !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? "")
-    ) {
-      throw invalid("mcp_servers", name, "has no http or https URL");
-    }
-  }
 }

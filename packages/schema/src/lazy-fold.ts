@@ -20,6 +20,7 @@ export class LazyFold {
   #task: Task;
   #starts: number[];
   #unfolded: TaskEvent[] = [];
+  #hasAddedServers: boolean;
 
   /**
    * @param task the task before the first event
@@ -33,6 +34,9 @@ export class LazyFold {
     const calls = task.history.flatMap(toolCallsOf);
     const ids = calls.map(({ toolCallId }) => toolCallId);
     noteCalls([], task.history, ids);
+    this.#hasAddedServers = task.history.some(
+      ({ mcpServers }) => mcpServers.length > 0,
+    );
     this.#starts = starts ? [...starts] : task.history.map(() => 0);
   }
 
@@ -42,6 +46,7 @@ export class LazyFold {
    */
   add(event: TaskEvent): void {
     this.#unfolded.push(event);
+    this.#hasAddedServers = event.mcpServersAdded;
   }
 
   /** The sequence of the last event. Needs no fold. */
@@ -62,6 +67,13 @@ export class LazyFold {
       last ||
       (this.#task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED)
     );
+  }
+
+  /**
+   * Whether a message after the first has brought MCP servers. Needs no fold.
+   */
+  get hasAddedServers(): boolean {
+    return this.#hasAddedServers;
   }
 
   /** The tier of who sent what the agent works on. Needs no fold. */

@@ -208,7 +208,20 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
 
 /** Sets what follows from a message that is in the history. */
 function withPrompt(task: Task, message: Message): Task {
-  return withGoal(withSender(task, message), message);
+  return withServers(withGoal(withSender(task, message), message), message);
+}
+
+/**
+ * Adds the MCP servers that a message brings to those of the session. Of two
+ * with one name, which no server records, the first counts.
+ */
+function withServers(task: Task, { mcpServers: brought }: Message): Task {
+  if (brought.length === 0) return task;
+  const settings = task.sessionSettings ?? create(SessionSettingsSchema);
+  const known = new Set(settings.mcpServers.map(({ name }) => name));
+  const added = brought.filter(({ name }) => !known.has(name));
+  const mcpServers = [...settings.mcpServers, ...added];
+  return { ...task, sessionSettings: { ...settings, mcpServers } };
 }
 
 /**

@@ -280,7 +280,7 @@ export class AcpAgent {
     session.continue(tasks);
     const news = [
       ...opened.problems,
-      ...addedServers(opened.choices, first),
+      ...lateServers(session, tasks),
       // Another server may have what was said.
       ...(isEmpty && !this.#begun.has(sessionId) ? [NOTHING_SAID] : []),
     ];
@@ -341,22 +341,24 @@ const NOTHING_SAID =
   "This server has no messages of this session: it begins empty.";
 
 /**
- * Returns what to tell about MCP servers that a session does not have: its first
- * prompt fixed them.
+ * Returns what to tell about MCP servers that a session does not have, and whose
+ * agent takes none after the first prompt.
  */
-function addedServers(
-  { mcpServers }: SessionChoices,
-  first: Task | undefined,
+function lateServers(
+  { agent, choices }: EditorSession,
+  tasks: readonly Task[],
 ): string[] {
-  if (!first) return [];
+  if (tasks.length === 0 || isFollowed(agent, "added_mcp_servers")) return [];
   const known = new Set(
-    first.sessionSettings?.mcpServers.map(({ name }) => name),
+    tasks.flatMap(({ sessionSettings }) =>
+      (sessionSettings?.mcpServers ?? []).map(({ name }) => name),
+    ),
   );
-  return mcpServers
+  return choices.mcpServers
     .filter(({ name }) => !known.has(name))
     .map(
       ({ name }) =>
-        `MCP server ${JSON.stringify(oneLine(name, 80))} is not part of this session, whose first prompt fixed its servers: start a new session to use it.`,
+        `MCP server ${JSON.stringify(oneLine(name, 80))} is not part of this session, whose agent takes servers with the first prompt only: start a new session to use it.`,
     );
 }
 

@@ -11,6 +11,7 @@ export class Conversation {
   #task: Task = emptyTask();
   #isStarted = false;
   #approvalMode = ApprovalMode.UNSPECIFIED;
+  readonly #servers = new Set<string>();
 
   constructor(agent: string, contextId: string) {
     this.agent = agent;
@@ -39,6 +40,11 @@ export class Conversation {
     return this.#approvalMode;
   }
 
+  /** The names of the MCP servers that the context has. */
+  get servers(): ReadonlySet<string> {
+    return this.#servers;
+  }
+
   /** Takes the newest version of a task of the context. */
   note(task: Task): void {
     if (task.contextId !== "") this.#contextId = task.contextId;
@@ -46,6 +52,9 @@ export class Conversation {
     this.#isStarted = true;
     this.#approvalMode =
       task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+    for (const { name } of task.sessionSettings?.mcpServers ?? []) {
+      this.#servers.add(name);
+    }
     // A slash command has a task of its own, which prompts do not continue.
     if (task.command === undefined) this.#task = task;
   }

@@ -66,9 +66,14 @@ export class EditorServers {
    * Asks the user about each program that a conversation with an agent would
    * start, once. The signal aborts when the user cancels; then what was not
    * answered is asked again with the next prompt.
+   *
+   * @param lacks whether the conversation takes a server that it does not have
    */
-  async ask(signal: AbortSignal): Promise<void> {
-    for (const server of this.#servers) {
+  async ask(
+    lacks: (server: McpServer) => boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const server of this.#servers.filter(lacks)) {
       if (this.#declined.has(server) || !this.#mustAsk(server)) continue;
       if (signal.aborted) return;
       const isAllowed = await this.#isAllowed(server, signal);
@@ -87,11 +92,17 @@ export class EditorServers {
   /**
    * Leaves out what a server's refusal is about, and tells the user. Returns
    * false for an error that is not about MCP servers.
+   *
+   * @param lacks whether the conversation takes a server that it does not have
    */
-  async leaveOut(agent: string, reason: unknown): Promise<boolean> {
+  async leaveOut(
+    agent: string,
+    lacks: (server: McpServer) => boolean,
+    reason: unknown,
+  ): Promise<boolean> {
     const error = ConnectError.from(reason);
     const [context] = error.findDetails(ErrorContextSchema);
-    const sent = this.of(agent);
+    const sent = this.of(agent).filter(lacks);
     if (context?.field !== "mcp_servers" || sent.length === 0) return false;
     const named = sent.filter(({ name }) => name === context.value);
     const refused = this.#refused.get(agent) ?? new Set();

@@ -62,9 +62,11 @@ export interface PortAgent {
 /** Whether an agent follows a setting of sessions. */
 export function isFollowed(
   { hasExtension, follows }: PortAgent,
-  setting: "approval_mode" | "mcp_servers" | "model",
+  setting: "added_mcp_servers" | "approval_mode" | "mcp_servers" | "model",
 ): boolean {
-  return hasExtension && (follows?.includes(setting) ?? true);
+  // A server that does not say what it follows is too old to add any.
+  const unsaid = setting !== "added_mcp_servers";
+  return hasExtension && (follows?.includes(setting) ?? unsaid);
 }
 
 /** Returns what an agent card says about an agent. */

@@ -24,24 +24,38 @@ export type MessageSettings = Pick<
   "settings" | "sessionSettings"
 >;
 
+/** Whether the next message of a conversation may bring an MCP server. */
+export function lacksServer(
+  { isStarted, servers }: Conversation,
+  agent: PortAgent,
+  { name }: McpServer,
+): boolean {
+  if (!isStarted) return isFollowed(agent, "mcp_servers");
+  return isFollowed(agent, "added_mcp_servers") && !servers.has(name);
+}
+
 /**
  * Returns the settings that go with the next message of a conversation: all of
- * them with its first, and later only the model and an approval mode that
- * differs from the present one.
+ * them with its first, and later only MCP servers to add, the model and an
+ * approval mode that differs from the present one.
  *
  * @param workspace the workspace of the server; undefined for its default
  */
 export function settingsFor(
-  { isStarted, approvalMode: current }: Conversation,
+  conversation: Conversation,
   choices: SessionChoices,
   agent: PortAgent,
   workspace: string | undefined,
 ): MessageSettings {
-  const { mcpServers, model, approvalMode } = choices;
+  const { isStarted, approvalMode: current } = conversation;
+  const { model, approvalMode } = choices;
+  const mcpServers = choices.mcpServers.filter((server) =>
+    lacksServer(conversation, agent, server),
+  );
   if (!isStarted) {
     if (!agent.hasExtension) return {};
     const sessionSettings = create(SessionSettingsSchema, {
-      mcpServers: isFollowed(agent, "mcp_servers") ? [...mcpServers] : [],
+      mcpServers,
       agent: choices.agent,
       model,
       approvalMode,
@@ -57,8 +71,12 @@ export function settingsFor(
     current !== ApprovalMode.UNSPECIFIED;
   // Of a mode that is wider than the operator's, the operator's counts.
   const wanted = isReset ? ApprovalMode.YOLO : approvalMode;
-  if (model === "" && wanted === current) return {};
-  const changes =
-    wanted === current ? { model } : { model, approvalMode: wanted };
+  const isSame = wanted === current;
+  if (model === "" && isSame && mcpServers.length === 0) return {};
+  const changes = {
+    model,
+    mcpServers,
+    approvalMode: isSame ? ApprovalMode.UNSPECIFIED : wanted,
+  };
   return { sessionSettings: create(SessionSettingsSchema, changes) };
 }

@@ -13,6 +13,7 @@ import {
   CommandExecutionStatus,
   emptyTask,
   isTerminal,
+  type McpServer,
   MessageSchema,
   type Part,
   Role,
@@ -33,6 +34,7 @@ import { EditorServers } from "./editor-servers.ts";
 import { invalidParams, RPC_CODE } from "./errors.ts";
 import { isFollowed, type Port, type PortAgent } from "./port.ts";
 import {
+  lacksServer,
   type MessageSettings,
   type SessionChoices,
   settingsFor,
@@ -164,7 +166,7 @@ export class EditorSession {
       last.sessionSettings ?? create(SessionSettingsSchema);
     this.#choices = { ...this.#choices, approvalMode, model, agent };
     const conversation = new Conversation(agent, last.contextId);
-    conversation.note(last);
+    for (const task of [...tasks, last]) conversation.note(task);
     this.#conversations = new Conversations(conversation);
   }
 
@@ -285,22 +287,24 @@ export class EditorSession {
     // Another agent may be chosen meanwhile, for later prompts.
     const conversation = this.#conversations.current;
     if (followed) this.#close(followed, conversation);
-    const isFirst = !conversation.isStarted;
-    if (isFirst) await this.#servers.ask(canceled);
+    const { agent } = this;
+    const lacks = (server: McpServer) =>
+      lacksServer(conversation, agent, server);
+    await this.#servers.ask(lacks, canceled);
     if (canceled.aborted) return { stopReason: "cancelled" };
     for (;;) {
       try {
+        const brought = this.#servers.of(conversation.agent).filter(lacks);
         const response = await this.#take(command ?? parts, canceled);
-        if (isFirst && this.#servers.of(conversation.agent).length > 0) {
+        if (brought.length > 0) {
           // The prompts of its MCP servers are commands, too.
           this.#announced = undefined;
           void this.announceCommands();
         }
         return response;
       } catch (reason) {
-        const isLeftOut =
-          !conversation.isStarted &&
-          (await this.#servers.leaveOut(conversation.agent, reason));
+        const { agent: name } = conversation;
+        const isLeftOut = await this.#servers.leaveOut(name, lacks, reason);
         if (!isLeftOut) throw reason;
       }
     }

@@ -46,6 +46,8 @@ export interface McpServices
  * for invalid server settings.
  */
 export interface OpenMcp extends AsyncDisposable {
+  /** Throws `Code.InvalidArgument` for settings that no session can use. */
+  assertUsable(servers: readonly McpServer[]): void;
   /** Returns the tools of the available servers, with unique names. */
   tools(session: McpSession, signal: AbortSignal): Promise<readonly Tool[]>;
   /** Returns the prompts of the available servers. */

@@ -66,7 +66,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   "SESSION-4": {
     behaviour:
-      "the model, the approval mode and the agent's options may change with a message",
+      "the model, the approval mode, the agent's options and MCP servers may change with a message",
     source: "own",
   },
   "SESSION-5": {

@@ -77,6 +77,7 @@ export const CLIENT_SETTINGS = [
   "approval_mode",
   "model",
   "mcp_servers",
+  "added_mcp_servers",
   "agent_options",
   "turn",
   "workflow_fork",
@@ -86,6 +87,8 @@ export const CLIENT_SETTINGS = [
  * A setting that clients choose, by its name on the wire: a field of
  * `SessionSettings`, `turn` of `MessageSettings`, whose directory
  * `turnDirectory` returns, or `workflow_fork` in it, which only workflows follow.
+ * `added_mcp_servers` is `mcp_servers` of later messages, which
+ * `Turn.task.sessionSettings` has from then on.
  */
 export type ClientSetting = (typeof CLIENT_SETTINGS)[number];
 

@@ -4,6 +4,7 @@ import {
   ApprovalMode,
   ApprovalPolicy,
   type ListedAgentSchema,
+  type McpServer,
   SandboxPolicy,
   type SessionSettings,
   type Task,
@@ -276,13 +277,15 @@ export class ServedAgents implements AsyncDisposable {
    * for values that it refuses. Whatever a client sends, this decides.
    *
    * @param settings those of a request; `agent` is as `resolve` returned it
+   * @param added the MCP servers that it adds to its session. Default: none
    */
   assertFollowed(
     settings: SessionSettings,
     turn: TurnSettings | undefined,
     conversation: ConversationKey,
+    added: readonly McpServer[] = [],
   ): void {
-    const ignored = this.#findIgnored(settings, turn);
+    const ignored = this.#findIgnored(settings, { turn, added });
     if (ignored) throw ignored;
     const name = settings.agent || this.defaultName;
     this.#opened.get(name)?.checkSettings?.(settings, conversation);
@@ -304,11 +307,11 @@ export class ServedAgents implements AsyncDisposable {
   /** Returns the error for the first setting that its agent does not follow. */
   #findIgnored(
     settings: SessionSettings,
-    turn?: TurnSettings,
+    ofMessage: MessageChoices = {},
   ): DevtoolError | undefined {
     const name = settings.agent || this.defaultName;
     const { follows: followed = [], model } = this.#agents.get(name) ?? {};
-    const ignored = chosenSettings(settings, turn, model).find(
+    const ignored = chosenSettings(settings, ofMessage, model).find(
       (chosen) => !followed.includes(chosen.setting),
     );
     if (!ignored) return undefined;
@@ -321,7 +324,9 @@ export class ServedAgents implements AsyncDisposable {
     return invalid(
       FIELDS[setting] ?? setting,
       value,
-      `cannot be used: agent ${quoted(name)} does not follow it`,
+      setting === "added_mcp_servers"
+        ? `cannot be added: agent ${quoted(name)} takes MCP servers with the first message of a session only`
+        : `cannot be used: agent ${quoted(name)} does not follow it`,
       `leave it out${alternative}`,
     );
   }
@@ -393,10 +398,18 @@ interface ChosenSetting {
   readonly value: string;
 }
 
+/** What one message chooses, for its turn and for its session. */
+interface MessageChoices {
+  readonly turn?: TurnSettings | undefined;
+  /** The MCP servers that it adds to its session. */
+  readonly added?: readonly McpServer[];
+}
+
 /** The fields of settings that errors name by more than their name. */
 const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
   approval_mode: "session_settings.approval_mode",
   agent_options: "session_settings.agent_options",
+  added_mcp_servers: "mcp_servers",
   turn: "message_settings.turn",
   workflow_fork: "message_settings.turn.workflow_fork",
 };
@@ -407,7 +420,7 @@ const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
  */
 function chosenSettings(
   settings: SessionSettings,
-  turn: TurnSettings | undefined,
+  { turn, added = [] }: MessageChoices,
   ownModel = "",
 ): readonly ChosenSetting[] {
   const { allowedTools, approvalMode, model, mcpServers } = settings;
@@ -422,6 +435,7 @@ function chosenSettings(
     approval_mode: isNarrowed ? [mode] : [],
     model: model === "" || model === ownModel ? [] : [model],
     mcp_servers: servers,
+    added_mcp_servers: added.map(({ name }) => name),
     agent_options: options,
     turn: isForAgent(turn) ? [""] : [],
     workflow_fork: turn?.workflowFork ? [turn.workflowFork.taskId] : [],

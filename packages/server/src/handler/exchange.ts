@@ -23,6 +23,7 @@ import { beginInWorkspace } from "../files/workspace-roots.ts";
 import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { addedServers } from "../task/added-servers.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
@@ -302,9 +303,12 @@ export class Exchanges {
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
     // present one is kept with it, too.
-    const approvalMode = request.sessionSettings?.approvalMode;
+    const { approvalMode, mcpServers = [] } = request.sessionSettings ?? {};
     const sequence = await handle.accept({
-      message,
+      message: {
+        ...message,
+        mcpServers: addedServers(mcpServers, handle.task),
+      },
       activateExtension,
       delivery,
       clientLabel,

@@ -5,6 +5,7 @@ import {
   type McpServer,
   McpServerSchema,
   type Message,
+  type QueuedMessage,
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
@@ -17,24 +18,56 @@ import { HIDDEN } from "../push/hide-push-secrets.ts";
  */
 export function hideSecretsInEvent(event: TaskEvent): TaskEvent {
   const { payload } = event;
-  if (payload.case !== "created") return event;
-  const value = hideSecretsInTask(payload.value);
-  return value === payload.value
-    ? event
-    : { ...event, payload: { case: "created", value } };
+  switch (payload.case) {
+    case "created": {
+      const value = hideInSettings(payload.value);
+      if (value === payload.value) return event;
+      return { ...event, payload: { case: "created", value } };
+    }
+    case "message": {
+      const value = hideInMessage(payload.value);
+      if (value === payload.value) return event;
+      return { ...event, payload: { case: "message", value } };
+    }
+    case "messageQueued": {
+      const value = hideInQueued(payload.value);
+      if (value === payload.value) return event;
+      return { ...event, payload: { case: "messageQueued", value } };
+    }
+    default:
+      return event;
+  }
 }
 
 /**
- * Returns a task, or the creation of one, for clients: without the secrets of
- * the session's MCP servers (S12). Returns the same object when there are none.
+ * Returns a task for clients: without the secrets of the session's MCP servers
+ * (S12). Returns the same object when there are none.
  */
-export function hideSecretsInTask<T extends Pick<Task, "sessionSettings">>(
-  task: T,
-): T {
-  const { sessionSettings } = task;
-  if (!sessionSettings || sessionSettings.mcpServers.length === 0) return task;
+export function hideSecretsInTask(task: Task): Task {
+  const hidden = hideInSettings(task);
+  const queued = task.queuedMessages.map(hideInQueued);
+  const isQueued = queued.some((each, at) => each !== task.queuedMessages[at]);
+  // Servers that a message of the history has brought are in the settings.
+  if (hidden === task && !isQueued) return task;
+  const history = task.history.map(hideInMessage);
+  return { ...hidden, history, queuedMessages: queued };
+}
+
+function hideInSettings<T extends Pick<Task, "sessionSettings">>(value: T): T {
+  const { sessionSettings } = value;
+  if (!sessionSettings || sessionSettings.mcpServers.length === 0) return value;
   const mcpServers = sessionSettings.mcpServers.map(hideServerSecrets);
-  return { ...task, sessionSettings: { ...sessionSettings, mcpServers } };
+  return { ...value, sessionSettings: { ...sessionSettings, mcpServers } };
+}
+
+function hideInQueued<T extends Pick<QueuedMessage, "message">>(queued: T): T {
+  const message = queued.message && hideInMessage(queued.message);
+  return message === queued.message ? queued : { ...queued, message };
+}
+
+function hideInMessage(message: Message): Message {
+  if (message.mcpServers.length === 0) return message;
+  return { ...message, mcpServers: message.mcpServers.map(hideServerSecrets) };
 }
 
 /**

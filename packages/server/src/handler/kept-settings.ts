@@ -6,9 +6,10 @@ import {
   type Task,
 } from "@devtool/schema";
 import { invalid } from "../errors.ts";
+import { addedServers } from "../task/added-servers.ts";
 import {
+  type ChangeOptions,
   changedApprovalMode,
-  type SessionOptions,
   type Settings,
 } from "./session-settings.ts";
 
@@ -20,13 +21,19 @@ import {
 export function assertKept(
   requested: Settings,
   task: Task,
-  options: Pick<SessionOptions, "agents">,
+  options: ChangeOptions,
 ): void {
   const mode = changedApprovalMode(requested, task, task, options);
   if (mode !== undefined) {
     throw notKept("session_settings.approval_mode", ApprovalMode[mode] ?? "");
   }
-  const { model = "", agentOptions = {} } = requested.sessionSettings ?? {};
+  const {
+    model = "",
+    agentOptions = {},
+    mcpServers = [],
+  } = requested.sessionSettings ?? {};
+  const [added] = addedServers(mcpServers, task);
+  if (added) throw notKept("mcp_servers", added.name);
   // Messages change these, so the last one counts.
   const { history, sessionSettings } = task;
   const sent = history.filter(({ role }) => role === Role.USER);

@@ -51,13 +51,15 @@ function withReference(message: Message, taskId: string): Message {
 
 /**
  * Whether two messages are equal apart from their metadata, where for instance
- * a trace id may differ, from the trace of their requests, and from the roles of
- * their sender at that time.
+ * a trace id may differ, from the trace of their requests, from the roles of
+ * their sender at that time, and from MCP servers, which `assertSameSettings`
+ * compares.
  */
 function isSameMessage(one: Message, other: Message): boolean {
   const ignored = {
     extensions: [],
     metadata: {},
+    mcpServers: [],
     sender: undefined,
     traceContext: undefined,
   };

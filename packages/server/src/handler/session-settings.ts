@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { create, equals } from "@bufbuild/protobuf";
 import { directoryAt, realPath } from "@devtool/internal/real-path";
 import {
   AgentSettingsSchema,
   ApprovalMode,
+  type McpServer,
+  McpServerSchema,
   type SessionSettings,
   SessionSettingsSchema,
   stricterMode,
@@ -13,7 +16,9 @@ import {
 import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { type DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { addedServers } from "../task/added-servers.ts";
 import { keptLimit } from "../task/kept-limit.ts";
+import { readTask } from "../task/read-task.ts";
 import { assertKnownValue, assertName, assertNames } from "./name-limit.ts";
 import {
   resolveWorkspace,
@@ -31,11 +36,14 @@ export interface AgentChecks {
   /**
    * Throws a `DevtoolError` for settings that the agent, which is in them, does
    * not follow.
+   *
+   * @param added the MCP servers that a later message adds. Default: none
    */
   assertFollowed(
     settings: SessionSettings,
     turn: TurnSettings | undefined,
     conversation: ConversationKey,
+    added?: readonly McpServer[],
   ): void;
 
   /**
@@ -68,6 +76,9 @@ export interface SessionOptions extends WorkspaceOptions {
   readonly clientMcpServers: "none" | "http" | "all";
   readonly agents: AgentChecks;
 }
+
+/** What decides which changes of a session a request may ask for. */
+export type ChangeOptions = Pick<SessionOptions, "agents" | "clientMcpServers">;
 
 /**
  * The settings of a session: of the first task of a context, and shared by all
@@ -103,6 +114,9 @@ export async function findSession(
   const latest = await store.findLatest(principal, contextId);
   if (!latest) return undefined;
   const { extensionActive, agentSessionId, approvalMode } = latest;
+  const whole = latest.mcpServersAdded
+    ? await readTask(store, latest.taskId, "none")
+    : undefined;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
     if (payload.case !== "created") return undefined;
     const { settings, sessionSettings, sessionModel, approvalLimit } =
@@ -110,6 +124,8 @@ export async function findSession(
     // A slash command may have another model than its session.
     const shared = sessionSettings && {
       ...sessionSettings,
+      mcpServers:
+        whole?.sessionSettings?.mcpServers ?? sessionSettings.mcpServers,
       model: sessionModel ?? sessionSettings.model,
     };
     return {
@@ -146,8 +162,8 @@ export function commandSettings(
 
 /**
  * Returns the settings of a new task: those of its context when that has tasks
- * already, with the requested approval mode (SESSION-4), otherwise the
- * requested ones with the workspace and the agent resolved (SESSION-1).
+ * already, with the requested approval mode and MCP servers (SESSION-4), otherwise
+ * the requested ones with the workspace and the agent resolved (SESSION-1).
  *
  * Throws `Code.InvalidArgument` for settings that are not permitted, and for
  * settings that differ from those of the context and cannot change (SESSION-2).
@@ -173,16 +189,20 @@ export function resolveSettings(
       approvalMode ?? ApprovalMode.UNSPECIFIED,
     );
     // The options that earlier messages set are the agent's own to keep.
-    const agentOptions = requested.sessionSettings?.agentOptions ?? {};
+    const { agentOptions = {}, mcpServers = [] } =
+      requested.sessionSettings ?? {};
+    const added = addedServers(mcpServers, earlier);
     const hasOptions =
       Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions })
         .length > 0;
-    if (!hasOptions) return { settings, sessionSettings };
+    if (!hasOptions && added.length === 0) return { settings, sessionSettings };
+    const kept = sessionSettings ?? create(SessionSettingsSchema);
     return {
       settings,
       sessionSettings: {
-        ...(sessionSettings ?? create(SessionSettingsSchema)),
+        ...kept,
         agentOptions,
+        mcpServers: [...kept.mcpServers, ...added],
       },
     };
   }
@@ -257,14 +277,14 @@ export function forbiddenServer(
  * Undefined when it changes none.
  *
  * Throws a `DevtoolError` for settings that the agent of the session does not
- * follow, and `Code.InvalidArgument` for others that differ from those of the
+ * follow, for MCP servers that cannot be added, and `Code.InvalidArgument` for others that differ from those of the
  * session (SESSION-2).
  */
 export function changedApprovalMode(
   requested: Settings,
   earlier: Settings,
   conversation: ConversationKey,
-  options: Pick<SessionOptions, "agents">,
+  options: ChangeOptions,
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
   if (!requested.sessionSettings) return undefined;
@@ -275,10 +295,17 @@ export function changedApprovalMode(
   const approvalMode = isChanged ? wanted : ApprovalMode.UNSPECIFIED;
   const { agent } = current;
   assertNames("agent_options", Object.entries(asked.agentOptions).flat());
+  const added = addedServers(asked.mcpServers, earlier);
+  const forbidden = forbiddenServer(
+    { mcpServers: added },
+    options.clientMcpServers,
+  );
+  if (forbidden) throw forbidden;
   options.agents.assertFollowed(
     { ...asked, approvalMode, agent },
     undefined,
     conversation,
+    added,
   );
   return approvalMode || undefined;
 }
@@ -327,13 +354,19 @@ export function assertSameSettings(
     payload.case === "messageQueued"
       ? payload.value.approvalMode
       : approvalMode;
-  // A later message has its model and its options in itself.
+  // A later message has its model, its options and its servers in itself.
   const { message, sessionSettings: first } =
     payload.case === "created" ? payload.value : {};
+  const queued =
+    payload.case === "messageQueued" ? payload.value.message : undefined;
+  const brought = queued?.mcpServers ?? [];
   const models = ["", message?.model ?? asked.model, first?.model];
   const isSame =
     (asked.approvalMode || mode) === mode &&
     models.includes(asked.model) &&
+    addedServers(asked.mcpServers, task).every((server) =>
+      brought.some((own) => equals(McpServerSchema, own, server)),
+    ) &&
     Object.entries(first ? asked.agentOptions : {}).every(
       ([id, value]) => first?.agentOptions[id] === value,
     );
@@ -379,17 +412,11 @@ function assertUnchanged(
   }
   const named = requested.sessionSettings;
   if (!named) return;
-  // The model and the approval mode may change with every message. An empty
-  // list stands for that of the session.
-  const { allowedTools, mcpServers } =
-    earlier.sessionSettings ?? create(SessionSettingsSchema);
-  const unchanged = create(SessionSettingsSchema, { allowedTools, mcpServers });
-  const wanted = create(SessionSettingsSchema, {
-    allowedTools:
-      named.allowedTools.length > 0 ? named.allowedTools : allowedTools,
-    mcpServers: named.mcpServers.length > 0 ? named.mcpServers : mcpServers,
-  });
-  if (equals(SessionSettingsSchema, wanted, unchanged)) return;
+  // All else may change with every message. An empty list stands for that of the
+  // session.
+  const { allowedTools = [] } = earlier.sessionSettings ?? {};
+  const isSame = isDeepStrictEqual(named.allowedTools, allowedTools);
+  if (named.allowedTools.length === 0 || isSame) return;
   throw invalid(
     "session_settings",
     "",

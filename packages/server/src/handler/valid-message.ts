@@ -114,6 +114,14 @@ export function validMessage(
       "send them as session_settings.agent_options",
     );
   }
+  if (message.mcpServers.length > 0) {
+    throw invalid(
+      "message.mcp_servers",
+      "",
+      "is the server's",
+      "send them as session_settings.mcp_servers",
+    );
+  }
   assertName("message.message_id", messageId);
   assertName("model", message.model);
   assertNames("message.reference_task_ids", message.referenceTaskIds);

@@ -404,6 +404,7 @@ export class EventLog {
       agentSessionId: this.conversation.agentSessionId,
       approvalMode: entry.approvalMode ?? created ?? this.#head.approvalMode,
       userTier: this.#userTierAfter(payload),
+      mcpServersAdded: this.#head.hasAddedServers || this.#addsServers(payload),
       payload,
     };
     const event = wellFormed(
@@ -414,6 +415,23 @@ export class EventLog {
     );
     this.#head.add(event);
     return event;
+  }
+
+  /** Whether an event brings a message with MCP servers to the history. */
+  #addsServers(payload: LogEntry["payload"]): boolean {
+    switch (payload.case) {
+      case "message":
+        return payload.value.mcpServers.length > 0;
+      case "messageTaken": {
+        const { messageId } = payload.value;
+        return this.#head.task.queuedMessages.some(
+          ({ message }) =>
+            message?.messageId === messageId && message.mcpServers.length > 0,
+        );
+      }
+      default:
+        return false;
+    }
   }
 
   /** Returns the tier of who sent what the agent works on after an event. */

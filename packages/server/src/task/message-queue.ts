@@ -66,6 +66,8 @@ export function queuedEntry(
     delivery === MessageDelivery.STEER &&
     mayBeSteered &&
     !message.turnSettings &&
+    // The tools of a turn are those with which it began.
+    message.mcpServers.length === 0 &&
     hasRoles(message, callerOfTask(task).roles);
   const openCalls = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
   const value = create(

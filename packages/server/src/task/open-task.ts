@@ -17,6 +17,7 @@ import {
 import { Code, DevtoolError } from "../errors.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
+import { addedServers } from "./added-servers.ts";
 import { afterTurn } from "./after-turn.ts";
 import { answeredCalls, checkArguments } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
@@ -238,11 +239,13 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
   }
 
   /**
-   * Throws for a message while the server stops, and for answers that the task
-   * does not wait for. Returns what answers change.
+   * Throws for a message while the server stops, for MCP servers whose names are
+   * taken, and for answers that the task does not wait for. Returns what answers change.
    */
   #refuse({ message, clientLabel }: Incoming): LogEntry[] {
     if (this.isStopping) throw this.log.failure ?? stopping();
+    // Another message may have brought a server of that name meanwhile.
+    addedServers(message.mcpServers, this.task);
     const calls = answeredCalls(this.task, message, clientLabel);
     return callEntries(this.task, calls);
   }

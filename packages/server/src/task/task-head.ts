@@ -195,6 +195,13 @@ export class TaskHead {
     return this.#fold.approvalMode;
   }
 
+  /**
+   * Whether a message after the first has brought MCP servers. Needs no fold.
+   */
+  get hasAddedServers(): boolean {
+    return this.#fold.hasAddedServers;
+  }
+
   /** The tier of who sent what the agent works on. Needs no fold. */
   get userTier(): string {
     return this.#fold.userTier;

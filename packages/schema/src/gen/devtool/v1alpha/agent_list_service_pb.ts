@@ -131,7 +131,8 @@ export const ListedAgentSchema: GenMessage<ListedAgent> = /*@__PURE__*/
 export type FollowedSettings = Message<"devtool.v1alpha.FollowedSettings"> & {
   /**
    * The names of fields of `SessionSettings`, such as `approval_mode`, and `turn`
-   * for that of `MessageSettings`.
+   * for that of `MessageSettings`. `added_mcp_servers` stands for `mcp_servers`
+   * with later messages.
    *
    * @generated from field: repeated string settings = 1;
    */

@@ -59,6 +59,14 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
    * MCP servers whose tools the agent may use in addition to its own. Servers
    * that are started as a process need the operator's permission.
    *
+   * A later message may add some, for the session from then on: the task and
+   * later tasks of its context. Those that the session has stay, and need not be
+   * named. Another server with the name of one of them fails with
+   * INVALID_ARGUMENT. A message that waits in a queue adds them when the agent
+   * takes it, and an answer to a tool call cannot add any. Agents that take
+   * servers with the first message only refuse the message with
+   * INVALID_ARGUMENT.
+   *
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
    */
   mcpServers: McpServer[];
