@@ -1,14 +1,27 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { toJsonString } from "@bufbuild/protobuf";
 import {
   type DevtoolClient,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { type Task, TaskState } from "@devtool/schema";
+import {
+  ApprovalMode,
+  GoalState,
+  type Task,
+  TaskSchema,
+  TaskState,
+} from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
-import { defineWorkflow, workflowAgent } from "@devtool/workflow";
+import {
+  defineWorkflow,
+  meshAgent,
+  readMesh,
+  workflowAgent,
+} from "@devtool/workflow";
 import { afterEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { startServing } from "../durability/crash/server-process.ts";
@@ -21,6 +34,8 @@ interface Peer extends AsyncDisposable {
   readonly token: string;
   /** Returns what the peer itself says of a task. */
   stateOf(taskId: string): Promise<string>;
+  /** Returns a task as the peer itself has it, as JSON. */
+  taskText(taskId: string): Promise<string>;
 }
 
 /** Kinds of peers, and what has each ask, answer and wait. */
@@ -42,6 +57,52 @@ const PEERS = [
     waits: "hold",
   },
 ] as const;
+
+/** Passes with its third run. */
+const THIRD_RUN =
+  "echo x >> runs; wc -l < runs | tr 0-9 a-j; test $(wc -l < runs) -ge 3";
+
+describe.each(PEERS)("a goal that $name works for", (kind) => {
+  it.each([
+    ["until its check passes", THIRD_RUN, GoalState.ACHIEVED],
+    ["until it makes no progress", "echo same; false", GoalState.BLOCKED],
+  ])(
+    "goes on %s: each turn is told what the check wrote",
+    async (_until, check, state) => {
+      await using peer = await kind.start();
+      const { url, token } = peer;
+      const mesh = readMesh(
+        "agents: [{ name: far }]\notherwise: [far]",
+        "m.mesh.yaml",
+      );
+      await using server = await createServer({
+        agents: {
+          front: meshAgent(mesh, {
+            remoteAgents: [{ name: "far", url, token, description: "" }],
+          }),
+          devtool: codingAgent({ approvalMode: ApprovalMode.YOLO }),
+        },
+        workspace: temporaryDirectory(),
+      });
+      const { task } = await clientOf(server).tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "text Begun."),
+        messageSettings: { goal: { checks: [check] } },
+        sessionSettings: { agent: "front" },
+      });
+      expect(task?.goalProgress).toMatchObject({ state, turns: 3 });
+      const children = task ? childrenOf(task) : [];
+      expect(children).toHaveLength(3);
+      const tasks = await Promise.all(children.map((id) => peer.taskText(id)));
+      const contexts = tasks.map(
+        (text) => /"contextId":\s*"([^"]+)"/.exec(text)?.[1],
+      );
+      expect(new Set(contexts).size).toBe(1);
+      expect(
+        tasks.map((text) => text.includes("has failed. This is the end")),
+      ).toEqual([false, true, true]);
+    },
+  );
+});
 
 describe.each(PEERS)("a step that $name does", (kind) => {
   const opened: AsyncDisposable[] = [];
@@ -119,6 +180,8 @@ async function startDevtool(): Promise<Peer> {
     token: info.token,
     stateOf: async (taskId) =>
       TaskState[(await taskOf(clientOf(info), taskId)).state],
+    taskText: async (taskId) =>
+      toJsonString(TaskSchema, await taskOf(clientOf(info), taskId)),
     [Symbol.asyncDispose]: kill,
   };
 }
@@ -136,26 +199,34 @@ async function startForeign(): Promise<Peer> {
   };
   await writeFile(script, JSON.stringify(steps));
   const foreign = await kind.start(script, "streaming");
+  const taskText = async (taskId: string): Promise<string> => {
+    const response = await fetch(`${foreign.url}/rest/tasks/${taskId}`, {
+      headers: { "a2a-version": "1.0" },
+    });
+    return response.text();
+  };
   return {
     url: foreign.url,
     token: "",
     stateOf: async (taskId) => {
-      const response = await fetch(`${foreign.url}/rest/tasks/${taskId}`, {
-        headers: { "a2a-version": "1.0" },
-      });
-      const text = await response.text();
+      const text = await taskText(taskId);
       return /"state":\s*"(\w+)"/.exec(text)?.[1] ?? text;
     },
+    taskText,
     [Symbol.asyncDispose]: () => foreign[Symbol.asyncDispose](),
   };
 }
 
 /** Returns the id of the task that does the last step, empty before there is one. */
-function childOf({ history }: Task): string {
-  const ids = history.flatMap(({ parts }) =>
+function childOf(task: Task): string {
+  return childrenOf(task).at(-1) ?? "";
+}
+
+/** Returns the ids of the tasks that agents elsewhere did, in order. */
+function childrenOf({ history }: Task): string[] {
+  return history.flatMap(({ parts }) =>
     parts.flatMap(
       ({ toolCallDetail }) => toolCallDetail?.delegation?.taskId ?? [],
     ),
   );
-  return ids.at(-1) ?? "";
 }
