@@ -13,6 +13,7 @@ import { Plan } from "./plan.tsx";
 import { Queue, Unsent } from "./queue.tsx";
 import { questionKey, useSettled } from "./settled.ts";
 import { words } from "./words.ts";
+import { WorkflowGraph } from "./workflow-graph.tsx";
 
 interface ConversationProps {
   readonly client: ConsoleClient;
@@ -66,6 +67,7 @@ export function Conversation({
           <MessageList items={items} renderItem={renderItem} />
           <Artifacts artifacts={made} />
           {plan.length > 0 && <Plan steps={plan} />}
+          <WorkflowGraph task={task} />
           <Goal client={client} task={task} />
           {task.stateText && <p className="state-text">{task.stateText}</p>}
           {task.error && <p className="problem">{task.error}</p>}
