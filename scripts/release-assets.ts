@@ -1,8 +1,8 @@
 /**
  * Puts the assets of a release, which are not in the registry, into `release/`:
- * the packed packages, the protos as one file for the generators of other
- * languages and as an archive, the reference, the extension for VS Code, and the digests of all. Needs a
- * build.
+ * the packed packages, the command as one executable for this system, the protos as one file for the
+ * generators of other languages and as an archive, the reference, the extension for VS Code, and the
+ * digests of all. Needs a build.
  * `pnpm release:assets`
  */
 import { execFileSync } from "node:child_process";
@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { referenceText } from "./documents/documents.ts";
+import { makeExecutable } from "./release/executable.ts";
 import { ROOT } from "./release/manifests.ts";
 
 const directory = join(ROOT, "release");
@@ -26,6 +27,8 @@ execFileSync(process.execPath, [join(ROOT, "scripts/tarballs.ts"), directory], {
   cwd: ROOT,
   stdio: "inherit",
 });
+const { platform, arch } = process;
+await makeExecutable(join(directory, `devtool-${platform}-${arch}`));
 const protos = join(ROOT, "packages/schema/dist");
 copyFileSync(join(protos, "devtool.binpb"), join(directory, "devtool.binpb"));
 copyFileSync(

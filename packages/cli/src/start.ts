@@ -2,11 +2,11 @@
 import { Console } from "node:console";
 import { EventEmitter } from "node:events";
 import { enableCompileCache } from "node:module";
-import { compileCacheDirectory } from "./compile-cache.ts";
+import { cacheDirectory } from "./cache-directory.ts";
 import { ExitCode } from "./exit-code.ts";
 
 // Node caches compiled code, so that every start but the first is quick.
-const compiled = compileCacheDirectory(process.env);
+const compiled = cacheDirectory("compile", process.env);
 if (compiled !== undefined) enableCompileCache(compiled);
 // Standard output is for results; whatever libraries log goes to standard
 // error.

@@ -8,22 +8,26 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 
 /**
- * Returns the directory for Node's compile cache; undefined when there is no
- * safe one, and then nothing is cached.
+ * Returns the directory for code that is kept: Node's compile cache, or the
+ * files of the single executable. Undefined when there is no safe one, and then
+ * nothing is kept.
  *
- * V8 runs the code in it, so nobody else may be able to write to it. It is
+ * What is in it is run, so nobody else may be able to write to it. It is
  * below `XDG_CACHE_HOME` or `~/.cache`, belongs to this user with mode 0700,
  * and nobody but root and this user can change a directory above it.
  */
-export function compileCacheDirectory({
-  XDG_CACHE_HOME = "",
-  HOME = "",
-}: Readonly<Record<string, string | undefined>>): string | undefined {
+export function cacheDirectory(
+  name: "compile" | "program",
+  {
+    XDG_CACHE_HOME = "",
+    HOME = "",
+  }: Readonly<Record<string, string | undefined>>,
+): string | undefined {
   const caches = isAbsolute(XDG_CACHE_HOME)
     ? XDG_CACHE_HOME
     : join(HOME, ".cache");
   if (!isAbsolute(caches)) return undefined;
-  const directory = join(caches, "devtool", "compile");
+  const directory = join(caches, "devtool", name);
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const stats = lstatSync(directory);
