@@ -169,7 +169,7 @@ function subjectOf({
   traceContext,
 }: Operation): Fields {
   // Of `00-TRACE-SPAN-FLAGS`.
-  const traceId = traceContext?.traceparent.split("-", 2)[1] ?? "";
+  const traceId = traceContext?.traceparent.slice(3, 35) ?? "";
   const whose = { principal, taskId, traceId };
   switch (kind) {
     case "request":

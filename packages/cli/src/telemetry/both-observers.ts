@@ -16,6 +16,7 @@ export function bothObservers(
   const observer: Observer = (operation) => {
     const traced = tracing(operation);
     if (!traced) return other(operation);
+    if (other.kinds?.has(operation.kind) === false) return traced;
     const { traceContext } = traced;
     const heard = other(
       traceContext ? { ...operation, traceContext } : operation,

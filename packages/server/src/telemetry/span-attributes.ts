@@ -96,22 +96,12 @@ export function openInferenceKind({ kind }: Traced): string {
 }
 
 /**
- * Returns what is known of an operation when it begins. What is undefined is no
- * attribute, to OpenTelemetry as well.
+ * Returns what a sampler decides by. The SDK copies attributes of the begin
+ * twice, so the others follow at the end. What is undefined is no attribute, to
+ * OpenTelemetry as well.
  */
 export function attributesAtBegin(operation: Traced): Attributes {
-  const { contextId, agent, principal, taskId, facts = {} } = operation;
-  const attributes = byKind(operation, facts);
-  attributes[ATTRIBUTE.conversationId] = contextId || undefined;
-  attributes[ATTRIBUTE.sessionId] = contextId || undefined;
-  attributes[ATTRIBUTE.agentName] = shownName(agent);
-  attributes[ATTRIBUTE.userId] = userOf(principal).user;
-  attributes[ATTRIBUTE.taskId] = taskId || undefined;
-  return attributes;
-}
-
-function byKind(operation: Traced, facts: OperationFacts): Attributes {
-  const { kind, name, subjectId } = operation;
+  const { kind, name, subjectId, facts = {} } = operation;
   switch (kind) {
     case "request":
       return requestAttributes(operation);
@@ -164,13 +154,11 @@ export function appendAttributes(facts: OperationFacts): Attributes {
 }
 
 function requestAttributes(operation: Operation): Attributes {
-  const { name, binding, principal, subjectId, taskId } = operation;
+  const { name, binding, principal } = operation;
   const [, version, over = ""] = /^a2a-([\d.]+)\/(.+)$/.exec(binding) ?? [];
   return {
     [ATTRIBUTE.a2aMethodName]: A2A_METHODS.get(name),
     [ATTRIBUTE.a2aProtocolVersion]: version,
-    [ATTRIBUTE.a2aMessageId]: shownName(subjectId),
-    [ATTRIBUTE.a2aTaskId]: shownName(taskId),
     [ATTRIBUTE.a2aTenant]: shownName(userOf(principal).tenant),
     [ATTRIBUTE.rpcSystem]: RPC.get(over || binding),
     [ATTRIBUTE.binding]: binding || undefined,
@@ -194,13 +182,26 @@ function toolKind(name: string): Attributes {
     : { [ATTRIBUTE.toolType]: "function" };
 }
 
-/** Returns what became known of an operation until its end. */
+/** Returns whose an operation was, and what became known until its end. */
 export function attributesAtEnd(
-  { kind }: Operation,
+  operation: Traced,
   facts: OperationFacts,
 ): Attributes {
   const { state, optionId = "", firstPieceMs, finishReason, usage } = facts;
-  const attributes = kind === "request" ? foundByRequest(facts) : {};
+  const contextId = facts.contextId || operation.contextId || undefined;
+  const taskId = shownName(facts.taskId || operation.taskId);
+  const attributes: Attributes = {
+    [ATTRIBUTE.conversationId]: contextId,
+    [ATTRIBUTE.sessionId]: contextId,
+    [ATTRIBUTE.agentName]: shownName(operation.agent),
+    [ATTRIBUTE.userId]: userOf(operation.principal).user,
+    [ATTRIBUTE.taskId]: taskId,
+  };
+  if (operation.kind === "request") {
+    const messageId = facts.messageId || operation.subjectId;
+    attributes[ATTRIBUTE.a2aMessageId] = shownName(messageId);
+    attributes[ATTRIBUTE.a2aTaskId] = taskId;
+  }
   if (state !== undefined) {
     attributes[ATTRIBUTE.a2aTaskState] = `TASK_STATE_${TaskState[state]}`;
   }
@@ -209,21 +210,7 @@ export function attributesAtEnd(
     attributes[ATTRIBUTE.timeToFirstChunk] = firstPieceMs / 1000;
   }
   if (finishReason) attributes[ATTRIBUTE.finishReasons] = [finishReason];
-  return usage ? { ...attributes, ...usageAttributes(usage) } : attributes;
-}
-
-function foundByRequest({
-  contextId,
-  taskId = "",
-  messageId = "",
-}: OperationFacts): Attributes {
-  return {
-    [ATTRIBUTE.a2aMessageId]: shownName(messageId),
-    [ATTRIBUTE.a2aTaskId]: shownName(taskId),
-    [ATTRIBUTE.taskId]: shownName(taskId),
-    [ATTRIBUTE.conversationId]: contextId || undefined,
-    [ATTRIBUTE.sessionId]: contextId || undefined,
-  };
+  return usage ? Object.assign(attributes, usageAttributes(usage)) : attributes;
 }
 
 function usageAttributes(usage: Usage): Attributes {

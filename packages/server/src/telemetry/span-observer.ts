@@ -7,6 +7,7 @@ import {
 import {
   type Context,
   createTraceState,
+  INVALID_TRACEID,
   type Link,
   ROOT_CONTEXT,
   type Span,
@@ -37,6 +38,7 @@ import {
   openInferenceKind,
   spanKindOf,
   spanNameOf,
+  type Traced,
 } from "./span-attributes.ts";
 
 /** Options of `spanObserver`. */
@@ -78,7 +80,6 @@ export function spanObserver(options: SpanOptions = {}): Observer {
 /** An operation that has a span. */
 interface Open {
   readonly span: Span;
-  readonly context: Context;
   readonly filter: SecretFilter;
   /** The writes to the log that were a part of it, and the time they took. */
   readonly appends: { count: number; ms: number };
@@ -116,7 +117,6 @@ class SpanRecorder {
         if (how.outcome === "failed") addFailedAppend(above.span, facts, how);
       };
     }
-    const parent = above?.context ?? contextFrom(operation.traceContext);
     const span = this.#tracer.startSpan(
       spanNameOf(operation),
       {
@@ -124,7 +124,9 @@ class SpanRecorder {
         links: linksTo(links),
         attributes: attributesAtBegin(operation),
       },
-      parent,
+      above
+        ? trace.setSpan(ROOT_CONTEXT, above.span)
+        : contextFrom(operation.traceContext),
     );
     if (this.#options.openInference) {
       span.setAttribute(ATTRIBUTE.spanKind, openInferenceKind(operation));
@@ -134,8 +136,7 @@ class SpanRecorder {
       filter = filter.with(facts.task?.sessionSettings?.mcpServers ?? []);
       span.setAttributes(contentOf(operation, facts, filter, "begin"));
     }
-    const context = trace.setSpan(parent, span);
-    const open = { span, context, filter, appends: { count: 0, ms: 0 } };
+    const open = { span, filter, appends: { count: 0, ms: 0 } };
     this.#open.set(id, open);
     const end = (how: OperationEnd): void => {
       this.#open.delete(id);
@@ -145,7 +146,7 @@ class SpanRecorder {
   }
 
   /** Ends a span, whatever can be said of it. */
-  #end(operation: Operation, how: OperationEnd, open: Open): void {
+  #end(operation: Traced, how: OperationEnd, open: Open): void {
     try {
       if (open.span.isRecording()) this.#noteEnd(operation, how, open);
     } finally {
@@ -154,7 +155,7 @@ class SpanRecorder {
   }
 
   #noteEnd(
-    operation: Operation,
+    operation: Traced,
     { outcome, error, facts = {}, links = [] }: OperationEnd,
     { span, filter, appends }: Open,
   ): void {
@@ -219,9 +220,8 @@ function spanContextFrom({
 
 /** Returns the place of a span; undefined for one that nobody records. */
 function traceContextOf(span: Span): TraceContext | undefined {
-  const context = span.spanContext();
-  if (!trace.isSpanContextValid(context)) return undefined;
-  const { traceId, spanId, traceFlags, traceState } = context;
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  if (traceId === INVALID_TRACEID) return undefined;
   const flags = traceFlags.toString(16).padStart(2, "0");
   return create(TraceContextSchema, {
     traceparent: `00-${traceId}-${spanId}-${flags}`,
