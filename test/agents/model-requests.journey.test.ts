@@ -6,10 +6,15 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { type Model, serveCodingAgent } from "@devtool/coding-agent";
+import {
+  codingAgent,
+  type Model,
+  serveCodingAgent,
+} from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
 import {
+  ApprovalMode,
   BudgetConfigSchema,
   emptyTask,
   isInterrupted,
@@ -20,18 +25,23 @@ import {
   TaskState,
   UsageSchema,
 } from "@devtool/schema";
-import type { DevtoolServer, Observer } from "@devtool/server";
+import {
+  createServer,
+  type DevtoolServer,
+  type Observer,
+} from "@devtool/server";
 import type { OperationEnd } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { nodeServer, serverProgram } from "../mcp/servers.ts";
-import { startTelemetry } from "../telemetry/telemetry.ts";
+import { startTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 
 const SAMPLING_TOOL = "mcp__everything__trigger-sampling-request";
+const AGENT_TOOL = "agent_helper";
 
 /**
  * A model whose requests take 200 tokens each. It calls the tool of an MCP server
- * that asks the model as often as the prompt says.
+ * that asks the model, or another agent, as often as the prompt says.
  */
 function createModel(): Model {
   return {
@@ -42,10 +52,10 @@ function createModel(): Model {
       const calls = history.flatMap(({ parts }) =>
         parts.filter(({ content }) => content.case === "toolCall"),
       );
-      if (tools.length > 0 && verb === "sample") {
+      const call = CALLS.get(verb ?? "");
+      if (tools.length > 0 && call) {
         for (let each = calls.length; each < Number(count); each++) {
-          const args = { prompt: "why?" };
-          yield { case: "toolCall", value: { name: SAMPLING_TOOL, args } };
+          yield { case: "toolCall", value: call };
         }
       }
       yield { case: "text", value: "Because." };
@@ -54,22 +64,17 @@ function createModel(): Model {
   };
 }
 const USAGE = { inputTokens: 150n, outputTokens: 50n };
+/** What the model calls, by the first word of the prompt. */
+const CALLS = new Map([
+  ["sample", { name: SAMPLING_TOOL, args: { prompt: "why?" } }],
+  ["ask", { name: AGENT_TOOL, args: { message: "say why" } }],
+]);
 
 describe("what asks the model beside the turn's own steps", () => {
   it("counts where an MCP server does: in the task, its spans and its budget", async () => {
     await using told = await startTelemetry();
-    using metrics = new ServerMetrics({
-      elapsedMs: () => 0,
-    });
-    const server = await serve({}, (operation) => {
-      const ends = [told.observer, metrics.observer].map((each) =>
-        each?.(operation),
-      );
-      return Object.assign(
-        (how: OperationEnd) => ends.forEach((end) => void end?.(how)),
-        { traceContext: ends[0]?.traceContext },
-      );
-    });
+    using metrics = new ServerMetrics({ elapsedMs: () => 0 });
+    const server = await serve({}, tellBoth(told, metrics));
     const task = await converse(clientOf(server), "sample 1");
     expect(task.state).toBe(TaskState.COMPLETED);
     // A step that calls the tool, the request of the server, and a last step.
@@ -93,16 +98,42 @@ describe("what asks the model beside the turn's own steps", () => {
     });
     const turn = await told.find("invoke_agent devtool");
     expect(turn.attributes["gen_ai.usage.input_tokens"]).toBe(450);
-    const counted = await metrics.reader()();
-    const input = counted.find(({ about }) =>
-      about.name.endsWith("inference.usage.input_tokens"),
-    );
-    const labels = {
-      "gen_ai.agent.name": "devtool",
-      "gen_ai.request.model": "m-1",
-      "gen_ai.provider.name": "acme",
-    };
-    expect(input?.series).toEqual([[labels, 450]]);
+    expect(await inputTokens(metrics)).toEqual([[labelsOf("devtool"), 450]]);
+  });
+
+  it("counts for a called agent, once, below the call in the same trace", async () => {
+    await using told = await startTelemetry();
+    using metrics = new ServerMetrics({ elapsedMs: () => 0 });
+    const model = createModel();
+    const server = await createServer({
+      agents: {
+        main: codingAgent({ model, approvalMode: ApprovalMode.YOLO }),
+        helper: codingAgent({ model }),
+      },
+      workspace: temporaryDirectory(),
+      observer: tellBoth(told, metrics),
+    });
+    const task = await converse(clientOf(server), "ask 2");
+    expect(task.state).toBe(TaskState.COMPLETED);
+    await server.close();
+    await told.flush();
+    // A step that calls the agent twice, and a last one.
+    const main = await told.find("invoke_agent main");
+    expect(main.attributes["gen_ai.usage.input_tokens"]).toBe(300);
+    const turns = told.spans.filter(({ name }) => name.endsWith(" helper"));
+    const byId = new Map(told.spans.map((each) => [each.spanId, each]));
+    const about = turns.map(({ parentSpanId, attributes }) => {
+      const request = byId.get(parentSpanId);
+      const call = byId.get(request?.parentSpanId ?? "");
+      const isOfMain = call?.parentSpanId === main.spanId;
+      return [call?.name, isOfMain, attributes["gen_ai.usage.input_tokens"]];
+    });
+    const each = [`execute_tool ${AGENT_TOOL}`, true, 150];
+    expect(about).toEqual([each, each]);
+    expect(await inputTokens(metrics)).toEqual([
+      [labelsOf("main"), 300],
+      [labelsOf("helper"), 300],
+    ]);
   });
 
   it.for([
@@ -151,6 +182,35 @@ describe("what asks the model beside the turn's own steps", () => {
     ).toBe(true);
   });
 });
+
+/** Returns an observer of which both hear. */
+function tellBoth(told: Telemetry, metrics: ServerMetrics): Observer {
+  return (operation) => {
+    const ends = [told.observer, metrics.observer].map((each) =>
+      each?.(operation),
+    );
+    return Object.assign(
+      (how: OperationEnd) => ends.forEach((end) => void end?.(how)),
+      { traceContext: ends[0]?.traceContext },
+    );
+  };
+}
+
+/** Returns the tokens of input that were counted, by their labels. */
+async function inputTokens(metrics: ServerMetrics): Promise<unknown> {
+  const counted = await metrics.reader()();
+  return counted.find(({ about }) =>
+    about.name.endsWith("inference.usage.input_tokens"),
+  )?.series;
+}
+
+function labelsOf(agent: string): object {
+  return {
+    "gen_ai.agent.name": agent,
+    "gen_ai.request.model": "m-1",
+    "gen_ai.provider.name": "acme",
+  };
+}
 
 function serve(
   budget: MessageInitShape<typeof BudgetConfigSchema>,
