@@ -137,7 +137,7 @@ describe("where a server listens", () => {
 
   it("takes no token from a file that is missing", async () => {
     await expect(options({}, 'token_file = "none"')).rejects.toThrow(
-      "cannot be read: ENOENT",
+      'cannot be read: write one with mode 0600, as "openssl rand -hex 32" prints (ENOENT',
     );
   });
 

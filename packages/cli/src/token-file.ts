@@ -14,7 +14,7 @@ const MIN_TOKEN_LENGTH = 32;
 export async function readTokenFile(path: string): Promise<string> {
   await using file = await open(path).catch((reason: unknown) => {
     throw new Error(
-      `token file "${path}" cannot be read: ${errorMessage(reason)}`,
+      `token file "${path}" cannot be read: write one with mode 0600, as "openssl rand -hex 32" prints (${errorMessage(reason)})`,
       { cause: reason },
     );
   });
