@@ -7,7 +7,7 @@ import {
 } from "@devtool/schema";
 import { Code, createServer, verifyAudit } from "@devtool/server";
 import type { Agent, AgentEvent } from "@devtool/server/agent";
-import type { TaskQuery } from "@devtool/server/store";
+import { encodeRows, type TaskQuery } from "@devtool/server/store";
 import { labeled } from "@devtool/server/testing";
 import { Client, type QueryConfig } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -145,6 +145,49 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
       { version: VERSION },
     ]);
   });
+
+  it.each(Array.from({ length: VERSION - 1 }, (_, at) => at + 1))(
+    "goes on with a task that version %i has stored: reads, lists, writes and deletes it",
+    async (version) => {
+      const schema = `from_${version}`;
+      const client = new Client({
+        connectionString: server.url,
+        options: `-c search_path=${schema}`,
+      });
+      await client.connect();
+      const first = labeled("t1", "Fix it", "/w", "one");
+      try {
+        await migrate(client, schema, version);
+        await client.query(
+          "INSERT INTO task (id, context_id, principal, state, time_ms, sequence, fence) VALUES ('t1', 'c', 'me', 1, 1, 1, 0)",
+        );
+        const [row] = encodeRows([first]);
+        await client.query("INSERT INTO event VALUES ('t1', 1, $1)", [
+          row?.data,
+        ]);
+        await client.query("INSERT INTO context VALUES ('me', 'c', 't1')");
+        await client.query(
+          "INSERT INTO message VALUES ('me', 'm-t1', 't1', 1)",
+        );
+      } finally {
+        await client.end();
+      }
+      await using store = await PostgresStore.open({ url: server.url, schema });
+      const read = Array.fromAsync(store.readEvents("t1", 0n));
+      expect(await read).toEqual([first]);
+      expect(await store.findLatest("me", "c")).toEqual(first);
+      expect(await store.findMessage("me", "m-t1")).toEqual(first);
+      expect((await store.list({ limit: 9 })).tasks).toHaveLength(1);
+      await store.append({ events: [{ ...first, sequence: 2n }] });
+      const record = create(AuditRecordSchema, { taskId: "t1" });
+      await store.delete({ taskId: "t1", sequence: 2n, record });
+      expect((await store.list({ limit: 9 })).tasks).toEqual([]);
+      expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+        count: 1n,
+        fault: undefined,
+      });
+    },
+  );
 
   it("labels the tasks that a release before labels has stored", async () => {
     const schema = "unlabeled";
