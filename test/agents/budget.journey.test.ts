@@ -100,26 +100,32 @@ describe("a budget", () => {
   });
 
   it.each([
-    ["turn", "This turn"],
-    ["task", "This task"],
-  ])("of a %s counts what called agents use", async (scope, subject) => {
-    await using server = await createServer({
-      agents: {
-        main: codingAgent({ approvalMode: ApprovalMode.YOLO }),
-        spender: agent,
-      },
-      workspace: temporaryDirectory(),
-      budget: create(BudgetConfigSchema, { [scope]: { tokens: 700n } }),
-    });
-    const call = 'call agent_spender {"message":"steps 2"}';
-    const task = await send(clientOf(server), `${call}\n${call}\ntext Done.`);
-    const [state, text] = outcomeOf(task);
-    expect(state).toBe(TaskState.INPUT_REQUIRED);
-    expect(text).toMatch(new RegExp(`^${subject} used 800 tokens`));
-    const once = await send(clientOf(server), `${call}\ntext Done.`);
-    expect(outcomeOf(once)).toEqual([TaskState.COMPLETED, ""]);
-    expect(saidIn(once)).toContain("Done.");
-  });
+    ["turn", "This turn", ["spender"]],
+    ["task", "This task", ["spender"]],
+    ["turn", "This turn", ["middle", "spender"]],
+    ["task", "This task", ["middle", "spender"]],
+  ])(
+    "of a %s counts what agents use that are called: %s, over %j",
+    async (scope, subject, path) => {
+      const free = codingAgent({ approvalMode: ApprovalMode.YOLO });
+      await using server = await createServer({
+        agents: { main: free, middle: free, spender: agent },
+        workspace: temporaryDirectory(),
+        budget: create(BudgetConfigSchema, { [scope]: { tokens: 700n } }),
+      });
+      const call = path.reduceRight(
+        (message, name) => `call agent_${name} ${JSON.stringify({ message })}`,
+        "steps 2",
+      );
+      const task = await send(clientOf(server), `${call}\n${call}\ntext Done.`);
+      const [state, text] = outcomeOf(task);
+      expect(state).toBe(TaskState.INPUT_REQUIRED);
+      expect(text).toMatch(new RegExp(`^${subject} used 800 tokens`));
+      const once = await send(clientOf(server), `${call}\ntext Done.`);
+      expect(outcomeOf(once)).toEqual([TaskState.COMPLETED, ""]);
+      expect(saidIn(once)).toContain("Done.");
+    },
+  );
 
   it("counts all tasks of a principal on a day, and nobody else's, after a restart too", async () => {
     const issuer = await createIssuer();
