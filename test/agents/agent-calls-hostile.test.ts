@@ -288,10 +288,10 @@ function* flood(): Iterable<AgentEvent> {
   }
 }
 
-/** Says something, and thinks for two seconds. */
+/** Says something, and thinks for longer than a live output is held back. */
 async function* think(turn: Turn): AsyncIterable<AgentEvent> {
   yield* turn.say("Hi.");
-  for (let thought = 0; thought < 8; thought++) {
+  for (let thought = 0; thought < 3; thought++) {
     const value = { subject: `Thought ${thought}`, description: "" };
     yield {
       case: "thought",

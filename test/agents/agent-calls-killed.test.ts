@@ -21,12 +21,12 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
-import { freePort } from "../free-port.ts";
 import { generator } from "../json-mutants.ts";
+import { SteadyAddress } from "./chain/steady-address.ts";
 
 const signal = AbortSignal.timeout(900_000);
 /** How many chains have their servers killed. */
-const CHAINS = roundsOf("DEVTOOL_CHAINS", { quick: 1, ci: 4, deep: 40 });
+const CHAINS = roundsOf("DEVTOOL_CHAINS", { quick: 1, ci: 2, deep: 40 });
 
 const random = generator(seedOf());
 
@@ -35,26 +35,27 @@ const KILLS = ["both", "above", "below"] as const;
 
 describe("a chain of agents over two servers that are killed", () => {
   let base: string;
-  let flags: Record<"above" | "below", readonly string[]>;
+  /** Where the server below is, whatever port it has. */
+  let address: SteadyAddress;
   let servers: Record<"above" | "below", ServerProcess>;
 
   beforeEach(async () => {
     base = temporaryDirectory();
-    const below = await prepare("below", "");
-    const started = await startServing(below);
-    const { url, token } = started.info;
-    await writeFile(join(base, "token"), token, { mode: 0o600 });
-    const above = await prepare(
+    address = await SteadyAddress.open();
+    await prepare("below", "");
+    const below = await start("below");
+    await writeFile(join(base, "token"), below.info.token, { mode: 0o600 });
+    await prepare(
       "above",
-      `[[agents]]\nmodule = "devtool"\n[[agents]]\nmodule = "front.mesh.yaml"\n[[remote_agents]]\nname = "helper"\nurl = "${url}"\ntoken_file = "${join(base, "token")}"\n`,
+      `[[agents]]\nmodule = "devtool"\n[[agents]]\nmodule = "front.mesh.yaml"\n[[remote_agents]]\nname = "helper"\nurl = "${address.url}"\ntoken_file = "${join(base, "token")}"\n`,
     );
     const mesh = "agents: [{ name: helper }, { name: devtool }]\n";
     await writeFile(join(base, "above/front.mesh.yaml"), mesh, { mode: 0o600 });
-    flags = { above, below };
-    servers = { above: await startServing(above), below: started };
+    servers = { above: await start("above"), below };
   });
   afterEach(async () => {
     await Promise.all(Object.values(servers).map((server) => server.kill()));
+    await address.close();
   });
 
   it.each(
@@ -140,17 +141,21 @@ describe("a chain of agents over two servers that are killed", () => {
     },
   );
 
-  async function prepare(
-    name: string,
-    config: string,
-  ): Promise<readonly string[]> {
+  async function prepare(name: string, config: string): Promise<void> {
     const data = join(base, name);
-    const workspace = join(base, "work");
     await mkdir(data, { mode: 0o700 });
-    await mkdir(join(workspace, "below"), { recursive: true });
+    await mkdir(join(base, "work/below"), { recursive: true });
     await writeFile(join(data, "config.toml"), config, { mode: 0o600 });
-    const port = String(await freePort());
-    return ["--data", data, "--workspace", workspace, "--port", port];
+  }
+
+  async function start(name: "above" | "below"): Promise<ServerProcess> {
+    const server = await startServing([
+      ...["--data", join(base, name)],
+      ...["--workspace", join(base, "work")],
+      ...(name === "below" ? ["--public-url", address.url] : []),
+    ]);
+    if (name === "below") address.lead(server.info.url);
+    return server;
   }
 
   async function kill(
@@ -161,7 +166,7 @@ describe("a chain of agents over two servers that are killed", () => {
     const killed = who === "both" ? (["above", "below"] as const) : [who];
     await Promise.all(killed.map((name) => servers[name].kill()));
     // The one above is back first and finds nobody below.
-    for (const name of killed) servers[name] = await startServing(flags[name]);
+    for (const name of killed) servers[name] = await start(name);
   }
 
   /** Says yes to what the task above asks. */

@@ -266,6 +266,35 @@ describe("a mesh of agents", () => {
     if (!task) throw new Error("there is no task");
     return task;
   }
+  it("goes on with the conversation at an agent of its server at another address", async () => {
+    const dataDirectory = temporaryDirectory();
+    const front = meshAgent(
+      readMesh(
+        "agents: [{ name: near }]\notherwise: [near]\n",
+        "front.mesh.yaml",
+      ),
+      {},
+    );
+    const agents = { front, near: codingAgent() };
+    const contextsAfter = async (publicUrl: string, contextId: string) => {
+      await using server = await createServer({
+        ...{ agents, workspace, dataDirectory, publicUrl },
+      });
+      const { tasks } = clientOf(server);
+      const { task } = await tasks.sendMessage({
+        contextId,
+        message: textMessage(crypto.randomUUID(), "text Hi."),
+      });
+      expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
+      const below = await tasks.listTasks({ agent: "near" });
+      return below.tasks.map((one) => one.contextId);
+    };
+    const conversation = crypto.randomUUID();
+    const [first] = await contextsAfter("https://one.example", conversation);
+    const both = await contextsAfter("https://two.example", conversation);
+    expect(both).toEqual([first, first]);
+  });
+
   it("gives a message to the agent that it names, by skill, by rule or otherwise, and says why", async () => {
     const data = (value: Record<string, string>): Part => ({
       content: { case: "data", value },

@@ -50,13 +50,14 @@ export class MeshConversation {
   }
 
   /** What an agent knows of the conversation. */
-  with({ name, chainId }: CalledAgent): {
+  with({ name, place }: CalledAgent): {
     readonly key: string;
     readonly taskIds: readonly string[];
   } {
     const { principal, contextId } = this.#turn.task;
     return {
-      key: JSON.stringify([principal, contextId, this.#mesh, chainId]),
+      // The id in a chain has the port of this server, which may change.
+      key: JSON.stringify([principal, contextId, this.#mesh, name, place]),
       taskIds: this.#before.flatMap(({ agent, taskId }) =>
         agent === name ? [taskId] : [],
       ),

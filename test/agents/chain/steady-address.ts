@@ -1,0 +1,66 @@
+import { once } from "node:events";
+import {
+  type AddressInfo,
+  connect,
+  createServer,
+  type Server,
+  type Socket,
+} from "node:net";
+
+/**
+ * An address of loopback that leads to a server which is started again and
+ * again, each time on another port. Nobody is there while it leads nowhere.
+ */
+export class SteadyAddress {
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+  #port: number | undefined;
+
+  private constructor() {
+    this.#server = createServer((client) => this.#pass(client));
+  }
+
+  static async open(): Promise<SteadyAddress> {
+    const address = new SteadyAddress();
+    address.#server.listen(0, "127.0.0.1");
+    await once(address.#server, "listening");
+    return address;
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
+  }
+
+  /** Leads to the server at a URL from now on; without one, nowhere. */
+  lead(url: string | undefined): void {
+    this.#port = url === undefined ? undefined : Number(new URL(url).port);
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.lead(undefined);
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #pass(client: Socket): void {
+    if (this.#port === undefined) {
+      client.destroy();
+      return;
+    }
+    const server = connect(this.#port, "127.0.0.1");
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#open.add(from);
+      from.pipe(to);
+      from.on("error", () => undefined);
+      from.once("close", () => {
+        this.#open.delete(from);
+        to.destroy();
+      });
+    }
+  }
+}
