@@ -16,7 +16,7 @@ const PYTHON_SDKS = {
   "0.3": ["a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0"],
   "1.0": ["a2a-sdk[http-server,signing,grpc]==1.3.0", "uvicorn==0.54.0"],
   adk: ["google-adk[a2a]==2.13.0", "a2a-sdk==1.3.0"],
-  // For `test/command/deployment.test.ts`, as is the one of Compose below.
+  // For `test/interop/deployment.test.ts`, as is the one of Compose below.
   kubernetes: ["kubernetes-validate==1.37.0"],
 };
 /** Python compiles what it loads, and most of what is installed it never does. */
