@@ -18,10 +18,10 @@ import { type ServerProcess, startServing } from "./crash/server-process.ts";
 
 const KILLS = roundsOf("DEVTOOL_WORKFLOW_KILLS", {
   quick: 1,
-  ci: 4,
+  ci: 2,
   deep: 100,
 });
-const RUNS = roundsOf("DEVTOOL_WORKFLOWS", { quick: 2, ci: 3, deep: 20 });
+const RUNS = roundsOf("DEVTOOL_WORKFLOWS", { quick: 2, ci: 2, deep: 20 });
 /** A server is killed at most this long after it listens, in milliseconds. */
 const MAX_LIFE_MS = 1_500;
 

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setTimeout as delay } from "node:timers/promises";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type StepRun, StepRunSchema, type Task } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
@@ -8,7 +9,8 @@ import type {
   WorkflowEngine,
 } from "./workflow-driver.ts";
 
-type Dbos = typeof import("@dbos-inc/dbos-sdk").DBOS;
+type DbosSdk = typeof import("@dbos-inc/dbos-sdk");
+type Dbos = DbosSdk["DBOS"];
 
 /** Options of `dbosEngine`. */
 interface DbosOptions {
@@ -20,6 +22,11 @@ interface DbosOptions {
    */
   readonly schema?: string | undefined;
 }
+
+/** How often a try is given to DBOS that loses its connection. */
+const MAX_TRIES = 60;
+/** The time between these, in milliseconds. */
+const RETRY_MS = 500;
 
 /** Maximum time that tries have to record that they were cut, in milliseconds. */
 const DRAIN_MS = 5_000;
@@ -67,6 +74,8 @@ class DbosEngine implements WorkflowEngine {
 /** DBOS in this process, and the work that it is to do. */
 class RunningDbos {
   readonly dbos: Dbos;
+  /** What DBOS throws that no other connection mends. */
+  readonly #DbosError: DbosSdk["Error"]["DBOSError"];
   readonly #step: (id: string) => Promise<JsonValue>;
   readonly #works = new Map<string, () => Promise<StepRun>>();
 
@@ -74,15 +83,14 @@ class RunningDbos {
     { url, schema = "devtool" }: DbosOptions,
     name: string,
   ): Promise<RunningDbos> {
-    const { DBOS } = await import("@dbos-inc/dbos-sdk").catch(
-      (reason: unknown) => {
-        throw new DevtoolError(
-          "workflows are to be kept with DBOS, but @dbos-inc/dbos-sdk cannot be loaded",
-          Code.FailedPrecondition,
-          { cause: reason, remedy: "npm install @dbos-inc/dbos-sdk" },
-        );
-      },
-    );
+    const sdk = await import("@dbos-inc/dbos-sdk").catch((reason: unknown) => {
+      throw new DevtoolError(
+        "workflows are to be kept with DBOS, but @dbos-inc/dbos-sdk cannot be loaded",
+        Code.FailedPrecondition,
+        { cause: reason, remedy: "npm install @dbos-inc/dbos-sdk" },
+      );
+    });
+    const { DBOS } = sdk;
     if (DBOS.isInitialized()) {
       throw new DevtoolError(
         "DBOS runs in this process already",
@@ -90,7 +98,7 @@ class RunningDbos {
         { remedy: "give all workflows the same engine" },
       );
     }
-    const running = new RunningDbos(DBOS);
+    const running = new RunningDbos(sdk);
     DBOS.setConfig({
       name: "devtool",
       // A release goes on with the runs of the one before.
@@ -105,9 +113,10 @@ class RunningDbos {
     return running;
   }
 
-  private constructor(dbos: Dbos) {
-    this.dbos = dbos;
-    this.#step = dbos.registerWorkflow(
+  private constructor({ DBOS, Error: errors }: DbosSdk) {
+    this.dbos = DBOS;
+    this.#DbosError = errors.DBOSError;
+    this.#step = DBOS.registerWorkflow(
       async (id: string): Promise<JsonValue> => {
         const work = this.#works.get(id);
         if (!work) throw new Error(`there is no work ${id}`);
@@ -117,8 +126,14 @@ class RunningDbos {
     );
   }
 
-  /** Does work as a workflow of DBOS, and returns what it came to, once kept. */
-  async run(id: string, work: () => Promise<StepRun>): Promise<StepRun> {
+  /**
+   * Does work as a workflow of DBOS, and returns what it came to, once kept;
+   * undefined when the connection was lost before that.
+   */
+  async run(
+    id: string,
+    work: () => Promise<StepRun>,
+  ): Promise<StepRun | undefined> {
     let failure: { readonly reason: unknown } | undefined;
     // Agents of this process that the work calls are not inside of its step.
     const outside = AsyncLocalStorage.snapshot();
@@ -134,7 +149,9 @@ class RunningDbos {
       return fromJson(StepRunSchema, await handle.getResult());
     } catch (reason) {
       // DBOS throws a copy.
-      throw failure ? failure.reason : reason;
+      if (failure) throw failure.reason;
+      if (reason instanceof this.#DbosError) throw reason;
+      return undefined;
     } finally {
       this.#works.delete(id);
     }
@@ -218,10 +235,27 @@ class DbosDriver implements WorkflowDriver {
     return this.#ended.get(id);
   }
 
-  step(id: string, work: () => Promise<StepRun>): Promise<StepRun> {
-    const count = (this.#counts.get(id) ?? 0) + 1;
-    this.#counts.set(id, count);
-    return this.#running.run(`${this.#prefix}${id}/${count}`, work);
+  /**
+   * The log of the task has the end of work that was done: where it is begun
+   * again since a connection was lost, it only returns that.
+   */
+  async step(id: string, work: () => Promise<StepRun>): Promise<StepRun> {
+    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+      const count = (this.#counts.get(id) ?? 0) + 1;
+      this.#counts.set(id, count);
+      const workflowId = `${this.#prefix}${id}/${count}`;
+      const run = await this.#running.run(workflowId, work);
+      if (run) return run;
+      await delay(RETRY_MS);
+      const { dbos } = this.#running;
+      // The next server that has the task does it otherwise.
+      await dbos.cancelWorkflow(workflowId).catch(() => undefined);
+    }
+    throw new DevtoolError(
+      `DBOS has lost its connection ${MAX_TRIES} times`,
+      Code.Unavailable,
+      { remedy: "resume the run once the database can be reached" },
+    );
   }
 }
 

@@ -3,6 +3,7 @@
  * process at one of them, so that nothing of it runs any more, not even the
  * next line.
  */
+import { spawnSync } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 
 /** Where a process is to end. */
@@ -12,6 +13,8 @@ export interface KillOrder {
   readonly passage: number;
   /** From when passages count: from the start, or from SIGUSR2 on. */
   readonly from: "start" | "signal";
+  /** What is run there in place of the end of the process. Default: nothing. */
+  readonly command?: readonly string[];
 }
 
 /** The variable of the environment that holds the order, as JSON. */
@@ -20,11 +23,14 @@ export const KILL_ORDER = "DEVTOOL_TEST_KILL_ORDER";
 const text = process.env[KILL_ORDER];
 if (text !== undefined) obey(JSON.parse(text));
 
-function obey({ failpoint, passage, from }: KillOrder): void {
+function obey({ failpoint, passage, from, command }: KillOrder): void {
   let left = passage;
   const arm = (): void =>
     subscribe(failpoint, () => {
-      if (--left <= 0) process.kill(process.pid, "SIGKILL");
+      if (--left > 0) return;
+      const [program, ...args] = command ?? [];
+      if (program === undefined) process.kill(process.pid, "SIGKILL");
+      else if (left === 0) spawnSync(program, args, { stdio: "ignore" });
     });
   if (from === "start") {
     arm();
