@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { runCommand } from "@devtool/cli/testing";
 import { type DevtoolClient, textMessage } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { putFile } from "@devtool/internal/testing/files";
@@ -195,6 +196,38 @@ describe("a goal", () => {
     ]);
     const achieved = await send(client, "go on", failed.id);
     expect(achieved.goalProgress?.state).toBe(GoalState.ACHIEVED);
+  });
+
+  it("is in lists of tasks with its state, also behind other events and a restart", async () => {
+    const place = {
+      dataDirectory: temporaryDirectory(),
+      workspace: temporaryDirectory(),
+    };
+    let unmet = "";
+    {
+      await using server = await serve(ApprovalMode.YOLO, place);
+      const client = clientOf(server);
+      ({ id: unmet } = await pursue(client, {
+        checks: ["false"],
+        maxTurns: 1,
+      }));
+      await send(client, "work", "");
+      const blocked = await pursue(client, { checks: ["false"] });
+      expect(await goalsOf(client)).toEqual([
+        [blocked.id, GoalState.BLOCKED],
+        [expect.any(String), GoalState.UNSPECIFIED],
+        [unmet, GoalState.UNMET],
+      ]);
+    }
+    await using server = await serve(ApprovalMode.YOLO, place);
+    const client = clientOf(server);
+    // The message has no goal, and neither have the events behind it.
+    await send(client, "work", unmet);
+    expect((await goalsOf(client))[0]).toEqual([unmet, GoalState.UNMET]);
+    const { url, token } = server;
+    const connection = ["--url", url, "--token", token];
+    const { out } = await runCommand(["tasks", ...connection]);
+    expect(out.split("\n")[0]).toContain("  goal unmet  work");
   });
 
   it("ends unmet at its own budget, and is passed by one step at most", async () => {
@@ -408,6 +441,11 @@ describe("a goal", () => {
     );
   });
 });
+
+async function goalsOf({ tasks }: DevtoolClient): Promise<unknown[]> {
+  const list = await tasks.listTasks({});
+  return list.tasks.map(({ id, lastEvent }) => [id, lastEvent?.goalState]);
+}
 
 interface Place {
   readonly workspace: string;

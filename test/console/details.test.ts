@@ -73,6 +73,8 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.unroute("**/SetGoalState");
       await pause.click();
       await page.getByText("Goal · paused · 0 turns").waitFor();
+      const row = page.locator(".row[aria-current]");
+      await row.getByText("Goal: paused").waitFor();
       expect(await page.getByRole("alert").count()).toBe(0);
       await page.getByRole("button", { name: "Go on" }).click();
       await page.getByText("Goal · the agent works for it").waitFor();

@@ -243,6 +243,10 @@ describe.skipIf(LEFT_TO_CI !== "")(
         );
       });
 
+      it("router", async () => {
+        expect(await runExample(project, ["router/main.ts"])).toMatch(/^ok$/m);
+      });
+
       it("observer", async () => {
         expect(await runExample(project, ["observer/main.ts"])).toMatch(
           /^ok$/m,
@@ -447,6 +451,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
           "own-program/main.ts",
           "own-dialect/main.ts",
           "review-loop/main.ts",
+          "router/main.ts",
           "observer/main.ts",
           "webhook/client.ts",
           "policy-only/main.ts",
@@ -472,7 +477,10 @@ async function createProject(): Promise<PackedProject> {
   const { devDependencies } = JSON.parse(
     await readFile(join(root, "package.json"), "utf8"),
   );
-  const others = ["react", "react-dom", "ai", "@ai-sdk/react", "@ag-ui/client"];
+  const others = [
+    ...["react", "react-dom", "ai", "@ai-sdk/react", "@ag-ui/client"],
+    ...["@a2a-js/sdk", "express"],
+  ];
   return PackedProject.install([
     `@connectrpc/connect-node@${NEWER_CONNECT}`,
     `@connectrpc/connect-web@${NEWER_CONNECT}`,

@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { visibleText } from "@devtool/internal/visible-text";
 import type { useSessions } from "@devtool/react";
-import { TaskState, type TaskSummary } from "@devtool/schema";
+import { GoalState, TaskState, type TaskSummary } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
 import { type Place, sessionAddress } from "./place.ts";
@@ -100,6 +100,9 @@ function Row({ session, isChosen, now }: RowProps): ReactNode {
   const { id, title, agent, workspacePath, lastEvent, messageCount } = session;
   const where = workspacePath.split("/").at(-1);
   const count = messageCount > 0 && countText(words.messages, messageCount);
+  const states: Readonly<Record<string, string>> = words.goalStates;
+  const reached = states[GoalState[lastEvent?.goalState ?? 0] ?? ""];
+  const goal = reached && `${words.goal}: ${reached}`;
   return (
     <a
       className="row"
@@ -110,7 +113,7 @@ function Row({ session, isChosen, now }: RowProps): ReactNode {
       <span className="row-about">
         <State state={lastEvent?.state ?? TaskState.UNSPECIFIED} />
         <span>
-          {visibleText([agent, where, count].filter(Boolean).join(" · "))}
+          {visibleText([goal, agent, where, count].filter(Boolean).join(" · "))}
         </span>
         <time>
           {lastEvent?.time && ageText(timestampMs(lastEvent.time), now)}

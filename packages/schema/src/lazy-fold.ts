@@ -1,3 +1,4 @@
+import { GoalState } from "./gen/devtool/v1alpha/goal_pb.ts";
 import { ApprovalMode } from "./gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import type { Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
@@ -74,6 +75,15 @@ export class LazyFold {
    */
   get hasAddedServers(): boolean {
     return this.#hasAddedServers;
+  }
+
+  /** The state of the goal after the last event. Needs no fold. */
+  get goalState(): GoalState {
+    return (
+      this.#unfolded.at(-1)?.goalState ??
+      this.#task.goalProgress?.state ??
+      GoalState.UNSPECIFIED
+    );
   }
 
   /** The tier of who sent what the agent works on. Needs no fold. */

@@ -2,7 +2,12 @@ import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { oneLine } from "@devtool/internal/visible-text";
-import { TaskState, TaskSummarySchema } from "@devtool/schema";
+import {
+  GoalState,
+  type TaskEvent,
+  TaskState,
+  TaskSummarySchema,
+} from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection/connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, isTerminal, writeLine } from "../io.ts";
@@ -75,9 +80,10 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
               ? timestampDate(lastEvent.time).toISOString()
               : ""
             ).padEnd(24);
+        const goal = goalOf(lastEvent);
         writeLine(
           io.stdout,
-          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${messagesOf(messageCount).padEnd(12)}  ${caller}${oneLine(title)}`.trimEnd(),
+          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${messagesOf(messageCount).padEnd(12)}  ${caller}${goal}${oneLine(title)}`.trimEnd(),
         );
       }
     }
@@ -87,6 +93,13 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   } while (pageToken !== "" && left > 0);
   if (!hasFound) writeLine(io.stderr, "no tasks found");
   return ExitCode.OK;
+}
+
+/** Says in a column how far a task is with its goal; empty without one. */
+function goalOf(event: TaskEvent | undefined): string {
+  const { goalState = GoalState.UNSPECIFIED } = event ?? {};
+  if (goalState === GoalState.UNSPECIFIED) return "";
+  return `goal ${(GoalState[goalState] ?? `${goalState}`).toLowerCase()}  `;
 }
 
 /** `devtool rename`: gives a task another title. */

@@ -213,9 +213,9 @@ function summaryOf(
 
 /** Returns an event without what was said: for callers whose task it is not. */
 function outlineOf(event: TaskEvent): TaskEvent {
-  const { sequence, taskId, contextId, time, state, model } = event;
+  const { sequence, taskId, contextId, time, state, model, goalState } = event;
   return create(TaskEventSchema, {
-    ...{ sequence, taskId, contextId, state, model },
+    ...{ sequence, taskId, contextId, state, model, goalState },
     ...defined({ time }),
     payload: outlineOfPayload(event),
   });

@@ -7,6 +7,7 @@ import {
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   ApprovalMode,
+  GoalState,
   type TaskEvent,
   TaskEventSchema,
   TaskState,
@@ -28,6 +29,8 @@ const OTHERS: Readonly<Record<string, Fields>> = {
   agentSessionId: { agentSessionId: "s2" },
   approvalMode: { approvalMode: ApprovalMode.YOLO },
   userTier: { userTier: "paid" },
+  mcpServersAdded: { mcpServersAdded: true },
+  goalState: { goalState: GoalState.ACTIVE },
 };
 
 describe("a row of the log", () => {

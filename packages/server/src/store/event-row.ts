@@ -94,7 +94,9 @@ function isAlike(one: TaskEvent, other: TaskEvent): boolean {
     one.extensionActive === other.extensionActive &&
     one.agentSessionId === other.agentSessionId &&
     one.approvalMode === other.approvalMode &&
-    one.userTier === other.userTier
+    one.userTier === other.userTier &&
+    one.goalState === other.goalState &&
+    one.mcpServersAdded === other.mcpServersAdded
   );
 }
 

@@ -4,6 +4,7 @@ import { failpoint } from "@devtool/internal/failpoint";
 import { isObject } from "@devtool/internal/json";
 import {
   type ApprovalMode,
+  GoalState,
   reduceTask,
   type Task,
   type TaskEvent,
@@ -403,7 +404,7 @@ export class EventLog {
       extensionActive: this.conversation.extensionActive,
       agentSessionId: this.conversation.agentSessionId,
       approvalMode: entry.approvalMode ?? created ?? this.#head.approvalMode,
-      userTier: this.#userTierAfter(payload),
+      ...this.#stateAfter(payload),
       mcpServersAdded: this.#head.hasAddedServers || this.#addsServers(payload),
       payload,
     };
@@ -434,21 +435,32 @@ export class EventLog {
     }
   }
 
-  /** Returns the tier of who sent what the agent works on after an event. */
-  #userTierAfter(payload: LogEntry["payload"]): string {
+  /**
+   * Returns what an event changes beyond its payload: the tier of who sent what
+   * the agent works on, and the state of the goal.
+   */
+  #stateAfter(
+    payload: LogEntry["payload"],
+  ): Pick<TaskEvent, "userTier" | "goalState"> {
     switch (payload.case) {
       case "created":
       case "message":
-      case "messageTaken": {
+      case "messageTaken":
+      case "goalProgress": {
         const { task } = this.#head;
-        const { sender } = reduceTask(
+        const { sender, goalProgress } = reduceTask(
           task,
           create(TaskEventSchema, { payload, sequence: task.sequence + 1n }),
         );
-        return sender?.userTier ?? "";
+        return {
+          userTier: sender?.userTier ?? "",
+          goalState: goalProgress?.state ?? GoalState.UNSPECIFIED,
+        };
       }
-      default:
-        return this.#head.userTier;
+      default: {
+        const { userTier, goalState } = this.#head;
+        return { userTier, goalState };
+      }
     }
   }
 

@@ -6,6 +6,7 @@ import {
 } from "@bufbuild/protobuf";
 import {
   type ApprovalMode,
+  type GoalState,
   LazyFold,
   lastStepIndex,
   type Message,
@@ -200,6 +201,11 @@ export class TaskHead {
    */
   get hasAddedServers(): boolean {
     return this.#fold.hasAddedServers;
+  }
+
+  /** The state of the goal after the last event. Needs no fold. */
+  get goalState(): GoalState {
+    return this.#fold.goalState;
   }
 
   /** The tier of who sent what the agent works on. Needs no fold. */
