@@ -9,6 +9,7 @@ import {
   findToolCallDetail,
   type Task,
   TaskState,
+  ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -85,6 +86,54 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     expect(remote.calls("tasks/cancel")).toBe(0);
   });
 
+  it("waits for its server after kill -9, however often that is away", async () => {
+    const taskId = await begin();
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    await server.kill();
+    remote.isAway = true;
+    const before = remote.refused;
+    server = await start();
+    // More than a server is tried that is only needed.
+    await expect
+      .poll(() => remote.refused - before, { timeout: 60_000 })
+      .toBeGreaterThan(3);
+    expect(TaskState[(await get(taskId)).state]).toBe("WORKING");
+    remote.result = "the report";
+    remote.isAway = false;
+    await completed(taskId);
+    const result = callOf(await get(taskId))?.result;
+    expect(JSON.stringify(result)).toContain("the report");
+    expect(remote.calls("tools/call")).toBe(1);
+  });
+
+  it("waits no longer once its task is cancelled", async () => {
+    const taskId = await begin();
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    await server.kill();
+    remote.isAway = true;
+    const before = remote.refused;
+    server = await start();
+    await expect
+      .poll(() => remote.refused - before, { timeout: 60_000 })
+      .toBeGreaterThan(0);
+    const { task } = await clientOf(server.info).tasks.cancelTask({ taskId });
+    expect(task?.state).toBe(TaskState.CANCELED);
+  });
+
+  it("waits no longer than its server keeps the task", async () => {
+    remote.ttlMs = 1;
+    const taskId = await begin();
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    const call = callOf(await get(taskId));
+    const detail = findToolCallDetail(await get(taskId), `${call?.toolCallId}`);
+    expect(detail?.delegation?.expireTime).toBeDefined();
+    await server.kill();
+    remote.isAway = true;
+    server = await start();
+    await completed(taskId);
+    expect(callOf(await get(taskId))?.status).toBe(ToolCallStatus.FAILED);
+  });
+
   it("goes on after an orderly stop, which cancels nothing", async () => {
     const taskId = await begin();
     await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
@@ -131,11 +180,21 @@ class TaskServer implements AsyncDisposable {
   result = "";
   /** The number of looks at the task that fail from now on. */
   failures = 0;
+  /** Whether each connection is cut from now on. */
+  isAway = false;
+  /** The number of connections that were cut so. */
+  refused = 0;
+  /** How long the server says that it keeps the task. */
+  ttlMs: number | null = null;
   readonly #log: string[] = [];
   readonly #server: Server;
 
   private constructor() {
     this.#server = createServer(async (request, response) => {
+      if (this.isAway) {
+        this.refused++;
+        return void response.destroy();
+      }
       if (request.method !== "POST") return void response.writeHead(405).end();
       const message: JsonObject = JSON.parse(await text(request));
       const method = String(message.method);
@@ -214,7 +273,7 @@ class TaskServer implements AsyncDisposable {
     const at = "2026-11-30T09:00:00Z";
     return {
       ...{ taskId: "t1", status, createdAt: at, lastUpdatedAt: at },
-      ...{ ttlMs: null, pollIntervalMs: 100 },
+      ...{ ttlMs: this.ttlMs, pollIntervalMs: 100 },
     };
   }
 }

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
   Answer,
   Question,
@@ -27,6 +28,7 @@ export interface CallHooks {
   recordTask(task: {
     readonly mcpServer: string;
     readonly taskId: string;
+    readonly expireTime?: Timestamp;
   }): Promise<void>;
   /**
    * Asks the user. Rejects when the call ends or `withdrawn` aborts before the

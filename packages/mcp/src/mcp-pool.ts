@@ -94,6 +94,14 @@ export class McpPool implements OpenMcp {
     return [...((await this.get(session))?.status() ?? []), ...unused];
   }
 
+  async waitFor(
+    session: McpSession,
+    server: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await (await this.get(session))?.waitFor(server, signal);
+  }
+
   async refresh(session: McpSession, signal: AbortSignal): Promise<void> {
     await (await this.get(session))?.refresh(signal);
   }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type {
   McpPrompt,
@@ -70,6 +71,12 @@ const DEFAULT_CALL_TIMEOUT_MS = 60_000;
  * from.
  */
 const MAX_TOOLS = 512;
+/**
+ * The wait between two tries to connect to a server for a call that was picked
+ * up, in milliseconds. It doubles each time, up to the maximum.
+ */
+const FIRST_RETRY_MS = 250;
+const MAX_RETRY_MS = 30_000;
 /** How long `connect` waits for a server, in milliseconds. */
 const CONNECT_WAIT_MS = 3000;
 /** The maximum length of a notice, in characters. */
@@ -196,6 +203,32 @@ export class McpServers implements AsyncDisposable {
       signal,
       CONNECT_WAIT_MS,
     );
+  }
+
+  /**
+   * Waits for a server until the signal aborts, however often it fails: a call
+   * that was picked up has a task there. Resolves at once for a name that no
+   * server has.
+   */
+  async waitFor(name: string, signal: AbortSignal): Promise<void> {
+    const supervisor = this.#supervisors.find(
+      ({ server }) => server.name === name,
+    );
+    if (!supervisor) return;
+    for (let waitMs = FIRST_RETRY_MS; ; waitMs *= 2) {
+      try {
+        await supervisor.connection(signal);
+        return;
+      } catch (reason) {
+        signal.throwIfAborted();
+        const text = `a call waits for it: ${describeError(reason)}`;
+        this.#noticeOnce(name, `MCP server ${JSON.stringify(name)}: ${text}`);
+      }
+      // The wait is longer here than between the tries of one that is needed.
+      if (supervisor.state.state === "stopped") await supervisor.reset();
+      const nextMs = Math.min(waitMs, MAX_RETRY_MS);
+      await delay(nextMs, undefined, { signal });
+    }
   }
 
   /** Ends all servers, clears their failures and connects again. */

@@ -1,4 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   failureResult,
   type Tool,
@@ -235,7 +236,8 @@ async function callTool(
 /** Returns the task that a server made of a call before a restart. */
 function knownTask({ task, toolCallId }: CallPlace): ServerTask {
   const { delegation } = findToolCallDetail(task, toolCallId) ?? {};
-  return taskWithId(delegation?.taskId ?? "");
+  const { taskId = "", expireTime } = delegation ?? {};
+  return taskWithId(taskId, expireTime && timestampMs(expireTime));
 }
 
 /** Throws for a tool that its server changed after the user saw it (rug pull). */

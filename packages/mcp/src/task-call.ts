@@ -21,6 +21,9 @@ const MAX_POLL_MS = 30_000;
  */
 const FIRST_RETRY_MS = 250;
 
+/** The last time that a timestamp has, in milliseconds since 1970. */
+const MAX_TIME_MS = Date.UTC(10_000, 0) - 1;
+
 /** The maximum size of the id of a task, in bytes. */
 const MAX_ID_BYTES = 1024;
 
@@ -42,12 +45,17 @@ export interface ServerTask {
   /** The error of a task that has failed. */
   readonly error: JsonObject;
   readonly pollMs: number;
+  /**
+   * Until when its server keeps it, in milliseconds since 1970 by its clock.
+   * Undefined for a server that names no end, or none that is a time.
+   */
+  readonly expiresAtMs: number | undefined;
 }
 
 /** The requests about tasks to a server. */
 export interface TaskRequests {
   /** Records the task with its call. Resolves when the log has it. */
-  record(taskId: string): Promise<void>;
+  record(task: ServerTask): Promise<void>;
   get(taskId: string, signal: AbortSignal): Promise<unknown>;
   update(
     taskId: string,
@@ -72,8 +80,11 @@ export function taskOfResult({
   return task === undefined ? undefined : readTask(task);
 }
 
-/** Returns a task of which only the id is known, as after a restart. */
-export function taskWithId(taskId: string): ServerTask {
+/**
+ * Returns a task of which only the id is known, and when it ends, as after a
+ * restart.
+ */
+export function taskWithId(taskId: string, expiresAtMs?: number): ServerTask {
   return {
     taskId,
     status: "working",
@@ -82,6 +93,7 @@ export function taskWithId(taskId: string): ServerTask {
     result: undefined,
     error: {},
     pollMs: MIN_POLL_MS,
+    expiresAtMs,
   };
 }
 
@@ -98,7 +110,11 @@ function readTask(value: unknown): ServerTask {
       `invalid answer: its taskId is ${size} bytes: limit is ${MAX_ID_BYTES}`,
     );
   }
-  const { pollIntervalMs } = task;
+  const { pollIntervalMs, ttlMs, createdAt } = task;
+  const endMs =
+    typeof ttlMs === "number"
+      ? Date.parse(stringOrEmpty(createdAt)) + ttlMs
+      : Number.NaN;
   const pollMs =
     typeof pollIntervalMs === "number" ? pollIntervalMs : DEFAULT_POLL_MS;
   return {
@@ -112,6 +128,7 @@ function readTask(value: unknown): ServerTask {
     result: task.result,
     error: objectOrEmpty(task.error),
     pollMs: Math.min(Math.max(pollMs, MIN_POLL_MS), MAX_POLL_MS),
+    expiresAtMs: endMs >= 0 && endMs <= MAX_TIME_MS ? endMs : undefined,
   };
 }
 
@@ -136,7 +153,7 @@ export async function followTask(
   using questions = new TaskQuestions(first.taskId, requests, over, onFailure);
   let shown = "";
   try {
-    await requests.record(first.taskId);
+    await requests.record(first);
     for (let task = first; ; ) {
       const result = endOf(task, requests);
       if (result) return result;

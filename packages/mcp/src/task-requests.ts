@@ -1,3 +1,4 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallHooks } from "./call-events.ts";
 import type { McpSupervisor } from "./mcp-supervisor.ts";
 import { loadSdk } from "./sdk.ts";
@@ -17,7 +18,14 @@ export async function taskRequests(
   const { specTypeSchemas } = await loadSdk();
   const { name: mcpServer } = supervisor.server;
   return {
-    record: (taskId) => hooks.recordTask({ mcpServer, taskId }),
+    record: ({ taskId, expiresAtMs }) =>
+      hooks.recordTask({
+        mcpServer,
+        taskId,
+        ...(expiresAtMs !== undefined && {
+          expireTime: timestampFromMs(expiresAtMs),
+        }),
+      }),
     get: (taskId, signal) =>
       supervisor.ask(
         (connection) => connection.askTask("tasks/get", { taskId }, signal),

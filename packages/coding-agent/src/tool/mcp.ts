@@ -68,6 +68,15 @@ export interface OpenMcp extends AsyncDisposable {
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpServerStatus[]>;
+  /**
+   * Waits for a server until the signal aborts, however often it fails. Resolves
+   * at once for a name that no server of the session has.
+   */
+  waitFor(
+    session: McpSession,
+    server: string,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Stops all servers, clears their failures and connects again. */
   refresh(session: McpSession, signal: AbortSignal): Promise<void>;
 }
