@@ -13,6 +13,8 @@ import Provider from "oidc-provider";
 export interface ProtectedServer extends AsyncDisposable {
   /** The URL of the MCP server. */
   readonly url: string;
+  /** The URL of the authorization server. */
+  readonly issuer: string;
   readonly provider: Provider;
   /** The paths that the authorization server was asked for. */
   readonly asked: readonly string[];
@@ -54,6 +56,7 @@ export async function startProtectedServer(): Promise<ProtectedServer> {
   });
   return {
     url: `${serving.origin}/mcp`,
+    issuer: issuing.origin,
     provider,
     asked,
     agree: (address) => agree(address, issuing.origin),
@@ -135,7 +138,7 @@ async function isAuthorized(
 }
 
 /** Follows the pages and fills in the forms, until the user is sent back. */
-async function agree(address: string, issuer: string): Promise<URL> {
+export async function agree(address: string, issuer: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let url = address;
   let form: URLSearchParams | undefined;
