@@ -16,6 +16,7 @@ import {
 import {
   AgentCallsConfigSchema,
   AgentConfigSchema,
+  AgentRegistryConfigSchema,
   AuthenticationConfigSchema,
   ConsoleConfigSchema,
   JwtConfigSchema,
@@ -71,6 +72,7 @@ describe("docs/configuration.md", () => {
       ...names(AgentConfigSchema, "agents."),
       ...names(RemoteAgentConfigSchema, "remote_agents."),
       ...names(AgentCallsConfigSchema, "agent_calls."),
+      ...names(AgentRegistryConfigSchema, "agent_registry."),
       ...names(AuthenticationConfigSchema, "authentication."),
       ...names(JwtConfigSchema, "authentication.jwt."),
       ...names(TlsConfigSchema, "tls."),
@@ -86,6 +88,7 @@ describe("docs/configuration.md", () => {
       "agents",
       "remote_agents",
       "agent_calls",
+      "agent_registry",
       "model",
       "mcp_servers",
       "authentication",

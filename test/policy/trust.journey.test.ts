@@ -128,7 +128,7 @@ describe("docs/threat-model.md", () => {
     );
     const rows = [...text.matchAll(/^\| (S\d+) .*$/gm)];
     expect(rows.map(([, id]) => id)).toEqual(
-      Array.from({ length: 22 }, (_, index) => `S${index + 1}`),
+      Array.from({ length: 25 }, (_, index) => `S${index + 1}`),
     );
     for (const [row] of rows) {
       const files = [...row.matchAll(/`([\w/.-]+\.test\.ts)`/g)].map(

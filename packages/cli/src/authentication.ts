@@ -170,6 +170,8 @@ function roleRight(
       return "run";
     case CallerRight.LIST_ALL:
       return "list_all";
+    case CallerRight.REGISTER:
+      return "register";
     default:
       return callerRight(right);
   }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { ServerSettings } from "@devtool/server";
 import type { OperatorConfig } from "./agents/agent-options.ts";
+import { agentRegistry } from "./agents/agent-registry.ts";
 import { readTokenFile } from "./token-file.ts";
 
 /**
@@ -41,6 +42,7 @@ export async function listenOptions(
     allowedHosts: [...config.allowedHosts, ...(flags.allowHost ?? [])],
     allowedOrigins: [...config.allowedOrigins, ...(flags.allowOrigin ?? [])],
     pushTargets: [...config.pushTargets, ...(flags.pushTarget ?? [])],
+    agentRegistry: await agentRegistry(config, directory),
     token: tokenFile === "" ? undefined : await readTokenFile(tokenFile),
     tlsEndedByProxy: flags.tlsEndedByProxy ?? config.tlsEndedByProxy,
     extensionRequired: flags.requireExtension ?? config.requireExtension,

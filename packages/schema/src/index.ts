@@ -67,8 +67,14 @@ export {
 // Our services and events: devtool.v1alpha
 export {
   AgentListService,
+  type AgentRegistration,
+  AgentRegistrationSchema,
+  AgentRegistryFileSchema,
+  type FoundAgent,
+  FoundAgentSchema,
   type ListedAgent,
   ListedAgentSchema,
+  type RegisterAgentRequest,
 } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
 export {
   type AgentMesh,

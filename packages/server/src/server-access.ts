@@ -26,6 +26,9 @@ export function assertSafeExposure(options: ServerOptions): void {
   for (const target of options.pushTargets ?? []) {
     assertTarget("push_targets", target);
   }
+  for (const target of options.agentRegistry?.targets ?? []) {
+    assertTarget("agent_registry.targets", target);
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Interceptor } from "@connectrpc/connect";
 import type { BudgetConfig, TaskState } from "@devtool/schema";
 import type { Agent } from "./agent/agent.ts";
+import type { AgentSourceOptions } from "./discovery/agent-sources.ts";
 import type { Right } from "./handler/caller.ts";
 import type { Observer } from "./observer.ts";
 import type { StaticSite } from "./static-site.ts";
@@ -285,6 +286,12 @@ export interface ServerSettings {
    * as `host:port` or `host:*`. Default: none.
    */
   readonly pushTargets?: readonly string[] | undefined;
+
+  /**
+   * Which agents elsewhere are found, beside those that callers register. Default:
+   * none.
+   */
+  readonly agentRegistry?: AgentSourceOptions | undefined;
 
   /**
    * Whether A2A clients must activate the development-tool extension (CARD-1).

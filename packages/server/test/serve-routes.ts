@@ -129,7 +129,13 @@ export function silentHandler(
     },
     audit: { async *readAudit() {} },
     backups: { async *createBackup() {} },
-    agents: { listAgents: () => none, listModels: () => none },
+    agents: {
+      listAgents: () => none,
+      listModels: () => none,
+      registerAgent: () => none,
+      unregisterAgent: () => none,
+      listFoundAgents: () => none,
+    },
     workspaces: {
       listCheckpoints: () => none,
       getWorkspaceSettings: () => none,

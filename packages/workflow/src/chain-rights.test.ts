@@ -86,6 +86,7 @@ describe("a chain of agents", () => {
             agents: {
               serverUrl: SERVER,
               listed,
+              found: async () => [],
               transportFor: () => Promise.reject(new Error("unused")),
             },
             operator: OPERATOR,

@@ -26,6 +26,7 @@ import {
 } from "@devtool/server/agent";
 import { type AgentSlot, AgentSlots } from "./agent-slots.ts";
 import { checkMesh } from "./check-mesh.ts";
+import { foundAgents } from "./found-agents.ts";
 import { workOf } from "./mesh-call.ts";
 import { callPrefix, MeshConversation } from "./mesh-conversation.ts";
 import {
@@ -144,10 +145,13 @@ class Routing {
     failures: ReadonlyMap<string, string>,
   ): AsyncIterable<AgentEvent> {
     const { turn, services } = this.#place;
+    const { remoteAgents: remote = [] } = this.#options;
+    const found = await foundAgents(this.#mesh, services, remote);
+    const options = { ...this.#options, remoteAgents: [...remote, ...found] };
     const { agents, chain } = reachableAgents(turn.task, {
       services,
-      ...this.#options,
-      modes: (task) => modesOf(task, this.#options),
+      ...options,
+      modes: (task) => modesOf(task, options),
     });
     const begun = this.#detail(id);
     const before = begun?.delegation;
@@ -156,7 +160,7 @@ class Routing {
     if (names.size === 0) throw noAnswer(failures);
     const { able, errors } = usableAgents([...names], agents, {
       task: turn.task,
-      options: this.#options,
+      options,
     });
     const choice = before
       ? able.filter(({ name }) => name === before.agent)

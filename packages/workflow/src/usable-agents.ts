@@ -27,7 +27,7 @@ export function usableAgents(
     const agent = reachable.find((one) => one.name === name);
     if (!agent) {
       const known = reachable.map((one) => one.name).join(", ") || "none";
-      const remedy = `serve it, name it in remote_agents, or raise agent_calls.max_depth; there are: ${known}`;
+      const remedy = `serve it, name it in remote_agents, have it registered, or raise agent_calls.max_depth; there are: ${known}`;
       errors.push(unusable(name, "cannot be called by this task", remedy));
     } else if (setting && isElsewhere(agent.chainId, options)) {
       const problem = `elsewhere does not follow ${setting} of this session`;

@@ -11,7 +11,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["assembly"],
         ["transport"],
         ["handler"],
-        ["push"],
+        ["push", "discovery"],
         ["fleet"],
         ["keys"],
         ["task"],

@@ -17,6 +17,7 @@ export {
 export {
   AgentCallsConfigSchema,
   AgentConfigSchema,
+  AgentRegistryConfigSchema,
   ConsoleConfigSchema,
   LogConfigSchema,
   MetricsConfigSchema,

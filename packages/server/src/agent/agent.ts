@@ -2,12 +2,14 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type {
   ExecuteSlashCommandRequest,
+  FoundAgent,
   ListedAgentSchema,
   SessionSettings,
   SlashCommand as SlashCommandDeclaration,
   Summary,
   Task,
 } from "@devtool/schema";
+import type { JSONWebKeySet } from "jose";
 import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "./agent-offers.ts";
@@ -381,6 +383,15 @@ export interface AgentServices {
   readonly onNotice: (text: string) => void;
 }
 
+/** An agent elsewhere that was found, and how it is called. */
+export interface CallableAgent
+  extends Pick<FoundAgent, "name" | "url" | "description" | "registeredBy"> {
+  readonly token?: string | undefined;
+  readonly keys?: JSONWebKeySet | undefined;
+  /** Reaches public addresses alone, and those that the operator permits. */
+  readonly fetch: typeof globalThis.fetch;
+}
+
 /** The agents of a server, as one of them can call the others. */
 export interface AgentDirectory {
   /** The URL at which clients reach the server, without a trailing slash. */
@@ -388,6 +399,12 @@ export interface AgentDirectory {
 
   /** The agents, the default one first. A single agent has no name. */
   readonly listed: readonly MessageInitShape<typeof ListedAgentSchema>[];
+
+  /**
+   * Returns the agents elsewhere that are registered now, or in catalogs of other
+   * servers, which are fetched at most once in five minutes.
+   */
+  readonly found: () => Promise<readonly CallableAgent[]>;
 
   /**
    * Returns a transport of Connect to the server's services, for the caller of

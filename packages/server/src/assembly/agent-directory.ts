@@ -1,4 +1,5 @@
 import type { AgentDirectory } from "../agent/agent.ts";
+import type { AgentSources } from "../discovery/agent-sources.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import { type Caller, OPERATOR, type Right } from "../handler/caller.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
@@ -12,19 +13,21 @@ const NEVER = new AbortController().signal;
 /** Dependencies of `createAgentDirectory`. */
 interface DirectoryOptions extends Pick<ServerSettings, "authentication"> {
   readonly agents: ServedAgents;
+  readonly sources: AgentSources;
   readonly publicUrl: string;
   readonly onError: (reason: unknown) => void;
 }
 
 /** Creates what the agents of a server know of each other. */
 export function createAgentDirectory(
-  { agents, authentication, publicUrl, onError }: DirectoryOptions,
+  { agents, sources, authentication, publicUrl, onError }: DirectoryOptions,
   handler: RequestHandler,
 ): AgentDirectory {
   const { roles: settings = [] } = authentication ?? {};
   return {
     serverUrl: publicUrl,
     listed: agents.listed,
+    found: () => sources.callable(),
     transportFor: async ({ principal, sender }) => {
       const { roles = [], userTier = "" } = sender ?? {};
       const isLimited = settings.length > 0 && principal !== OPERATOR.principal;

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { realPathOrMissing } from "@devtool/internal/real-path";
 import { BudgetConfigSchema } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
+import { AgentSources } from "../discovery/agent-sources.ts";
 import { Code, hasCode, quoted } from "../errors.ts";
 import {
   forgetWorkspacesIn,
@@ -82,6 +83,8 @@ export interface Surroundings extends ServerAddress {
 
 /** The parts of a server, before its agents are open. */
 interface ServerParts {
+  /** The agents elsewhere that are registered, or in catalogs. */
+  readonly sources: AgentSources;
   readonly store: TaskStore;
   readonly registry: OpenTasks;
   readonly handler: RequestHandler;
@@ -156,7 +159,7 @@ export async function openCore(
         conversations: createAgentConversations(registry, store),
         approvals: shared?.approvals,
         agents: createAgentDirectory(
-          { ...options, ...surroundings, agents },
+          { ...options, ...surroundings, agents, sources: parts.sources },
           parts.handler,
         ),
       }),
@@ -275,13 +278,21 @@ function createParts(
     pushTargets: options.pushTargets ?? [],
     issuer: surroundings.publicUrl,
   });
-  const { nextId } = surroundings;
+  const { nextId, clock, ownPorts, onNotice } = surroundings;
+  const sources = new AgentSources({
+    settings: options.agentRegistry ?? {},
+    served: agents.names,
+    dataDirectory: options.dataDirectory,
+    now: () => clock.now(),
+    ...{ ownPorts, onNotice },
+  });
   const exchanges = createExchanges(agents, options, tasks, { limits, nextId });
   const handler = createHandlers(agents, options, exchanges, {
-    ...{ store, limits, operations },
+    ...{ store, limits, operations, sources },
     registrar: notifications.registrar,
   });
-  return { store, registry, handler, limits, notifications, keys, operations };
+  const parts = { store, registry, handler, limits, notifications, keys };
+  return { ...parts, operations, sources };
 }
 
 /** Returns the keys of a server: its own, or those of a shared store. */
@@ -375,6 +386,7 @@ interface HandlerParts {
   readonly store: ServerStore;
   readonly limits: ServerLimits;
   readonly operations: Operations | undefined;
+  readonly sources: AgentSources;
   readonly registrar: Notifications["registrar"];
 }
 
@@ -388,7 +400,7 @@ function createHandlers(
     dataDirectory,
   }: ServerSettings,
   exchanges: Exchanges,
-  { store, limits, operations, registrar }: HandlerParts,
+  { store, limits, operations, sources, registrar }: HandlerParts,
 ): RequestHandler {
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   const methods: ServerMethods = {
@@ -400,7 +412,7 @@ function createHandlers(
     audit: createAuditHandler(store),
     backups: createBackupHandler(store, dataDirectory),
     agents: createAgentListHandler({
-      ...{ workspace, workspaceRoots },
+      ...{ workspace, workspaceRoots, sources },
       agents: agents.listed,
       modelsOf: (name, signal) => agents.modelsOf(name, signal),
     }),

@@ -2,8 +2,15 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { AgentListService, ListedAgentSchema } from "@devtool/schema";
 import type { OfferedModel } from "../agent/agent-offers.ts";
+import type { AgentSources } from "../discovery/agent-sources.ts";
 import { Code, DevtoolError } from "../errors.ts";
-import { agentsKey, assertKnown, assertMayUse } from "./caller.ts";
+import {
+  agentsKey,
+  assertKnown,
+  assertMayUse,
+  OPERATOR,
+  principalOf,
+} from "./caller.ts";
 
 /** The contents of `AgentListService`. */
 export interface AgentListing {
@@ -14,6 +21,8 @@ export interface AgentListing {
    */
   readonly workspace: string;
   readonly workspaceRoots: readonly string[];
+  /** The agents elsewhere that are registered, or in catalogs. */
+  readonly sources: Pick<AgentSources, "register" | "unregister" | "list">;
   /**
    * Lists the models of an agent; an empty name stands for the default agent.
    */
@@ -40,6 +49,7 @@ export function createAgentListHandler({
   agents,
   workspace,
   workspaceRoots,
+  sources,
   modelsOf,
 }: AgentListing): ServiceImpl<typeof AgentListService> {
   const permitted = ({ values }: HandlerContext) => values.get(agentsKey);
@@ -53,6 +63,26 @@ export function createAgentListHandler({
         ),
         workspace,
         workspaceRoots: [...workspaceRoots],
+      };
+    },
+    async registerAgent(request, context) {
+      assertKnown(context);
+      return { agent: await sources.register(request, principalOf(context)) };
+    },
+    async unregisterAgent({ name }, context) {
+      assertKnown(context);
+      await sources.unregister(name, principalOf(context));
+      return {};
+    },
+    async listFoundAgents(_request, context) {
+      assertKnown(context);
+      const principal = principalOf(context);
+      const found = await sources.list();
+      return {
+        agents: found.filter(
+          ({ registeredBy }) =>
+            principal === OPERATOR.principal || registeredBy === principal,
+        ),
       };
     },
     async listModels({ agent }, context) {

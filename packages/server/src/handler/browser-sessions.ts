@@ -254,9 +254,9 @@ export class BrowserSessions implements Disposable {
     const open = this.#sessions.get(digestOf(token));
     const { session } = open?.stored ?? {};
     if (!open || !session || this.#isOver(session)) return undefined;
-    const rights = (["approve", "audit", "list_all"] as const).filter((right) =>
-      open.stored.rights.includes(RIGHTS[right]),
-    );
+    const rights = (
+      ["approve", "audit", "list_all", "register"] as const
+    ).filter((right) => open.stored.rights.includes(RIGHTS[right]));
     return {
       principal: open.stored.principal,
       rights: new Set([...COMMON_RIGHTS, ...rights]),
@@ -348,6 +348,7 @@ const RIGHTS: Readonly<Record<Right, CallerRight>> = {
   approve: CallerRight.APPROVE,
   audit: CallerRight.AUDIT,
   list_all: CallerRight.LIST_ALL,
+  register: CallerRight.REGISTER,
 };
 
 /** Returns a new code for a device: 50 random bits in two groups of digits. */

@@ -13,10 +13,16 @@ import { newTaskIdKey, principalKey } from "./request-handler.ts";
 
 /**
  * A right of callers: to see one's own tasks, to send messages to agents, to
- * approve tool calls, to read the audit log of all principals, or to list the
- * tasks of all. `run` includes `read`.
+ * approve tool calls, to read the audit log of all principals, to list the tasks
+ * of all, or to register agents elsewhere. `run` includes `read`.
  */
-export type Right = "read" | "run" | "approve" | "audit" | "list_all";
+export type Right =
+  | "read"
+  | "run"
+  | "approve"
+  | "audit"
+  | "list_all"
+  | "register";
 
 /** The authenticated caller of a request. */
 export interface Caller {
@@ -56,7 +62,7 @@ export interface Caller {
 /** The operator, who holds the server's token and has all rights. */
 export const OPERATOR: Caller = {
   principal: "local",
-  rights: new Set(["read", "run", "approve", "audit", "list_all"]),
+  rights: new Set(["read", "run", "approve", "audit", "list_all", "register"]),
 };
 
 /** The rights of every caller where the operator lists no roles. */

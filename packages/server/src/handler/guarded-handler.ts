@@ -67,8 +67,9 @@ type Guard<I extends DescMessage> = (
  *
  * Answering a tool call requires `approve`, unless the answer declines it. So
  * do settings of a session that replace approvals. Reading the audit log, which
- * covers all principals, requires `audit`, a list of their tasks `list_all`, and
- * a backup, which has their tasks, the operator's token. All else is open to each principal,
+ * covers all principals, requires `audit`, a list of their tasks `list_all`,
+ * to register an agent `register`, and a backup, which has the tasks of all, the
+ * operator's token. All else is open to each principal,
  * for its own tasks, unless its roles give it no right to `read` or to `run`: each
  * method has its line here, so that a new one has to be decided on.
  */
@@ -127,6 +128,13 @@ export function guardedHandler(
     agents: {
       listAgents: one(agent.listAgents, agents.listAgents, READ),
       listModels: one(agent.listModels, agents.listModels, READ),
+      registerAgent: one(agent.registerAgent, agents.registerAgent, REGISTER),
+      unregisterAgent: one(
+        agent.unregisterAgent,
+        agents.unregisterAgent,
+        REGISTER,
+      ),
+      listFoundAgents: one(agent.listFoundAgents, agents.listFoundAgents, READ),
     },
     workspaces: {
       listCheckpoints: one(
@@ -174,6 +182,10 @@ const READ = (_request: unknown, context: HandlerContext): void =>
 /** The guard of methods that change what is the caller's own. */
 const RUN = (_request: unknown, context: HandlerContext): void =>
   assertRight(context, "run");
+
+/** The guard of what the agents of others are registered by. */
+const REGISTER = (_request: unknown, context: HandlerContext): void =>
+  assertRight(context, "register");
 
 /** The guard of lists, which may have the tasks of all callers. */
 function assertMayList(

@@ -212,6 +212,11 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
       agents: [],
       workspace: "",
       workspaceRoots: [],
+      sources: {
+        register: () => Promise.reject(new Error("nothing is registered")),
+        unregister: () => Promise.resolve(),
+        list: () => Promise.resolve([]),
+      },
       modelsOf: () => Promise.resolve([]),
     }),
     workspaces: createWorkspaceHandler(exchanges, () => undefined),

@@ -14,9 +14,10 @@ import {
   CatalogSearchRequestSchema,
   CatalogSearchResponseSchema,
   decodeRfcJson,
+  type FoundAgent,
   parseJson,
 } from "@devtool/schema";
-import { invalid } from "../../errors.ts";
+import { invalid, quoted } from "../../errors.ts";
 import type { DialectServices } from "../dialect.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { send } from "../http/route.ts";
@@ -107,12 +108,18 @@ export class Catalog {
     }
     const first = positionOf(pageToken);
     const size = pageSizeOf(pageSize);
-    const { agents = [] } = await handler.agents.listAgents({}, context);
+    const [{ agents }, elsewhere] = await Promise.all([
+      handler.agents.listAgents({}, context),
+      handler.agents.listFoundAgents({}, context),
+    ]);
     const permitted = new Set(agents.map(({ name = "" }) => name));
     const found = ranked(
-      [...this.#entries]
-        .filter(([name]) => permitted.has(name))
-        .map(([, entry]) => entry),
+      [
+        ...[...this.#entries]
+          .filter(([name]) => permitted.has(name))
+          .map(([, entry]) => entry),
+        ...elsewhere.agents.map((agent) => foundEntryOf(source, agent)),
+      ],
       query?.text ?? "",
       query?.filter ?? {},
     );
@@ -151,6 +158,28 @@ function entryOf(
     version,
   };
   return create(CatalogEntrySchema, fields);
+}
+
+/** The entry of an agent elsewhere, which says where it was found. */
+function foundEntryOf(
+  baseUrl: string,
+  { name, url, description, skills, registeredBy, catalog }: FoundAgent,
+): CatalogEntry {
+  const origin =
+    catalog === ""
+      ? `registered by ${quoted(registeredBy)}`
+      : `of the catalog ${quoted(catalog)}`;
+  const isCard = /\/\.well-known\/agent(-card)?\.json$/.test(url);
+  return create(CatalogEntrySchema, {
+    identifier: `urn:air:${publisherOf(baseUrl)}:found:${name}`,
+    displayName: `${name} (${origin})`,
+    type: CARD,
+    url: isCard
+      ? url
+      : `${url.replace(/\/+$/, "")}/.well-known/agent-card.json`,
+    description,
+    capabilities: skills,
+  });
 }
 
 /** Adds the name of each agent to a display name that several have. */

@@ -51,7 +51,9 @@ describe("an authenticator with roles", () => {
       const operator = await authenticator.authenticate(requestWith(TOKEN));
       expect(operator).toMatchObject({
         value: {
-          rights: new Set(["read", "run", "approve", "audit", "list_all"]),
+          rights: new Set([
+            ...["read", "run", "approve", "audit", "list_all", "register"],
+          ]),
         },
       });
     }

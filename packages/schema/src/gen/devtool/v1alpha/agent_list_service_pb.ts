@@ -4,13 +4,278 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/agent_list_service.proto.
  */
 export const file_devtool_v1alpha_agent_list_service: GenFile = /*@__PURE__*/
-  fileDesc("CihkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbGlzdF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiEwoRTGlzdEFnZW50c1JlcXVlc3QibgoSTGlzdEFnZW50c1Jlc3BvbnNlEiwKBmFnZW50cxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5MaXN0ZWRBZ2VudBIRCgl3b3Jrc3BhY2UYAiABKAkSFwoPd29ya3NwYWNlX3Jvb3RzGAMgAygJIp4BCgtMaXN0ZWRBZ2VudBIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRINCgVtb2RlbBgEIAEoCRITCgtpbnB1dF9tb2RlcxgFIAMoCRIyCgdmb2xsb3dzGAYgASgLMiEuZGV2dG9vbC52MWFscGhhLkZvbGxvd2VkU2V0dGluZ3MiJAoQRm9sbG93ZWRTZXR0aW5ncxIQCghzZXR0aW5ncxgBIAMoCSIiChFMaXN0TW9kZWxzUmVxdWVzdBINCgVhZ2VudBgBIAEoCSJCChJMaXN0TW9kZWxzUmVzcG9uc2USLAoGbW9kZWxzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLkxpc3RlZE1vZGVsIlAKC0xpc3RlZE1vZGVsEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEh0KFWNvbnRleHRfd2luZG93X3Rva2VucxgDIAEoAzLKAQoQQWdlbnRMaXN0U2VydmljZRJaCgpMaXN0QWdlbnRzEiIuZGV2dG9vbC52MWFscGhhLkxpc3RBZ2VudHNSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkxpc3RBZ2VudHNSZXNwb25zZSIDkAIBEloKCkxpc3RNb2RlbHMSIi5kZXZ0b29sLnYxYWxwaGEuTGlzdE1vZGVsc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuTGlzdE1vZGVsc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw");
+  fileDesc("CihkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbGlzdF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEijwEKFFJlZ2lzdGVyQWdlbnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDdXJsGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg4KBnNraWxscxgEIAMoCRINCgV0b2tlbhgFIAEoCRIoCgVsZWFzZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDChVSZWdpc3RlckFnZW50UmVzcG9uc2USKgoFYWdlbnQYASABKAsyGy5kZXZ0b29sLnYxYWxwaGEuRm91bmRBZ2VudCImChZVbnJlZ2lzdGVyQWdlbnRSZXF1ZXN0EgwKBG5hbWUYASABKAkiGQoXVW5yZWdpc3RlckFnZW50UmVzcG9uc2UiGAoWTGlzdEZvdW5kQWdlbnRzUmVxdWVzdCJGChdMaXN0Rm91bmRBZ2VudHNSZXNwb25zZRIrCgZhZ2VudHMYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuRm91bmRBZ2VudCKlAQoKRm91bmRBZ2VudBIMCgRuYW1lGAEgASgJEgsKA3VybBgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIOCgZza2lsbHMYBCADKAkSFQoNcmVnaXN0ZXJlZF9ieRgFIAEoCRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHY2F0YWxvZxgHIAEoCSJOChFBZ2VudFJlZ2lzdHJ5RmlsZRI5Cg1yZWdpc3RyYXRpb25zGAEgAygLMiIuZGV2dG9vbC52MWFscGhhLkFnZW50UmVnaXN0cmF0aW9uIk4KEUFnZW50UmVnaXN0cmF0aW9uEioKBWFnZW50GAEgASgLMhsuZGV2dG9vbC52MWFscGhhLkZvdW5kQWdlbnQSDQoFdG9rZW4YAiABKAkiEwoRTGlzdEFnZW50c1JlcXVlc3QibgoSTGlzdEFnZW50c1Jlc3BvbnNlEiwKBmFnZW50cxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5MaXN0ZWRBZ2VudBIRCgl3b3Jrc3BhY2UYAiABKAkSFwoPd29ya3NwYWNlX3Jvb3RzGAMgAygJIp4BCgtMaXN0ZWRBZ2VudBIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRINCgVtb2RlbBgEIAEoCRITCgtpbnB1dF9tb2RlcxgFIAMoCRIyCgdmb2xsb3dzGAYgASgLMiEuZGV2dG9vbC52MWFscGhhLkZvbGxvd2VkU2V0dGluZ3MiJAoQRm9sbG93ZWRTZXR0aW5ncxIQCghzZXR0aW5ncxgBIAMoCSIiChFMaXN0TW9kZWxzUmVxdWVzdBINCgVhZ2VudBgBIAEoCSJCChJMaXN0TW9kZWxzUmVzcG9uc2USLAoGbW9kZWxzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLkxpc3RlZE1vZGVsIlAKC0xpc3RlZE1vZGVsEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEh0KFWNvbnRleHRfd2luZG93X3Rva2VucxgDIAEoAzKABAoQQWdlbnRMaXN0U2VydmljZRJaCgpMaXN0QWdlbnRzEiIuZGV2dG9vbC52MWFscGhhLkxpc3RBZ2VudHNSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkxpc3RBZ2VudHNSZXNwb25zZSIDkAIBEloKCkxpc3RNb2RlbHMSIi5kZXZ0b29sLnYxYWxwaGEuTGlzdE1vZGVsc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuTGlzdE1vZGVsc1Jlc3BvbnNlIgOQAgESYwoNUmVnaXN0ZXJBZ2VudBIlLmRldnRvb2wudjFhbHBoYS5SZWdpc3RlckFnZW50UmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5SZWdpc3RlckFnZW50UmVzcG9uc2UiA5ACAhJkCg9VbnJlZ2lzdGVyQWdlbnQSJy5kZXZ0b29sLnYxYWxwaGEuVW5yZWdpc3RlckFnZW50UmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5VbnJlZ2lzdGVyQWdlbnRSZXNwb25zZRJpCg9MaXN0Rm91bmRBZ2VudHMSJy5kZXZ0b29sLnYxYWxwaGEuTGlzdEZvdW5kQWdlbnRzUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5MaXN0Rm91bmRBZ2VudHNSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+
+/**
+ * Request of RegisterAgent.
+ *
+ * @generated from message devtool.v1alpha.RegisterAgentRequest
+ */
+export type RegisterAgentRequest = Message<"devtool.v1alpha.RegisterAgentRequest"> & {
+  /**
+   * Name of the agent here: 1 to 50 letters, digits, `-` and `_`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * URL of the agent, or of its card: at most 8192 characters.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * What it is for, at most 1000 characters. It helps those who search, and
+   * decides nothing.
+   *
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * What it can do, for those who search: at most 20, as names are.
+   *
+   * @generated from field: repeated string skills = 4;
+   */
+  skills: string[];
+
+  /**
+   * Bearer token with which this server calls the agent, at most 4096 characters.
+   * Never shown again. Empty sends none.
+   *
+   * @generated from field: string token = 5;
+   */
+  token: string;
+
+  /**
+   * How long the agent is registered, from 10 s to 24 h. Default: 5 minutes.
+   *
+   * @generated from field: google.protobuf.Duration lease = 6;
+   */
+  lease?: Duration | undefined;
+};
+
+/**
+ * Describes the message devtool.v1alpha.RegisterAgentRequest.
+ * Use `create(RegisterAgentRequestSchema)` to create a new message.
+ */
+export const RegisterAgentRequestSchema: GenMessage<RegisterAgentRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 0);
+
+/**
+ * Response of RegisterAgent.
+ *
+ * @generated from message devtool.v1alpha.RegisterAgentResponse
+ */
+export type RegisterAgentResponse = Message<"devtool.v1alpha.RegisterAgentResponse"> & {
+  /**
+   * The agent, with the end of its lease.
+   *
+   * @generated from field: devtool.v1alpha.FoundAgent agent = 1;
+   */
+  agent?: FoundAgent | undefined;
+};
+
+/**
+ * Describes the message devtool.v1alpha.RegisterAgentResponse.
+ * Use `create(RegisterAgentResponseSchema)` to create a new message.
+ */
+export const RegisterAgentResponseSchema: GenMessage<RegisterAgentResponse> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 1);
+
+/**
+ * Request of UnregisterAgent.
+ *
+ * @generated from message devtool.v1alpha.UnregisterAgentRequest
+ */
+export type UnregisterAgentRequest = Message<"devtool.v1alpha.UnregisterAgentRequest"> & {
+  /**
+   * Name of the agent.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.UnregisterAgentRequest.
+ * Use `create(UnregisterAgentRequestSchema)` to create a new message.
+ */
+export const UnregisterAgentRequestSchema: GenMessage<UnregisterAgentRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 2);
+
+/**
+ * Response of UnregisterAgent.
+ *
+ * @generated from message devtool.v1alpha.UnregisterAgentResponse
+ */
+export type UnregisterAgentResponse = Message<"devtool.v1alpha.UnregisterAgentResponse"> & {
+};
+
+/**
+ * Describes the message devtool.v1alpha.UnregisterAgentResponse.
+ * Use `create(UnregisterAgentResponseSchema)` to create a new message.
+ */
+export const UnregisterAgentResponseSchema: GenMessage<UnregisterAgentResponse> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 3);
+
+/**
+ * Request of ListFoundAgents.
+ *
+ * @generated from message devtool.v1alpha.ListFoundAgentsRequest
+ */
+export type ListFoundAgentsRequest = Message<"devtool.v1alpha.ListFoundAgentsRequest"> & {
+};
+
+/**
+ * Describes the message devtool.v1alpha.ListFoundAgentsRequest.
+ * Use `create(ListFoundAgentsRequestSchema)` to create a new message.
+ */
+export const ListFoundAgentsRequestSchema: GenMessage<ListFoundAgentsRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 4);
+
+/**
+ * Response of ListFoundAgents.
+ *
+ * @generated from message devtool.v1alpha.ListFoundAgentsResponse
+ */
+export type ListFoundAgentsResponse = Message<"devtool.v1alpha.ListFoundAgentsResponse"> & {
+  /**
+   * The registered agents, and then those of catalogs.
+   *
+   * @generated from field: repeated devtool.v1alpha.FoundAgent agents = 1;
+   */
+  agents: FoundAgent[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.ListFoundAgentsResponse.
+ * Use `create(ListFoundAgentsResponseSchema)` to create a new message.
+ */
+export const ListFoundAgentsResponseSchema: GenMessage<ListFoundAgentsResponse> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 5);
+
+/**
+ * An agent elsewhere that somebody registered, or that a catalog has.
+ *
+ * @generated from message devtool.v1alpha.FoundAgent
+ */
+export type FoundAgent = Message<"devtool.v1alpha.FoundAgent"> & {
+  /**
+   * Name of the agent here. One of a catalog has `CATALOG-` in front.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * URL of the agent, or of its card.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * What it is for, as it says itself.
+   *
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * What it can do, as it says itself.
+   *
+   * @generated from field: repeated string skills = 4;
+   */
+  skills: string[];
+
+  /**
+   * Principal that registered it. Empty for an agent of a catalog.
+   *
+   * @generated from field: string registered_by = 5;
+   */
+  registeredBy: string;
+
+  /**
+   * When its lease is over. Unset for an agent of a catalog.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 6;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * Name of the catalog that has it. Empty for a registered agent.
+   *
+   * @generated from field: string catalog = 7;
+   */
+  catalog: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.FoundAgent.
+ * Use `create(FoundAgentSchema)` to create a new message.
+ */
+export const FoundAgentSchema: GenMessage<FoundAgent> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 6);
+
+/**
+ * The file `registered-agents.json` of the data directory.
+ *
+ * @generated from message devtool.v1alpha.AgentRegistryFile
+ */
+export type AgentRegistryFile = Message<"devtool.v1alpha.AgentRegistryFile"> & {
+  /**
+   * The agents, and those whose leases are over since the last change.
+   *
+   * @generated from field: repeated devtool.v1alpha.AgentRegistration registrations = 1;
+   */
+  registrations: AgentRegistration[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.AgentRegistryFile.
+ * Use `create(AgentRegistryFileSchema)` to create a new message.
+ */
+export const AgentRegistryFileSchema: GenMessage<AgentRegistryFile> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 7);
+
+/**
+ * A registered agent as it is stored.
+ *
+ * @generated from message devtool.v1alpha.AgentRegistration
+ */
+export type AgentRegistration = Message<"devtool.v1alpha.AgentRegistration"> & {
+  /**
+   * The agent.
+   *
+   * @generated from field: devtool.v1alpha.FoundAgent agent = 1;
+   */
+  agent?: FoundAgent | undefined;
+
+  /**
+   * Bearer token for it. Empty for none.
+   *
+   * @generated from field: string token = 2;
+   */
+  token: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.AgentRegistration.
+ * Use `create(AgentRegistrationSchema)` to create a new message.
+ */
+export const AgentRegistrationSchema: GenMessage<AgentRegistration> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 8);
 
 /**
  * Request of ListAgents.
@@ -25,7 +290,7 @@ export type ListAgentsRequest = Message<"devtool.v1alpha.ListAgentsRequest"> & {
  * Use `create(ListAgentsRequestSchema)` to create a new message.
  */
 export const ListAgentsRequestSchema: GenMessage<ListAgentsRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 0);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 9);
 
 /**
  * Response of ListAgents.
@@ -62,7 +327,7 @@ export type ListAgentsResponse = Message<"devtool.v1alpha.ListAgentsResponse"> &
  * Use `create(ListAgentsResponseSchema)` to create a new message.
  */
 export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 1);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 10);
 
 /**
  * An agent that sessions can choose.
@@ -121,7 +386,7 @@ export type ListedAgent = Message<"devtool.v1alpha.ListedAgent"> & {
  * Use `create(ListedAgentSchema)` to create a new message.
  */
 export const ListedAgentSchema: GenMessage<ListedAgent> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 2);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 11);
 
 /**
  * Settings of clients that an agent follows.
@@ -144,7 +409,7 @@ export type FollowedSettings = Message<"devtool.v1alpha.FollowedSettings"> & {
  * Use `create(FollowedSettingsSchema)` to create a new message.
  */
 export const FollowedSettingsSchema: GenMessage<FollowedSettings> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 3);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 12);
 
 /**
  * Request of ListModels.
@@ -165,7 +430,7 @@ export type ListModelsRequest = Message<"devtool.v1alpha.ListModelsRequest"> & {
  * Use `create(ListModelsRequestSchema)` to create a new message.
  */
 export const ListModelsRequestSchema: GenMessage<ListModelsRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 4);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 13);
 
 /**
  * Response of ListModels.
@@ -187,7 +452,7 @@ export type ListModelsResponse = Message<"devtool.v1alpha.ListModelsResponse"> &
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export const ListModelsResponseSchema: GenMessage<ListModelsResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 5);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 14);
 
 /**
  * A model that sessions can choose.
@@ -222,7 +487,7 @@ export type ListedModel = Message<"devtool.v1alpha.ListedModel"> & {
  * Use `create(ListedModelSchema)` to create a new message.
  */
 export const ListedModelSchema: GenMessage<ListedModel> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 6);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 15);
 
 /**
  * Lists the agents and models that sessions can use.
@@ -257,6 +522,46 @@ export const AgentListService: GenService<{
     methodKind: "unary";
     input: typeof ListModelsRequestSchema;
     output: typeof ListModelsResponseSchema;
+  },
+  /**
+   * Registers an agent elsewhere until its lease is over, or renews it: the same
+   * caller registers the same name again. It is stored when the call succeeds,
+   * and is there after a restart.
+   *
+   * Needs the right CALLER_RIGHT_REGISTER. Fails with INVALID_ARGUMENT for a field
+   * that cannot be, with ALREADY_EXISTS for a name that another agent has or that
+   * looks like it, and with RESOURCE_EXHAUSTED for more than 16 agents of a caller
+   * or 256 in all.
+   *
+   * @generated from rpc devtool.v1alpha.AgentListService.RegisterAgent
+   */
+  registerAgent: {
+    methodKind: "unary";
+    input: typeof RegisterAgentRequestSchema;
+    output: typeof RegisterAgentResponseSchema;
+  },
+  /**
+   * Ends the lease of an agent. Needs the right CALLER_RIGHT_REGISTER. Fails with
+   * NOT_FOUND for an agent that the caller has not registered.
+   *
+   * @generated from rpc devtool.v1alpha.AgentListService.UnregisterAgent
+   */
+  unregisterAgent: {
+    methodKind: "unary";
+    input: typeof UnregisterAgentRequestSchema;
+    output: typeof UnregisterAgentResponseSchema;
+  },
+  /**
+   * Lists the agents elsewhere that are registered, or that catalogs of other
+   * servers have: all for the operator, and those that it has registered itself
+   * for another caller.
+   *
+   * @generated from rpc devtool.v1alpha.AgentListService.ListFoundAgents
+   */
+  listFoundAgents: {
+    methodKind: "unary";
+    input: typeof ListFoundAgentsRequestSchema;
+    output: typeof ListFoundAgentsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_devtool_v1alpha_agent_list_service, 0);

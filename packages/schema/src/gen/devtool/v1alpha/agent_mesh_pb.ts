@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/agent_mesh.proto.
  */
 export const file_devtool_v1alpha_agent_mesh: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbWVzaC5wcm90bxIPZGV2dG9vbC52MWFscGhhIs8BCglBZ2VudE1lc2gSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIqCgZhZ2VudHMYAyADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWVzaEFnZW50EigKBXJ1bGVzGAQgAygLMhkuZGV2dG9vbC52MWFscGhhLk1lc2hSdWxlEhEKCW90aGVyd2lzZRgFIAMoCRI2ChNmaXJzdF9ldmVudF90aW1lb3V0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIlMKCU1lc2hBZ2VudBIMCgRuYW1lGAEgASgJEg4KBnNraWxscxgCIAMoCRIYCgtjb25jdXJyZW5jeRgDIAEoBUgAiAEBQg4KDF9jb25jdXJyZW5jeSJKCghNZXNoUnVsZRIKCgJpZBgBIAEoCRIOCgZhZ2VudHMYAiADKAkSEwoLc3RhcnRzX3dpdGgYAyABKAkSDQoFd29yZHMYBCADKAliBnByb3RvMw", [file_google_protobuf_duration]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbWVzaC5wcm90bxIPZGV2dG9vbC52MWFscGhhIs8BCglBZ2VudE1lc2gSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIqCgZhZ2VudHMYAyADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWVzaEFnZW50EigKBXJ1bGVzGAQgAygLMhkuZGV2dG9vbC52MWFscGhhLk1lc2hSdWxlEhEKCW90aGVyd2lzZRgFIAMoCRI2ChNmaXJzdF9ldmVudF90aW1lb3V0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uImoKCU1lc2hBZ2VudBIMCgRuYW1lGAEgASgJEg4KBnNraWxscxgCIAMoCRIYCgtjb25jdXJyZW5jeRgDIAEoBUgAiAEBEhUKDXJlZ2lzdGVyZWRfYnkYBCABKAlCDgoMX2NvbmN1cnJlbmN5IkoKCE1lc2hSdWxlEgoKAmlkGAEgASgJEg4KBmFnZW50cxgCIAMoCRITCgtzdGFydHNfd2l0aBgDIAEoCRINCgV3b3JkcxgEIAMoCWIGcHJvdG8z", [file_google_protobuf_duration]);
 
 /**
  * One address for several agents: a file in YAML or TOML, which is served as an
@@ -88,7 +88,8 @@ export const AgentMeshSchema: GenMessage<AgentMesh> = /*@__PURE__*/
  */
 export type MeshAgent = Message<"devtool.v1alpha.MeshAgent"> & {
   /**
-   * Name of the agent: one of this server, or of `[[remote_agents]]`.
+   * Name of the agent: one of this server, of `[[remote_agents]]`, or of a catalog
+   * of `[agent_registry]`. With `registered_by`, that of a registered agent.
    *
    * @generated from field: string name = 1;
    */
@@ -109,6 +110,14 @@ export type MeshAgent = Message<"devtool.v1alpha.MeshAgent"> & {
    * @generated from field: optional int32 concurrency = 3;
    */
   concurrency?: number | undefined;
+
+  /**
+   * Principal that registers the agent. Only then is an agent meant that somebody
+   * registered, and of all of its name that of this principal alone.
+   *
+   * @generated from field: string registered_by = 4;
+   */
+  registeredBy: string;
 };
 
 /**

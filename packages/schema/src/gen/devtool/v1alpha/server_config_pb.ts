@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIpEJCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSMwoJcmV0ZW50aW9uGBogASgLMiAuZGV2dG9vbC52MWFscGhhLlJldGVudGlvbkNvbmZpZxItCgZidWRnZXQYGyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Q29uZmlnEi8KB21ldHJpY3MYHCABKAsyHi5kZXZ0b29sLnYxYWxwaGEuTWV0cmljc0NvbmZpZxI5Cg1yZW1vdGVfYWdlbnRzGB8gAygLMiIuZGV2dG9vbC52MWFscGhhLlJlbW90ZUFnZW50Q29uZmlnEjYKC2FnZW50X2NhbGxzGCAgASgLMiEuZGV2dG9vbC52MWFscGhhLkFnZW50Q2FsbHNDb25maWdCBwoFX3BvcnQiagoRUmVtb3RlQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEgoKdG9rZW5fZmlsZRgEIAEoCRIRCglrZXlzX2ZpbGUYBSABKAkikgEKEEFnZW50Q2FsbHNDb25maWcSFgoJbWF4X2RlcHRoGAEgASgFSACIAQESFgoJbWF4X2NhbGxzGAIgASgFSAGIAQESMgoPc2lsZW5jZV90aW1lb3V0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgwKCl9tYXhfZGVwdGhCDAoKX21heF9jYWxscyLdAQoPVGVsZW1ldHJ5Q29uZmlnEhAKCGVuZHBvaW50GAEgASgJEj4KB2hlYWRlcnMYAiADKAsyLS5kZXZ0b29sLnYxYWxwaGEuVGVsZW1ldHJ5Q29uZmlnLkhlYWRlcnNFbnRyeRIPCgdjb250ZW50GAMgASgIEhUKDW9wZW5pbmZlcmVuY2UYBCABKAgSFAoHbWV0cmljcxgFIAEoCEgAiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9tZXRyaWNzIiMKDU1ldHJpY3NDb25maWcSEgoKdG9rZW5fZmlsZRgBIAEoCSJhCglMb2dDb25maWcSKAoFbGV2ZWwYASABKA4yGS5kZXZ0b29sLnYxYWxwaGEuTG9nTGV2ZWwSKgoGZm9ybWF0GAIgASgOMhouZGV2dG9vbC52MWFscGhhLkxvZ0Zvcm1hdCJ7Cg9SZXRlbnRpb25Db25maWcSFAoMbWF4X2FnZV9kYXlzGAEgASgFEhEKCW1heF90YXNrcxgCIAEoBRIqCgZzdGF0ZXMYAyADKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhMKC21heF9zaXplX21iGAQgASgFIjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkImIKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDAoEZGJvcxgEIAEoCCIrCgtBZ2VudENvbmZpZxIMCgRuYW1lGAEgASgJEg4KBm1vZHVsZRgCIAEoCSJeCgtNb2RlbENvbmZpZxIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEhYKDnZlcnRleF9wcm9qZWN0GAMgASgJEhcKD3ZlcnRleF9sb2NhdGlvbhgEIAEoCSp3CghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABITCg9MT0dfTEVWRUxfREVCVUcQARISCg5MT0dfTEVWRUxfSU5GTxACEhIKDkxPR19MRVZFTF9XQVJOEAMSEwoPTE9HX0xFVkVMX0VSUk9SEAQqUwoJTG9nRm9ybWF0EhoKFkxPR19GT1JNQVRfVU5TUEVDSUZJRUQQABITCg9MT0dfRk9STUFUX0pTT04QARIVChFMT0dfRk9STUFUX1BSRVRUWRACKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqhwEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQAxIUChBTQU5EQk9YX0tJTkRfU1JUEARiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIs8JCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWcSKwoFc3RvcmUYFSABKAsyHC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVDb25maWcSLwoHY29uc29sZRgWIAEoCzIeLmRldnRvb2wudjFhbHBoYS5Db25zb2xlQ29uZmlnEhQKDGdycGNfaW5fY2FyZBgXIAEoCBInCgNsb2cYGCABKAsyGi5kZXZ0b29sLnYxYWxwaGEuTG9nQ29uZmlnEjMKCXRlbGVtZXRyeRgZIAEoCzIgLmRldnRvb2wudjFhbHBoYS5UZWxlbWV0cnlDb25maWcSMwoJcmV0ZW50aW9uGBogASgLMiAuZGV2dG9vbC52MWFscGhhLlJldGVudGlvbkNvbmZpZxItCgZidWRnZXQYGyABKAsyHS5kZXZ0b29sLnYxYWxwaGEuQnVkZ2V0Q29uZmlnEi8KB21ldHJpY3MYHCABKAsyHi5kZXZ0b29sLnYxYWxwaGEuTWV0cmljc0NvbmZpZxI5Cg1yZW1vdGVfYWdlbnRzGB8gAygLMiIuZGV2dG9vbC52MWFscGhhLlJlbW90ZUFnZW50Q29uZmlnEjYKC2FnZW50X2NhbGxzGCAgASgLMiEuZGV2dG9vbC52MWFscGhhLkFnZW50Q2FsbHNDb25maWcSPAoOYWdlbnRfcmVnaXN0cnkYISABKAsyJC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRSZWdpc3RyeUNvbmZpZ0IHCgVfcG9ydCJwChNBZ2VudFJlZ2lzdHJ5Q29uZmlnEjUKCGNhdGFsb2dzGAEgAygLMiMuZGV2dG9vbC52MWFscGhhLkFnZW50Q2F0YWxvZ0NvbmZpZxIRCglrZXlzX2ZpbGUYAiABKAkSDwoHdGFyZ2V0cxgDIAMoCSJWChJBZ2VudENhdGFsb2dDb25maWcSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSEgoKdG9rZW5fZmlsZRgDIAEoCRIRCglrZXlzX2ZpbGUYBCABKAkiagoRUmVtb3RlQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEgoKdG9rZW5fZmlsZRgEIAEoCRIRCglrZXlzX2ZpbGUYBSABKAkikgEKEEFnZW50Q2FsbHNDb25maWcSFgoJbWF4X2RlcHRoGAEgASgFSACIAQESFgoJbWF4X2NhbGxzGAIgASgFSAGIAQESMgoPc2lsZW5jZV90aW1lb3V0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgwKCl9tYXhfZGVwdGhCDAoKX21heF9jYWxscyLdAQoPVGVsZW1ldHJ5Q29uZmlnEhAKCGVuZHBvaW50GAEgASgJEj4KB2hlYWRlcnMYAiADKAsyLS5kZXZ0b29sLnYxYWxwaGEuVGVsZW1ldHJ5Q29uZmlnLkhlYWRlcnNFbnRyeRIPCgdjb250ZW50GAMgASgIEhUKDW9wZW5pbmZlcmVuY2UYBCABKAgSFAoHbWV0cmljcxgFIAEoCEgAiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF9tZXRyaWNzIiMKDU1ldHJpY3NDb25maWcSEgoKdG9rZW5fZmlsZRgBIAEoCSJhCglMb2dDb25maWcSKAoFbGV2ZWwYASABKA4yGS5kZXZ0b29sLnYxYWxwaGEuTG9nTGV2ZWwSKgoGZm9ybWF0GAIgASgOMhouZGV2dG9vbC52MWFscGhhLkxvZ0Zvcm1hdCJ7Cg9SZXRlbnRpb25Db25maWcSFAoMbWF4X2FnZV9kYXlzGAEgASgFEhEKCW1heF90YXNrcxgCIAEoBRIqCgZzdGF0ZXMYAyADKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhMKC21heF9zaXplX21iGAQgASgFIjEKDUNvbnNvbGVDb25maWcSFAoHZW5hYmxlZBgBIAEoCEgAiAEBQgoKCF9lbmFibGVkImIKC1N0b3JlQ29uZmlnEgsKA3VybBgBIAEoCRIOCgZzY2hlbWEYAiABKAkSKAoFbGVhc2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDAoEZGJvcxgEIAEoCCIrCgtBZ2VudENvbmZpZxIMCgRuYW1lGAEgASgJEg4KBm1vZHVsZRgCIAEoCSJeCgtNb2RlbENvbmZpZxIMCgRuYW1lGAEgASgJEhAKCGJhc2VfdXJsGAIgASgJEhYKDnZlcnRleF9wcm9qZWN0GAMgASgJEhcKD3ZlcnRleF9sb2NhdGlvbhgEIAEoCSp3CghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABITCg9MT0dfTEVWRUxfREVCVUcQARISCg5MT0dfTEVWRUxfSU5GTxACEhIKDkxPR19MRVZFTF9XQVJOEAMSEwoPTE9HX0xFVkVMX0VSUk9SEAQqUwoJTG9nRm9ybWF0EhoKFkxPR19GT1JNQVRfVU5TUEVDSUZJRUQQABITCg9MT0dfRk9STUFUX0pTT04QARIVChFMT0dfRk9STUFUX1BSRVRUWRACKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqhwEKC1NhbmRib3hLaW5kEhwKGFNBTkRCT1hfS0lORF9VTlNQRUNJRklFRBAAEhUKEVNBTkRCT1hfS0lORF9BVVRPEAESFQoRU0FOREJPWF9LSU5EX05PTkUQAhIWChJTQU5EQk9YX0tJTkRfQldSQVAQAxIUChBTQU5EQk9YX0tJTkRfU1JUEARiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_budget, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration]);
 
 /**
  * The operator's configuration of a server: the file `config.toml`, with the
@@ -267,6 +267,13 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: devtool.v1alpha.AgentCallsConfig agent_calls = 32;
    */
   agentCalls?: AgentCallsConfig | undefined;
+
+  /**
+   * Agents elsewhere that are registered here, or that catalogs have.
+   *
+   * @generated from field: devtool.v1alpha.AgentRegistryConfig agent_registry = 33;
+   */
+  agentRegistry?: AgentRegistryConfig | undefined;
 };
 
 /**
@@ -275,6 +282,88 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
  */
 export const ServerConfigSchema: GenMessage<ServerConfig> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * Agents elsewhere that meshes may give work to.
+ *
+ * @generated from message devtool.v1alpha.AgentRegistryConfig
+ */
+export type AgentRegistryConfig = Message<"devtool.v1alpha.AgentRegistryConfig"> & {
+  /**
+   * Servers whose catalogs are read.
+   *
+   * @generated from field: repeated devtool.v1alpha.AgentCatalogConfig catalogs = 1;
+   */
+  catalogs: AgentCatalogConfig[];
+
+  /**
+   * File with the public keys (JWKS, RFC 7517) that sign the cards of registered
+   * agents, relative to the config file. Empty checks none.
+   *
+   * @generated from field: string keys_file = 2;
+   */
+  keysFile: string;
+
+  /**
+   * Targets that agents may have although their addresses are not public, as
+   * `host:port` or `host:*`.
+   *
+   * @generated from field: repeated string targets = 3;
+   */
+  targets: string[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.AgentRegistryConfig.
+ * Use `create(AgentRegistryConfigSchema)` to create a new message.
+ */
+export const AgentRegistryConfigSchema: GenMessage<AgentRegistryConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 1);
+
+/**
+ * A server whose catalog is read: `/.well-known/ai-catalog.json`.
+ *
+ * @generated from message devtool.v1alpha.AgentCatalogConfig
+ */
+export type AgentCatalogConfig = Message<"devtool.v1alpha.AgentCatalogConfig"> & {
+  /**
+   * In front of the names of its agents: letters, digits, `-` and `_`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * URL of the server.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * File with the bearer token for agents at the origin of `url`, relative to the
+   * config file. Only the owner may be able to read it (mode 0600). Empty sends
+   * none.
+   *
+   * @generated from field: string token_file = 3;
+   */
+  tokenFile: string;
+
+  /**
+   * File with the public keys (JWKS, RFC 7517) that sign the cards of its agents,
+   * relative to the config file. Empty checks none.
+   *
+   * @generated from field: string keys_file = 4;
+   */
+  keysFile: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.AgentCatalogConfig.
+ * Use `create(AgentCatalogConfigSchema)` to create a new message.
+ */
+export const AgentCatalogConfigSchema: GenMessage<AgentCatalogConfig> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * An agent that is reached over A2A.
@@ -327,7 +416,7 @@ export type RemoteAgentConfig = Message<"devtool.v1alpha.RemoteAgentConfig"> & {
  * Use `create(RemoteAgentConfigSchema)` to create a new message.
  */
 export const RemoteAgentConfigSchema: GenMessage<RemoteAgentConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 1);
+  messageDesc(file_devtool_v1alpha_server_config, 3);
 
 /**
  * How an agent gives work to other agents.
@@ -364,7 +453,7 @@ export type AgentCallsConfig = Message<"devtool.v1alpha.AgentCallsConfig"> & {
  * Use `create(AgentCallsConfigSchema)` to create a new message.
  */
 export const AgentCallsConfigSchema: GenMessage<AgentCallsConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 2);
+  messageDesc(file_devtool_v1alpha_server_config, 4);
 
 /**
  * Export to a collector of OpenTelemetry.
@@ -423,7 +512,7 @@ export type TelemetryConfig = Message<"devtool.v1alpha.TelemetryConfig"> & {
  * Use `create(TelemetryConfigSchema)` to create a new message.
  */
 export const TelemetryConfigSchema: GenMessage<TelemetryConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 3);
+  messageDesc(file_devtool_v1alpha_server_config, 5);
 
 /**
  * Metrics of a server, in the text format of Prometheus.
@@ -446,7 +535,7 @@ export type MetricsConfig = Message<"devtool.v1alpha.MetricsConfig"> & {
  * Use `create(MetricsConfigSchema)` to create a new message.
  */
 export const MetricsConfigSchema: GenMessage<MetricsConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 4);
+  messageDesc(file_devtool_v1alpha_server_config, 6);
 
 /**
  * The log of a server, as `LogLine` has it.
@@ -475,7 +564,7 @@ export type LogConfig = Message<"devtool.v1alpha.LogConfig"> & {
  * Use `create(LogConfigSchema)` to create a new message.
  */
 export const LogConfigSchema: GenMessage<LogConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 5);
+  messageDesc(file_devtool_v1alpha_server_config, 7);
 
 /**
  * When the server deletes tasks that have ended, of all principals and with all
@@ -523,7 +612,7 @@ export type RetentionConfig = Message<"devtool.v1alpha.RetentionConfig"> & {
  * Use `create(RetentionConfigSchema)` to create a new message.
  */
 export const RetentionConfigSchema: GenMessage<RetentionConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 6);
+  messageDesc(file_devtool_v1alpha_server_config, 8);
 
 /**
  * The console.
@@ -545,7 +634,7 @@ export type ConsoleConfig = Message<"devtool.v1alpha.ConsoleConfig"> & {
  * Use `create(ConsoleConfigSchema)` to create a new message.
  */
 export const ConsoleConfigSchema: GenMessage<ConsoleConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 7);
+  messageDesc(file_devtool_v1alpha_server_config, 9);
 
 /**
  * A database with the tasks of servers that share it, or a module that opens
@@ -599,7 +688,7 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
  * Use `create(StoreConfigSchema)` to create a new message.
  */
 export const StoreConfigSchema: GenMessage<StoreConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 8);
+  messageDesc(file_devtool_v1alpha_server_config, 10);
 
 /**
  * An agent to serve.
@@ -634,7 +723,7 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
  * Use `create(AgentConfigSchema)` to create a new message.
  */
 export const AgentConfigSchema: GenMessage<AgentConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 9);
+  messageDesc(file_devtool_v1alpha_server_config, 11);
 
 /**
  * The model, and how to reach it.
@@ -680,7 +769,7 @@ export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 10);
+  messageDesc(file_devtool_v1alpha_server_config, 12);
 
 /**
  * How important a line of the log is.
