@@ -75,6 +75,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["private-file", START],
   ["file", START],
   ["browser-sessions", { beside: admitBrowser }],
+  ["agent-registry", { beside: registerAgent }],
   ["discovery", { moment: "stop", once: true }],
   ["stdio.close", { ...MCP, moment: "stop", once: true }],
   ["stdio.spawn", { ...MCP, once: true }],
@@ -258,4 +259,10 @@ async function trustWorkspace({ data, workspace }: World): Promise<void> {
   if (state.case !== "trusted") {
     await trust.grant(await trust.preview(workspace));
   }
+}
+
+/** Registers an agent, or renews it. */
+async function registerAgent({ client, signal }: Life): Promise<void> {
+  const url = "https://agents.example/helper";
+  await client.agents.registerAgent({ name: "helper", url }, { signal });
 }
