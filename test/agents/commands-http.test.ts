@@ -40,7 +40,7 @@ describe.each([
       );
       expect(named.get("stats")).toMatchObject({
         description:
-          "Shows the time, tokens and tool calls of this conversation",
+          "Shows the time, tokens, cost and tool calls of this conversation",
       });
       expect(named.get("memory")).toMatchObject({
         description: expect.stringContaining("memory files"),

@@ -155,7 +155,9 @@ describe("what asks the model beside the turn's own steps", () => {
 
   it("counts for the turn of /compress, and for the day of its principal", async () => {
     await using told = await startTelemetry();
-    await using server = await serve({ day: { tokens: 700n } }, told.observer);
+    const prices = [{ model: "m-*", input: 100, output: 1000 }];
+    const day = { tokens: 700n };
+    await using server = await serve({ day, prices }, told.observer);
     const client = clientOf(server);
     const { id, contextId } = await converse(client, `say ${"x".repeat(9000)}`);
     const talk = await converse(client, "say no more", { taskId: id });
@@ -164,13 +166,14 @@ describe("what asks the model beside the turn's own steps", () => {
     expect(compressed.usage).toMatchObject(USAGE);
     const after = await client.tasks.getTask({ taskId: id });
     expect(after.task?.usage?.inputTokens).toBe(talk.usage?.inputTokens);
+    // A command that asks no model has no step of one.
+    const stats = await runCommand(client, "stats", contextId);
+    expect(textOf(stats.history.at(-1))).toContain("\ncost: 0.1300\n");
     await converse(client, "say more", { taskId: id });
     const refused = await runCommand(client, "compress", contextId);
     expect(refused.stateText).toContain(
       "Today, your tasks used 800 tokens, and the limit is 700.",
     );
-    // A command that asks no model has no step of one.
-    await runCommand(client, "stats", contextId);
     await server.close();
     await told.flush();
     const chats = told.spans.filter(({ name }) => name === "chat m-1");

@@ -212,7 +212,11 @@ function allCommands(): SlashCommand[] {
     version: "1",
     model: "m",
     loadMemory: async () => ({ files: [], notices: [] }),
-    conversations: { find: async () => undefined, compress: async () => 0 },
+    conversations: {
+      find: async () => undefined,
+      compress: async () => 0,
+      spending: async () => [],
+    },
     checkpoints: {
       list: async () => [],
       preview: async () => ({ id: "", write: [], remove: [] }),

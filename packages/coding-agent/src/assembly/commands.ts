@@ -69,11 +69,12 @@ function mcpSession({
  * writes the summaries.
  */
 export function createConversations(
-  { find, summarize }: AgentConversations,
+  { find, summarize, spending }: AgentConversations,
   model: AgentModel,
 ): Conversations {
   return {
     find,
+    spending,
     async compress(taskId, asked, signal) {
       let messageCount = 0;
       const summary = await summarize(taskId, async ({ history, settings }) => {

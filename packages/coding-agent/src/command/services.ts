@@ -1,5 +1,9 @@
 import type { Task } from "@devtool/schema";
-import type { CommandContext, CommandPlace } from "@devtool/server/agent";
+import type {
+  AgentConversations,
+  CommandContext,
+  CommandPlace,
+} from "@devtool/server/agent";
 import type { Memory } from "../agent/memory.ts";
 import type { AgentModel, StepRequest } from "../agent/model.ts";
 import type { StoredCheckpoints } from "../tool/checkpoint/checkpoints.ts";
@@ -38,7 +42,7 @@ export interface CommandServices {
    * read what was added.
    */
   readonly trust?: TrustKeeper;
-  /** For `/compress`, `/plan` and `/stats`. */
+  /** For `/compress`, `/cost`, `/plan` and `/stats`. */
   readonly conversations?: Conversations;
   /** For `/restore`. */
   readonly checkpoints?: StoredCheckpoints | undefined;
@@ -51,7 +55,7 @@ export interface CommandServices {
 }
 
 /** The conversations in which commands are sent. */
-export interface Conversations {
+export interface Conversations extends Pick<AgentConversations, "spending"> {
   /**
    * Returns the latest task that a message opened in the context. Undefined
    * when there is none.

@@ -461,4 +461,18 @@ export interface AgentConversations {
     taskId: string,
     make: (task: Task) => Promise<Summary | undefined>,
   ): Promise<Summary | undefined>;
+
+  /**
+   * Returns what each model used for a task, and for the tasks in which other
+   * agents of the server did some of its work: tokens of input and output, and
+   * what they cost in the currency of `budget.prices`. The cost is undefined
+   * for a model without a price.
+   */
+  spending(taskId: string): Promise<
+    readonly {
+      readonly model: string;
+      readonly tokens: number;
+      readonly cost: number | undefined;
+    }[]
+  >;
 }

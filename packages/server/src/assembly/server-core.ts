@@ -98,6 +98,7 @@ interface ServerParts {
   readonly keys: SigningKeys;
   /** What the server's observer hears. Undefined: there is none. */
   readonly operations: Operations | undefined;
+  readonly budgets: Budgets;
 }
 
 /**
@@ -131,7 +132,7 @@ export async function openCore(
   const opened = await openStore(options);
   const { shared } = opened;
   const parts = createParts(agents, options, surroundings, opened);
-  const { store, registry, notifications } = parts;
+  const { store, registry, notifications, budgets } = parts;
   const closing = new AbortController();
   let inbox: InboxWorker | undefined;
   let retaining: Promise<void> | undefined;
@@ -156,7 +157,7 @@ export async function openCore(
   try {
     await agents.open(
       agentServices(options, surroundings, {
-        conversations: createAgentConversations(registry, store),
+        conversations: createAgentConversations(registry, store, budgets),
         approvals: shared?.approvals,
         agents: createAgentDirectory(
           { ...options, ...surroundings, agents, sources: parts.sources },
@@ -271,7 +272,7 @@ function createParts(
   const limits = limitsWithDefaults(options.limits);
   const keys = signingKeys(options, surroundings.clock, store);
   const tasks = createTasks(agents, options, surroundings, { store, keys });
-  const { registry, operations } = tasks;
+  const { registry, operations, budgets } = tasks;
   const notifications = createNotifications({
     ...surroundings,
     ...{ store, registry, keys, operations },
@@ -292,7 +293,7 @@ function createParts(
     registrar: notifications.registrar,
   });
   const parts = { store, registry, handler, limits, notifications, keys };
-  return { ...parts, operations, sources };
+  return { ...parts, operations, budgets, sources };
 }
 
 /** Returns the keys of a server: its own, or those of a shared store. */
@@ -315,6 +316,7 @@ interface Tasks {
   readonly messages: RecordedMessages;
   readonly roots: WorkspaceRoots;
   readonly operations: Operations | undefined;
+  readonly budgets: Budgets;
 }
 
 function createTasks(
@@ -330,6 +332,8 @@ function createTasks(
     observer && new Operations(observer, agents.defaultName, onError);
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
   const roots = rootsOf(options);
+  const limits = options.budget ?? create(BudgetConfigSchema);
+  const budgets = new Budgets(limits, store, now);
   const registry = new OpenTasks({
     store,
     createExecutor: (task) => agents.createExecutor(task),
@@ -344,13 +348,9 @@ function createTasks(
     shared,
     assertReachable: (path) => assertReachable(path, roots),
     sign: async (record) => signTombstone(record, await keys.current()),
-    budgets: new Budgets(
-      options.budget ?? create(BudgetConfigSchema),
-      store,
-      now,
-    ),
+    budgets,
   });
-  return { store, registry, messages, roots, operations };
+  return { store, registry, messages, roots, operations, budgets };
 }
 
 /** The directories that may contain workspaces, as they are at the start. */

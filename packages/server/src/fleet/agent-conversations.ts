@@ -1,5 +1,6 @@
 import type { AgentConversations } from "../agent/agent.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import type { Budgets } from "../task/turn-budget.ts";
 import type { OpenTasks } from "./open-tasks.ts";
 
 /**
@@ -12,6 +13,7 @@ const MAX_SEARCHED = 50;
 export function createAgentConversations(
   registry: OpenTasks,
   store: TaskStore,
+  budgets: Budgets,
 ): AgentConversations {
   return {
     async find({ contextId, principal }, content = "all") {
@@ -33,5 +35,6 @@ export function createAgentConversations(
       using held = await registry.get(taskId);
       return await held?.handle.summarize(make);
     },
+    spending: (taskId) => budgets.spending(taskId),
   };
 }

@@ -71,6 +71,8 @@ class TaskSpending {
   goal: Spent = NOTHING;
   /** In all turns. */
   all: Spent = NOTHING;
+  /** Of each model, by its name. */
+  readonly models: Map<string, Spent> = new Map();
   /** When the last turn began, and the last goal, in milliseconds. */
   turnSinceMs: number = 0;
   goalSinceMs: number = 0;
@@ -108,7 +110,9 @@ class TaskSpending {
     const workMs = Math.max(0, timeMs - (this.#worksSinceMs ?? timeMs));
     let spent: Spent = { ...NOTHING, workMs: Math.min(workMs, MAX_GAP_MS) };
     if (payload.case === "usage") {
-      spent = sum(spent, spentOn(payload.value, this.#priceOf(model)));
+      const step = spentOn(payload.value, this.#priceOf(model));
+      this.models.set(model, sum(this.models.get(model) ?? NOTHING, step));
+      spent = sum(spent, step);
     }
     if (payload.case === "created") {
       const { message } = payload.value;
@@ -216,12 +220,27 @@ export class Spending {
     };
   }
 
+  /**
+   * Returns what each model used for a task, by the model's name: in the task,
+   * and in what other agents of this store did for it.
+   */
+  async byModel(taskId: string): Promise<ReadonlyMap<string, Spent>> {
+    const task = await this.of(taskId);
+    const models = new Map<string, Spent>();
+    for (const each of [task, ...(await this.#tasksBelow(taskId, task))]) {
+      for (const [model, spent] of each.models) {
+        models.set(model, sum(models.get(model) ?? NOTHING, spent));
+      }
+    }
+    return models;
+  }
+
   /** Returns the tasks of this store that a task has caused, each one once. */
   async #tasksBelow(
     taskId: string,
     { called, caller }: Pick<TaskSpending, "called" | "caller">,
-  ): Promise<readonly Pick<TaskSpending, "since">[]> {
-    const below: Pick<TaskSpending, "since">[] = [];
+  ): Promise<readonly Pick<TaskSpending, "since" | "models">[]> {
+    const below: Pick<TaskSpending, "since" | "models">[] = [];
     const seen = new Set([taskId]);
     const next = [...called];
     for (let id = next.pop(); id !== undefined; id = next.pop()) {

@@ -8,6 +8,7 @@ import {
   TaskState,
   type Usage,
 } from "@devtool/schema";
+import type { AgentConversations } from "../agent/agent.ts";
 import type { CallUpdate } from "../agent/call-update.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
@@ -99,6 +100,19 @@ export class Budgets {
   costOf(usage: Usage, model: string): number | undefined {
     const price = this.priceOf(model);
     return price && spentOn(usage, price).cost;
+  }
+
+  /**
+   * Returns what each model used for a task, as `AgentConversations.spending`
+   * describes it.
+   */
+  async spending(taskId: string): ReturnType<AgentConversations["spending"]> {
+    const models = await this.#spending.byModel(taskId);
+    return [...models].map(([model, { tokens, cost }]) => ({
+      model,
+      tokens,
+      cost: this.priceOf(model) && cost,
+    }));
   }
 
   /**

@@ -21,7 +21,7 @@ import type { ModelToolCall, StepRequest } from "../../agent/model.ts";
 import type { McpServerStatus } from "../../tool/mcp.ts";
 import { Workspace } from "../../tool/workspace.ts";
 import { TrustStore } from "../../trust/trust-store.ts";
-import type { CommandServices } from "../services.ts";
+import type { CommandServices, Conversations } from "../services.ts";
 import { SlashCommands } from "../slash-commands.ts";
 import { builtinCommands } from "./builtin-commands.ts";
 
@@ -98,6 +98,7 @@ describe("the built-in commands (CMD-3)", () => {
       "compress",
       "plan",
       "stats",
+      "cost",
       "restore",
       "restore list",
       "mcp list",
@@ -200,6 +201,32 @@ tool calls: 3 (2 succeeded, 1 failed)
     );
   });
 
+  it("/cost and /stats show what the models of the conversation cost", async () => {
+    const priced = { model: "some-model", tokens: 120, cost: 0.0421 };
+    const unpriced = { model: "other", tokens: 30, cost: undefined };
+    const shown = (
+      command: string,
+      spending: Parameters<typeof conversation>[1],
+    ) =>
+      say(command, "", {
+        ...services,
+        conversations: conversation(busyTask(), spending),
+      });
+    const tokens = "tokens: 100 in (40 cached), 20 out (5 thoughts)";
+    expect(await shown("cost", [priced])).toBe(
+      `${tokens}\ncost: 0.0421\n  some-model: 120 tokens, 0.0421`,
+    );
+    expect(await shown("cost", [priced, unpriced])).toBe(
+      `${tokens}\ncost: 0.0421, without other\n  some-model: 120 tokens, 0.0421\n  other: 30 tokens, no price\nThe operator gives a model its price with budget.prices in config.toml.`,
+    );
+    expect(await shown("cost", [unpriced])).toContain("\ncost: unknown\n");
+    expect(await shown("cost", [])).toBe(`${tokens}\ncost: 0.0000`);
+    expect(await shown("stats", [priced, unpriced])).toContain(
+      `${tokens}\ncost: 0.0421, without other\ntool calls: 3`,
+    );
+    expect(await shown("stats", [unpriced])).not.toContain("cost:");
+  });
+
   it("/plan shows the latest plan", async () => {
     const text = await say("plan", "", {
       ...services,
@@ -220,6 +247,7 @@ tool calls: 3 (2 succeeded, 1 failed)
       find: async ({ contextId }: CommandContext) =>
         contextId === "context" ? busyTask() : undefined,
       compress: async (taskId: string) => compressed.push(taskId) * 7,
+      spending: async () => [],
     };
     expect(await say("compress", "", { ...services, conversations })).toBe(
       "A summary stands for 7 messages now; the log keeps them.",
@@ -374,8 +402,15 @@ function requestOf(line: string, args: string) {
   });
 }
 
-function conversation(task: Task | undefined) {
-  return { find: async () => task, compress: async () => 0 };
+function conversation(
+  task: Task | undefined,
+  spending: Awaited<ReturnType<Conversations["spending"]>> = [],
+) {
+  return {
+    find: async () => task,
+    compress: async () => 0,
+    spending: async () => spending,
+  };
 }
 
 /** Creates an agent's step that changed AGENTS.md. */

@@ -7,13 +7,14 @@ import {
   type ToolCall,
   ToolCallStatus,
   toolCallsOf,
+  type Usage,
 } from "@devtool/schema";
 import type { Conversations } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { noConversation, replyWith } from "../steps.ts";
 
 /**
- * Creates `/compress`, `/plan` and `/stats`, which are about the conversation
+ * Creates `/compress`, `/plan`, `/stats` and `/cost`, which are about the conversation
  * in which they are sent.
  */
 export function conversationCommands(
@@ -44,19 +45,28 @@ export function conversationCommands(
     ),
     reportCommand(
       "stats",
-      "Shows the time, tokens and tool calls of this conversation",
+      "Shows the time, tokens, cost and tool calls of this conversation",
       conversations,
       formatStats,
     ),
+    reportCommand(
+      "cost",
+      "Shows the tokens of this conversation, and what they cost",
+      conversations,
+      formatCost,
+    ),
   ];
 }
+
+/** What each model used. */
+type Spending = Awaited<ReturnType<Conversations["spending"]>>;
 
 /** Creates a command that replies with a report about the task. */
 function reportCommand(
   word: string,
   description: string,
   conversations: Conversations,
-  report: (task: Task) => string,
+  report: (task: Task, spending: Spending) => string,
 ): SlashCommand {
   return {
     path: [word],
@@ -65,7 +75,8 @@ function reportCommand(
     play: (_args, context) =>
       replyWith(async () => {
         const task = await conversations.find(context);
-        return task ? report(task) : noConversation(context);
+        if (!task) return noConversation(context);
+        return report(task, await conversations.spending(task.id));
       }),
   };
 }
@@ -94,7 +105,7 @@ function formatPlan(task: Task): string {
     : "The agent has no plan in this conversation.";
 }
 
-function formatStats(task: Task): string {
+function formatStats(task: Task, spending: Spending): string {
   const { usage, createTime, updateTime } = task;
   // From the first to the last event, which includes waiting for the user.
   const seconds =
@@ -112,9 +123,10 @@ function formatStats(task: Task): string {
     `task: ${task.id}`,
     `model: ${task.model === "" ? "none" : task.model}`,
     `time: ${duration}, ${prompts} of your messages, ${task.history.length - prompts} steps`,
-    usage
-      ? `tokens: ${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out (${usage.thoughtTokens} thoughts)`
-      : "tokens: not counted",
+    formatTokens(usage),
+    ...(spending.some(({ cost }) => cost !== undefined)
+      ? [`cost: ${costOf(spending)}`]
+      : []),
     `tool calls: ${calls.length}${calls.length > 0 ? ` (${countOutcomes(calls)})` : ""}`,
     ...byTool
       .sort(([, one], [, other]) => other.length - one.length)
@@ -123,6 +135,45 @@ function formatStats(task: Task): string {
           `  ${name}: ${group.length} (${countOutcomes(group)})`,
       ),
   ].join("\n");
+}
+
+function formatTokens(usage: Usage | undefined): string {
+  return usage
+    ? `tokens: ${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out (${usage.thoughtTokens} thoughts)`
+    : "tokens: not counted";
+}
+
+/** Formats what a task cost: in all, and for each model. */
+function formatCost({ usage }: Task, spending: Spending): string {
+  const unpriced = spending.filter(({ cost }) => cost === undefined);
+  return [
+    formatTokens(usage),
+    `cost: ${costOf(spending)}`,
+    ...spending.map(
+      ({ model, tokens, cost }) =>
+        `  ${nameOf(model)}: ${tokens} tokens, ${cost === undefined ? "no price" : cost.toFixed(4)}`,
+    ),
+    ...(unpriced.length > 0
+      ? [
+          "The operator gives a model its price with budget.prices in config.toml.",
+        ]
+      : []),
+  ].join("\n");
+}
+
+/** Returns the sum of what the models with a price cost, and names the others. */
+function costOf(spending: Spending): string {
+  const unpriced = spending.filter(({ cost }) => cost === undefined);
+  if (spending.length > 0 && unpriced.length === spending.length) {
+    return "unknown";
+  }
+  const sum = spending.reduce((all, { cost = 0 }) => all + cost, 0);
+  const names = unpriced.map(({ model }) => nameOf(model)).join(", ");
+  return `${sum.toFixed(4)}${names === "" ? "" : `, without ${names}`}`;
+}
+
+function nameOf(model: string): string {
+  return model === "" ? "a model without a name" : model;
 }
 
 const OUTCOMES: ReadonlyMap<ToolCallStatus, string> = new Map([
