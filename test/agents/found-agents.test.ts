@@ -223,6 +223,23 @@ describe("agents that are registered, or in catalogs of others", () => {
     }
   });
 
+  it("whose card names another address get no token there", async () => {
+    const tokens: unknown[] = [];
+    const elsewhere = await listen((request, response) => {
+      tokens.push(request.headers.authorization);
+      response.writeHead(404).end();
+    });
+    const path = "/agents/two/.well-known/agent-card.json";
+    const card = await (await fetch(`${far.url}${path}`)).text();
+    const url = await listen((_, response) => {
+      response.end(card.replaceAll(far.url, elsewhere));
+    });
+    const server = await front();
+    await clientOf(server).agents.registerAgent({ ...helper(), url });
+    expect(await ask(clientOf(server), "hello")).toMatch(/^error: /);
+    expect(tokens).toEqual([undefined]);
+  });
+
   it("of a catalog have its name in front, and get its token at its own address alone", async () => {
     const catalogs = [{ name: "partner", url: far.url, token: far.token }];
     const server = await front({ catalogs });
@@ -247,6 +264,7 @@ describe("agents that are registered, or in catalogs of others", () => {
       { identifier: "urn:air:x:agent:file", type: card, url: "file:///etc" },
       { identifier: `urn:air:x:agent:${long}`, type: card, url: far.url },
       { identifier: "urn:air:x:agent:odd", type: card, url: 7 },
+      { identifier: { toString: 1 }, type: card, url: far.url },
       { identifier: "urn:air:x:mcp:tool", type: "application/mcp+json" },
     ];
     const url = await listen((request, response) => {
@@ -275,6 +293,16 @@ describe("agents that are registered, or in catalogs of others", () => {
     expect(
       ["ONE", "file", long, "odd", '"huge"', '"moved"'].map(about),
     ).toEqual(Array(6).fill(1));
+    const many = entries.slice(3, 4).flatMap((one) => Array(500).fill(one));
+    entries.splice(0, entries.length, ...many);
+    const before = notices.length;
+    const other = await front(
+      { catalogs: [{ name: "partner", url }] },
+      { dataDirectory: undefined },
+    );
+    await clientOf(other).agents.listFoundAgents({});
+    expect(notices.slice(before)).toHaveLength(11);
+    expect(notices.at(-1)).toContain("490 further agents");
     // Its address is not that of the catalog, and is not public.
     expect(await ask(clientOf(server), "@partner-one hello")).toMatch(
       /agent_registry\.targets/,

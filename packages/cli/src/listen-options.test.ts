@@ -22,6 +22,7 @@ describe("where a server listens", () => {
       allowedHosts: [],
       allowedOrigins: [],
       pushTargets: [],
+      agentRegistry: { targets: [], reservedNames: [], catalogs: [] },
       tlsEndedByProxy: false,
       extensionRequired: false,
       a2a: { grpcInCard: false },
@@ -54,6 +55,7 @@ describe("where a server listens", () => {
       allowedHosts: ["a:1"],
       allowedOrigins: ["https://a.example"],
       pushTargets: ["a:2"],
+      agentRegistry: { targets: [], reservedNames: [], catalogs: [] },
     };
     expect(await options({}, config)).toEqual({ ...said, ...lists });
   });
@@ -87,6 +89,7 @@ describe("where a server listens", () => {
       allowedHosts: ["a:1", "b:1"],
       allowedOrigins: ["https://a.example", "https://b.example"],
       pushTargets: ["a:2", "b:2"],
+      agentRegistry: { targets: [], reservedNames: [], catalogs: [] },
       tlsEndedByProxy: true,
       extensionRequired: true,
       a2a: { grpcInCard: true },

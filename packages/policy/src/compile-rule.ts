@@ -89,12 +89,13 @@ export function compileRule(
  */
 function compilePaths({ path, decision }: PolicyRule): CompiledRule["isPath"] {
   if (path.length === 0) return () => true;
-  const nocase = decision !== RuleDecision.ALLOW;
   // With "s", `**` also matches names with line breaks.
-  const matches = picomatch([...path], { dot: true, nocase, flags: "s" });
-  return nocase
-    ? (name) => matches(name) || matches(foldedPath(name))
-    : (name) => matches(name);
+  const matches = picomatch([...path], { dot: true, flags: "s" });
+  if (decision === RuleDecision.ALLOW) return (name) => matches(name);
+  const matchesAnyCase = picomatch([...path], { dot: true, flags: "si" });
+  // For a pattern with `!`, any case can be less.
+  return (name) =>
+    matches(name) || matchesAnyCase(name) || matchesAnyCase(foldedPath(name));
 }
 
 function fieldError(field: string, value: string, remedy: string): PolicyError {

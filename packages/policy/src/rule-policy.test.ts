@@ -362,6 +362,13 @@ describe("the conditions of a rule", () => {
       });
     }
     expect(await verdict(shell("cat .EN?"), { rules })).toBe("deny");
+    const capitals = user(
+      'path = ["Secrets/**", "!src/**"]\ndecision = "deny"',
+    );
+    for (const path of ["secrets/a", "SECRETS/a", "Secrets/a", "SRC/a"]) {
+      expect(await verdict(read(path), { rules: capitals }), path).toBe("deny");
+    }
+    expect(await verdict(read("src/a"), { rules: capitals })).toBe("allow");
   });
 
   it("allow a file by the letters of its path alone", async () => {

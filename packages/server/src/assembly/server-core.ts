@@ -283,6 +283,7 @@ function createParts(
   const sources = new AgentSources({
     settings: options.agentRegistry ?? {},
     served: agents.names,
+    isShared: store.shared !== undefined,
     dataDirectory: options.dataDirectory,
     now: () => clock.now(),
     ...{ ownPorts, onNotice },

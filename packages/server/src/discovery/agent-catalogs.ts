@@ -1,5 +1,9 @@
 import { create, fromJson } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 import {
   type CatalogEntry,
   CatalogEntrySchema,
@@ -32,6 +36,8 @@ const TIMEOUT_MS = 10_000;
 const FRESH_MS = 5 * 60_000;
 /** The maximum number of agents of a catalog; those after them are left out. */
 const MAX_AGENTS = 100;
+/** The maximum number of notices of one reading about what is left out. */
+const MAX_NOTICES = 10;
 const MAX_TEXT = 1000;
 const CARDS: readonly string[] = [
   "application/a2a-agent-card+json",
@@ -125,15 +131,19 @@ export class AgentCatalogs {
     entries: readonly unknown[],
   ): readonly FoundAgent[] {
     const agents = new Map<string, FoundAgent>();
-    const leaveOut = (what: string, why: string): void =>
-      this.#reading.onNotice(
-        `agent ${quoted(what)} of catalog ${quoted(catalog.name)} is left out: ${why}`,
+    let leftOut = 0;
+    const { onNotice } = this.#reading;
+    const leaveOut = (what: unknown, why: string): void => {
+      if (++leftOut > MAX_NOTICES) return;
+      onNotice(
+        `agent ${quoted(stringOrEmpty(what))} of catalog ${quoted(catalog.name)} is left out: ${why}`,
       );
+    };
     for (const json of entries) {
       const { identifier, type } = objectOrEmpty(json);
       if (typeof type !== "string" || !CARDS.includes(type)) continue;
       if (agents.size === MAX_AGENTS) {
-        leaveOut(`${identifier}`, `the catalog has more than ${MAX_AGENTS}`);
+        leaveOut(identifier, `the catalog has more than ${MAX_AGENTS}`);
         break;
       }
       try {
@@ -146,8 +156,13 @@ export class AgentCatalogs {
         agents.set(plain, agent);
       } catch (reason) {
         const why = reason instanceof Error ? reason.message : String(reason);
-        leaveOut(`${identifier}`, why);
+        leaveOut(identifier, why);
       }
+    }
+    if (leftOut > MAX_NOTICES) {
+      onNotice(
+        `${leftOut - MAX_NOTICES} further agents of catalog ${quoted(catalog.name)} are left out`,
+      );
     }
     return [...agents.values()];
   }

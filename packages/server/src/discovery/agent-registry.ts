@@ -226,8 +226,10 @@ function assertRequest({
 }: RegisterAgentRequest): void {
   const names = "write 1 to 50 letters, digits, - and _";
   if (!NAME.test(name)) throw invalid("name", name, "is not a name", names);
-  const { hash } = parseTarget(url);
-  if (hash !== "") throw invalid("url", url, "has a fragment", "leave it out");
+  const { hash, search } = parseTarget(url);
+  if (hash !== "" || search !== "") {
+    throw invalid("url", url, "has a query or a fragment", "leave it out");
+  }
   if (description.length > MAX_DESCRIPTION) {
     throw invalid(
       "description",
@@ -261,7 +263,9 @@ async function readRegistrations(
   if (path === undefined) return new Map();
   try {
     const text = await readFile(path, "utf8");
-    const { registrations } = fromJsonString(AgentRegistryFileSchema, text);
+    const { registrations } = fromJsonString(AgentRegistryFileSchema, text, {
+      ignoreUnknownFields: true,
+    });
     return new Map(
       registrations.map((one) => [plainName(one.agent?.name ?? ""), one]),
     );

@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import type { FoundAgent, RegisterAgentRequest } from "@devtool/schema";
 import type { JSONWebKeySet } from "jose";
 import type { CallableAgent } from "../agent/agent.ts";
-import { DevtoolError } from "../errors.ts";
+import { Code, DevtoolError } from "../errors.ts";
 import { checkedFetch } from "../outbound/checked-fetch.ts";
 import { hostPort, parseTarget } from "../outbound/outbound-policy.ts";
 import {
@@ -31,6 +31,8 @@ export interface AgentSourceOptions {
 /** Dependencies of `AgentSources`. */
 interface SourcesOptions {
   readonly settings: AgentSourceOptions;
+  /** Whether other servers have the same tasks, and would not have an agent. */
+  readonly isShared: boolean;
   /** The names of the server's own agents. */
   readonly served: readonly string[];
   readonly dataDirectory: string | undefined;
@@ -59,11 +61,21 @@ export class AgentSources {
     });
   }
 
-  /** See `AgentRegistry.register`. */
-  register(
+  /**
+   * See `AgentRegistry.register`. Rejects with `Code.FailedPrecondition` where
+   * servers share a store: a task goes on at one that would not have the agent.
+   */
+  async register(
     request: RegisterAgentRequest,
     principal: string,
   ): Promise<FoundAgent> {
+    if (this.#options.isShared) {
+      throw new DevtoolError(
+        "this server shares its tasks with others, which would not have the agent",
+        Code.FailedPrecondition,
+        { remedy: "have the operator list it in remote_agents or a catalog" },
+      );
+    }
     return this.#registry.register(request, principal);
   }
 
@@ -72,16 +84,19 @@ export class AgentSources {
     return this.#registry.unregister(name, principal);
   }
 
+  /** Returns the agents that are registered. */
+  async registered(): Promise<readonly FoundAgent[]> {
+    const registered = await this.#registry.list();
+    return registered.flatMap(({ agent }) => agent ?? []);
+  }
+
   /** Returns what is known of the agents, those that are registered first. */
   async list(): Promise<readonly FoundAgent[]> {
     const [registered, listed] = await Promise.all([
-      this.#registry.list(),
+      this.registered(),
       this.#catalogs.list(),
     ]);
-    return [
-      ...registered.flatMap(({ agent }) => agent ?? []),
-      ...listed.map(({ agent }) => agent),
-    ];
+    return [...registered, ...listed.map(({ agent }) => agent)];
   }
 
   /** Returns the agents as they are called. */
@@ -93,7 +108,7 @@ export class AgentSources {
     const { keys } = this.#options.settings;
     return [
       ...registered.flatMap(({ agent, token }) =>
-        agent ? [{ ...agent, token, keys, fetch: this.#fetch([]) }] : [],
+        agent ? [{ ...agent, token, keys, fetch: this.#fetch(agent, []) }] : [],
       ),
       ...listed.map(({ agent, catalog }) => {
         const own = parseTarget(catalog.url);
@@ -102,22 +117,30 @@ export class AgentSources {
           ...agent,
           token: isOwn ? catalog.token : undefined,
           keys: catalog.keys,
-          fetch: this.#fetch(isOwn ? [hostPort(own)] : []),
+          fetch: this.#fetch(agent, isOwn ? [hostPort(own)] : []),
         };
       }),
     ];
   }
 
-  #fetch(hosts: readonly string[]): typeof globalThis.fetch {
+  /** A card may name any address: the token goes to the agent's own origin alone. */
+  #fetch(
+    { url }: FoundAgent,
+    hosts: readonly string[],
+  ): typeof globalThis.fetch {
     const { settings, ownPorts } = this.#options;
+    const { origin } = parseTarget(url);
     const send = checkedFetch({
       allowedHosts: [...hosts, ...(settings.targets ?? [])],
       allowing: allowingTarget,
       ownPorts,
     });
     return async (input, init) => {
+      const target = input instanceof Request ? input.url : input;
+      const headers = new Headers(init?.headers);
+      if (new URL(target).origin !== origin) headers.delete("authorization");
       try {
-        return await send(input instanceof Request ? input.url : input, init);
+        return await send(target, { ...init, headers });
       } catch (reason) {
         // The client of an agent would say that the connection was lost.
         if (!(reason instanceof DevtoolError)) throw reason;

@@ -22,7 +22,10 @@ export interface AgentListing {
   readonly workspace: string;
   readonly workspaceRoots: readonly string[];
   /** The agents elsewhere that are registered, or in catalogs. */
-  readonly sources: Pick<AgentSources, "register" | "unregister" | "list">;
+  readonly sources: Pick<
+    AgentSources,
+    "register" | "unregister" | "registered" | "list"
+  >;
   /**
    * Lists the models of an agent; an empty name stands for the default agent.
    */
@@ -77,11 +80,13 @@ export function createAgentListHandler({
     async listFoundAgents(_request, context) {
       assertKnown(context);
       const principal = principalOf(context);
-      const found = await sources.list();
+      if (principal === OPERATOR.principal) {
+        return { agents: [...(await sources.list())] };
+      }
+      const registered = await sources.registered();
       return {
-        agents: found.filter(
-          ({ registeredBy }) =>
-            principal === OPERATOR.principal || registeredBy === principal,
+        agents: registered.filter(
+          ({ registeredBy }) => registeredBy === principal,
         ),
       };
     },

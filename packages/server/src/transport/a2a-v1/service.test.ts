@@ -215,6 +215,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
       sources: {
         register: () => Promise.reject(new Error("nothing is registered")),
         unregister: () => Promise.resolve(),
+        registered: () => Promise.resolve([]),
         list: () => Promise.resolve([]),
       },
       modelsOf: () => Promise.resolve([]),
