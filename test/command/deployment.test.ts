@@ -14,10 +14,11 @@ import {
   createDevtoolClient,
   textMessage,
 } from "@devtool/client";
+import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { LEFT_TO_CI } from "../depth.ts";
 import { describeWithPostgres } from "../fleet/with-postgres.ts";
@@ -36,91 +37,124 @@ const [config, , deployment, service, budget] = parseAllDocuments(
   readFileSync(KUBERNETES, "utf8"),
 ).map((document) => document.toJS());
 
+describe("the Compose file", () => {
+  // https://github.com/docker/compose/issues/12031
+  it("copies nothing into a container whose root is read-only", () => {
+    const readOnly = Object.values<Record<string, unknown>>(compose.services)
+      .filter((service) => service.read_only === true)
+      .flatMap(({ configs = [], secrets = [] }) => [configs, secrets])
+      .flat()
+      .map((use) => (typeof use === "string" ? use : Object(use).source));
+    expect(readOnly.toSorted()).toEqual(["proxy", "token"]);
+    const sources = { ...compose.configs, ...compose.secrets };
+    for (const name of readOnly) {
+      expect([name, Object.keys(sources[name])]).toEqual([name, ["file"]]);
+    }
+  });
+});
+
 describe("the manifests for Kubernetes", () => {
-  it("select the servers, and have the configuration of the Compose file", () => {
+  it("select the servers", () => {
     const labels = deployment.spec.template.metadata.labels;
     expect(deployment.spec.selector.matchLabels).toEqual(labels);
     expect(service.spec.selector).toEqual(labels);
     expect(budget.spec.selector.matchLabels).toEqual(labels);
-    expect(
-      config.data["config.toml"].replace("/var/lib/devtool", "/run/secrets"),
-    ).toBe(
-      compose.configs.server.content.replace(
-        /\$\{DOMAIN[^}]*\}/,
-        "agent.example",
-      ),
-    );
   });
 });
 
 const [, caddy] = PROXIES;
 
-describeWithPostgres("the parts of the Compose file", (database) => {
+describeWithPostgres("the manifests", (database) => {
   it.skipIf(caddy?.missing !== "")(
-    `play a task together, and answer the probes of Kubernetes${caddy?.missing}`,
+    `play a task with the parts of the Compose file${caddy?.missing}`,
     async () => {
-      const directory = temporaryDirectory();
-      const [token, file, data, workspace] = [
-        "token",
-        "config.toml",
-        "data",
-        "workspace",
-      ].map((name) => join(directory, name));
-      await writeFile(`${token}`, "0123456789abcdef".repeat(4), {
-        mode: 0o600,
-      });
-      const text: string = config.data["config.toml"];
-      await writeFile(
-        `${file}`,
-        text
-          .replace('"0.0.0.0"', '"127.0.0.1"')
-          .replace("/var/lib/devtool/token", `${token}`)
-          .replace("postgres://devtool@postgres/devtool", database.url),
-      );
-      const [serve, ...flags] = compose.services.devtool.command;
-      await using server = await startServer(
-        [serve, flags[0], file, "--data", data, "--workspace", workspace].map(
-          String,
+      const { directory, token, place } = await placeOfServer();
+      const args: readonly string[] = compose.services.devtool.command;
+      await using server = await startServer([
+        ...args.map((arg) =>
+          arg
+            .replace("=0.0.0.0", "=127.0.0.1")
+            .replace(/\$\{DOMAIN[^}]*\}/, "agent.example")
+            .replace("/run/secrets/token", token)
+            .replace("postgres://devtool@postgres/devtool", database.url),
         ),
-      );
+        ...place,
+      ]);
 
       const socket = join(directory, "caddy.sock");
-      const site = compose.configs.proxy.content
-        .replace(
-          /^\$\{DOMAIN\} \{/,
-          `http://agent.example {\nbind unix/${socket}`,
-        )
+      const site = (
+        await readFile(join(root, "deploy", compose.configs.proxy.file), "utf8")
+      )
+        .replace("{$DOMAIN} {", `$&\nbind unix/${socket}`)
         .replace("devtool:41242", new URL(server.url).host);
-      const proxy = await caddy?.start(join(directory, "caddy"), site, socket);
-      await using _proxy = proxy;
+      expect(Object.keys(compose.services.caddy.environment)).toEqual([
+        "DOMAIN",
+      ]);
+      vi.stubEnv("DOMAIN", "http://agent.example");
+      await using stack = new AsyncDisposableStack();
+      stack.defer(() => void vi.unstubAllEnvs());
+      stack.use(await caddy?.start(join(directory, "caddy"), site, socket));
       const { tasks } = createDevtoolClient(
         createConnectTransport({
           baseUrl: "http://agent.example",
           httpVersion: "1.1",
           nodeOptions: { socketPath: socket },
-          interceptors: [bearerInterceptor("0123456789abcdef".repeat(4))],
+          interceptors: [bearerInterceptor(TOKEN)],
         }),
       );
       const message = textMessage("m1", "text Together.");
       const { task } = await tasks.sendMessage({ message });
       expect(task?.state).toBe(TaskState.COMPLETED);
-
-      const [container] = deployment.spec.template.spec.containers;
-      for (const kind of ["startupProbe", "readinessProbe", "livenessProbe"]) {
-        const { path, httpHeaders } = container[kind].httpGet;
-        const headers = httpHeaders.map(
-          ({ name, value }: Record<string, string>) => [name, value],
-        );
-        const probe = request(new URL(path, server.url), {
-          headers: Object.fromEntries(headers),
-        }).end();
-        const [response] = await once(probe, "response");
-        response.resume();
-        expect([kind, response.statusCode]).toEqual([kind, 200]);
-      }
     },
   );
+
+  it("start a server by the configuration for Kubernetes, which answers its probes", async () => {
+    const { directory, token, place } = await placeOfServer();
+    const text: string = config.data["config.toml"];
+    const files = {
+      ...config.data,
+      "config.toml": text
+        .replace('"0.0.0.0"', '"127.0.0.1"')
+        .replace("/var/lib/devtool/token", token)
+        .replace("postgres://devtool@postgres/devtool", database.url),
+    };
+    for (const [name, content] of Object.entries(files)) {
+      putFile(directory, name, String(content));
+    }
+    const [container] = deployment.spec.template.spec.containers;
+    const [serve, flag, path] = container.args;
+    const file = join(directory, basename(path));
+    await using server = await startServer([serve, flag, file, ...place]);
+    for (const kind of ["startupProbe", "readinessProbe", "livenessProbe"]) {
+      const { path, httpHeaders } = container[kind].httpGet;
+      const headers = httpHeaders.map(
+        ({ name, value }: Record<string, string>) => [name, value],
+      );
+      const probe = request(new URL(path, server.url), {
+        headers: Object.fromEntries(headers),
+      }).end();
+      const [response] = await once(probe, "response");
+      response.resume();
+      expect([kind, response.statusCode]).toEqual([kind, 200]);
+    }
+  });
 });
+
+const TOKEN = "0123456789abcdef".repeat(4);
+
+/** A directory with a token, and the flags that keep a server in it. */
+async function placeOfServer(): Promise<{
+  readonly directory: string;
+  readonly token: string;
+  readonly place: readonly string[];
+}> {
+  const directory = temporaryDirectory();
+  const token = join(directory, "token");
+  await writeFile(token, TOKEN, { mode: 0o600 });
+  const [data, workspace] = [join(directory, "data"), join(directory, "work")];
+  const place = ["--data", data, "--workspace", workspace];
+  return { directory, token, place };
+}
 
 async function startServer(
   args: readonly string[],
@@ -179,7 +213,7 @@ describe.skipIf(withoutBwrap !== "")(
       const line = stdout.split("\n").find((text) => /^· sandbox/.test(text));
       expect(line).toContain(problem);
       expect(line).toContain(
-        'in a container with all of /proc (Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, Podman: --security-opt unmask=ALL), or choose "none", which leaves commands to what confines the server',
+        'allow unprivileged user namespaces (in a container: docs/sandbox.md, "In a container"), or choose "none"',
       );
     });
   },
@@ -204,7 +238,11 @@ const CONFINED = [
 ];
 
 describe.skipIf(withoutImage !== "")(`the image${withoutImage}`, () => {
-  it("is small, and plays a task without root's rights on a read-only root", async () => {
+  // Podman gets the base, and npm and apt what is in the image.
+  const timeout = 900_000;
+  it("is small, and plays a task without root's rights on a read-only root", {
+    timeout,
+  }, async () => {
     const directory = temporaryDirectory();
     const [context, layout, workspace, state] = [
       "context",
@@ -220,7 +258,9 @@ describe.skipIf(withoutImage !== "")(`the image${withoutImage}`, () => {
     await copyFile(tarball, join(`${context}`, basename(tarball)));
     const image = `localhost/devtool-test-${process.pid}`;
     await podman(
-      ...["build", "--isolation", "chroot", "--format", "docker"],
+      // Without layers, nothing stays but the image.
+      ...["build", "--layers=false", "--isolation", "chroot"],
+      ...["--format", "docker"],
       ...["--build-arg", `BASE=${BASE}`, "--tag", image],
       ...["--file", CONTAINERFILE, `${context}`],
     );

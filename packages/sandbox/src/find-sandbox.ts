@@ -156,8 +156,7 @@ async function findBwrap(
   }
   return unavailable(
     `${program} says ${JSON.stringify(problem)}`,
-    // A container denies both by default, and one of the two is what failed.
-    'allow unprivileged user namespaces, in a container with all of /proc (Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, Podman: --security-opt unmask=ALL), or choose "none", which leaves commands to what confines the server',
+    'allow unprivileged user namespaces (in a container: docs/sandbox.md, "In a container"), or choose "none", which leaves commands to what confines the server',
   );
 }
 

@@ -63,7 +63,7 @@ describe("finding a sandbox", () => {
     expect(reason).toBeInstanceOf(SandboxError);
     expect(reason).toMatchObject({
       reason: "unavailable",
-      message: `sandbox "bwrap" cannot be used: ${root}/bwrap says "bwrap: No permissions to create new namespace": allow unprivileged user namespaces, in a container with all of /proc (Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined, Podman: --security-opt unmask=ALL), or choose "none", which leaves commands to what confines the server`,
+      message: `sandbox "bwrap" cannot be used: ${root}/bwrap says "bwrap: No permissions to create new namespace": allow unprivileged user namespaces (in a container: docs/sandbox.md, "In a container"), or choose "none", which leaves commands to what confines the server`,
     });
     const auto = await findSandbox("auto", options, signal);
     expect(auto).toMatchObject({
