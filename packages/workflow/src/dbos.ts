@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { isSea } from "node:sea";
 import { setTimeout as delay } from "node:timers/promises";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type StepRun, StepRunSchema, type Task } from "@devtool/schema";
@@ -87,7 +88,12 @@ class RunningDbos {
       throw new DevtoolError(
         "workflows are to be kept with DBOS, but @dbos-inc/dbos-sdk cannot be loaded",
         Code.FailedPrecondition,
-        { cause: reason, remedy: "npm install @dbos-inc/dbos-sdk" },
+        {
+          cause: reason,
+          remedy: isSea()
+            ? "a single executable loads no packages: install the command with npm"
+            : "npm install @dbos-inc/dbos-sdk",
+        },
       );
     });
     const { DBOS } = sdk;
