@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { acpAgent } from "@devtool/acp";
@@ -23,6 +23,7 @@ import { MemoryTaskStore, type TaskAppend } from "@devtool/server/store";
 import { defineWorkflow, workflowAgent } from "@devtool/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { processesOf } from "../processes.ts";
 import { taskOf } from "../tasks.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -157,11 +158,7 @@ describe("the cancellation of a task that calls other agents", () => {
       if (agent === "main") {
         await begin("wait 60000");
       } else {
-        await clientOf(above).tasks.sendMessage({
-          message: textMessage(crypto.randomUUID(), "wait 60000"),
-          sessionSettings: { agent },
-          returnImmediately: true,
-        });
+        await beginFlow("wait 60000");
       }
       await until(async () =>
         (await childStates()).includes(TaskState.WORKING) ? true : undefined,
@@ -178,21 +175,45 @@ describe("the cancellation of a task that calls other agents", () => {
     },
   );
 
-  it("says so when the agent cannot be told", async () => {
-    const { id } = await begin("wait 60000");
-    await until(async () =>
-      (await childStates()).includes(TaskState.WORKING) ? true : undefined,
-    );
-    reach = () => Promise.reject(new TypeError("nobody is there"));
-    await clientOf(above).tasks.cancelTask({ taskId: id });
-    const task = await taskOf(clientOf(above), id);
-    expect(task.state).toBe(TaskState.CANCELED);
-    expect(await noticesOf(id)).toEqual([
-      expect.stringMatching(
-        /^Agent far could not be told to cancel: .* Its work may go on\.$/,
-      ),
-    ]);
-  });
+  it.each(["main", "flow"])(
+    "says so when the agent cannot be told, and tells it after a restart: %s",
+    async (agent) => {
+      const { tasks } = clientOf(above);
+      const { id } =
+        agent === "main"
+          ? await begin(`run ${SLEEPS}`)
+          : await beginFlow(`run ${SLEEPS}`);
+      await until(async () => {
+        const task = await taskOf(clientOf(above), id);
+        if (pendingToolCalls(task).length > 0) await approve(id);
+        return sleepers().length >= 2 ? true : undefined;
+      });
+      reach = () => Promise.reject(new TypeError("nobody is there"));
+      await tasks.cancelTask({ taskId: id });
+      expect(agent === "main" ? await noticesOf(id) : notices).toEqual([
+        expect.stringMatching(
+          /^[Aa]gent "?far"? could not be told to cancel.*: it did not answer within 5 seconds; its work may go on until it is told, which this server tries for an hour\.?$/,
+        ),
+      ]);
+      expect((await taskOf(clientOf(above), id)).state).toBe(
+        TaskState.CANCELED,
+      );
+      await above.close();
+      expect(sleepers().length).toBeGreaterThanOrEqual(2);
+      reach = fetch;
+      above = await start();
+      await expect.poll(childStates).toEqual([TaskState.CANCELED]);
+      await expect.poll(sleepers).toEqual([]);
+      const kept = () =>
+        readdirSync(dataDirectory).filter((name) => name.startsWith("untold"));
+      await expect.poll(kept).toEqual([]);
+      await expect
+        .poll(() => notices.at(-1))
+        .toBe(
+          `the cancellation of what task "${id}" gave agent "far" is told now`,
+        );
+    },
+  );
 
   it("says so when an agent of A2A 0.3 has not said which task it works for", async () => {
     const sent = reachOldAgent();
@@ -200,20 +221,15 @@ describe("the cancellation of a task that calls other agents", () => {
     await sent;
     await clientOf(above).tasks.cancelTask({ taskId: id });
     expect(await noticesOf(id)).toEqual([
-      "Agent far could not be told to cancel: it has not said which task does the work, and lists none. Its work may go on.",
+      "Agent far could not be told to cancel: it has not said which task does the work, and lists none; its work may go on.",
     ]);
   });
 
   it("says so to the operator when a step of a workflow cannot be told", async () => {
     const sent = reachOldAgent();
-    const { tasks } = clientOf(above);
-    const { task: { id: taskId = "" } = {} } = await tasks.sendMessage({
-      message: textMessage(crypto.randomUUID(), "x"),
-      sessionSettings: { agent: "flow" },
-      returnImmediately: true,
-    });
+    const { id: taskId } = await beginFlow("x");
     await sent;
-    await tasks.cancelTask({ taskId });
+    await clientOf(above).tasks.cancelTask({ taskId });
     expect(notices).toEqual([
       `agent "far" could not be told to cancel what task "${taskId}" gave it: it has not said which task does the work, and lists none; its work may go on`,
     ]);
@@ -273,7 +289,7 @@ describe("the cancellation of a task that calls other agents", () => {
         flow: workflowAgent(
           defineWorkflow({
             name: "flow",
-            steps: [{ id: "a", agent: "far", task: "wait 60000" }],
+            steps: [{ id: "a", agent: "far", task: "{{input.text}}" }],
           }),
           { remoteAgents: [far] },
         ),
@@ -293,6 +309,17 @@ describe("the cancellation of a task that calls other agents", () => {
     });
     if (!task) throw new Error("there is no task");
     await approve(task.id);
+    return task;
+  }
+
+  /** Has the workflow give the agent below a script. */
+  async function beginFlow(script: string): Promise<Task> {
+    const { task } = await clientOf(above).tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), script),
+      sessionSettings: { agent: "flow" },
+      returnImmediately: true,
+    });
+    if (!task) throw new Error("there is no task");
     return task;
   }
 
@@ -320,14 +347,7 @@ function callOf(agent: string, message: string): string {
 
 /** The processes of the command that sleeps, and of those that started it. */
 function sleepers(): readonly string[] {
-  return readdirSync("/proc").filter((pid) => {
-    try {
-      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
-      return command.includes(`sleep\0${SECONDS}`);
-    } catch {
-      return false;
-    }
-  });
+  return processesOf(`sleep\0${SECONDS}`);
 }
 
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {

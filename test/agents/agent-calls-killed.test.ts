@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -22,6 +23,7 @@ import {
   startServing,
 } from "../durability/crash/server-process.ts";
 import { generator } from "../json-mutants.ts";
+import { processesOf } from "../processes.ts";
 import { SteadyAddress } from "./chain/steady-address.ts";
 
 const signal = AbortSignal.timeout(900_000);
@@ -138,6 +140,52 @@ describe("a chain of agents over two servers that are killed", () => {
       );
       expect(all).toHaveLength(2);
       expect(all[0]?.contextId).toBe(all[1]?.contextId);
+    },
+  );
+
+  it.each(["cut off", "killed"] as const)(
+    "has the task below canceled when that one is back: above killed, below %s",
+    async (fate) => {
+      const seconds = 600 + random();
+      const sleepers = () => processesOf(`sleep\0${seconds}`);
+      const script = `run sh -c 'sleep ${seconds} & sleep ${seconds}'`;
+      const message = JSON.stringify({ message: script });
+      const { tasks } = clientOf(servers.above.info);
+      const { task } = await tasks.sendMessage({
+        message: textMessage(
+          crypto.randomUUID(),
+          `call agent_helper ${message}`,
+        ),
+      });
+      const { id = "" } = task ?? {};
+      await answerWith(id, crypto.randomUUID());
+      await until(id, (now) => pendingToolCalls(now)[0]);
+      await answerWith(id, crypto.randomUUID());
+      await expect.poll(() => sleepers().length).toBeGreaterThanOrEqual(2);
+      address.lead(undefined);
+      if (fate === "killed") await servers.below.kill();
+      await tasks.cancelTask({ taskId: id });
+      await kill("above", 0);
+      if (fate === "killed") {
+        servers.below = await start("below");
+      } else {
+        expect(sleepers().length).toBeGreaterThanOrEqual(2);
+        address.lead(servers.below.info.url);
+      }
+      const below = clientOf(servers.below.info);
+      const states = async () =>
+        (await below.tasks.listTasks({})).tasks.map(
+          ({ lastEvent }) => lastEvent?.state,
+        );
+      await expect.poll(states).toEqual([TaskState.CANCELED]);
+      await expect.poll(sleepers).toEqual([]);
+      await expect
+        .poll(() =>
+          readdirSync(join(base, "above")).filter((name) =>
+            name.startsWith("untold"),
+          ),
+        )
+        .toEqual([]);
     },
   );
 

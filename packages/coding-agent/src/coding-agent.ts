@@ -13,6 +13,7 @@ import { DEFAULT_LOOP_LIMITS, withLoopGuard } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { stepModel } from "./agent/step-model.ts";
+import { calledAgents } from "./assembly/agent-tools.ts";
 import { agentWorkspace } from "./assembly/agent-workspace.ts";
 import {
   createConversations,
@@ -161,6 +162,9 @@ async function openCodingAgent(
     limits: { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits },
     environment: inheritedEnvironment(process.env),
   });
+  await host.untold.resume(
+    async (task) => (await calledAgents(host, task))?.agents ?? [],
+  );
   // An operator who requires a sandbox does not want the server to start
   // without it.
   const { sandbox = "auto" } = options;

@@ -6,3 +6,4 @@ export type { CalledAgent } from "./delegate/called-agent.ts";
 export { runDelegated } from "./delegate/delegated-call.ts";
 export { reachableAgents } from "./delegate/reachable-agents.ts";
 export type { RemoteAgent } from "./delegate/remote-agents.ts";
+export { UntoldCancels } from "./delegate/untold-cancels.ts";

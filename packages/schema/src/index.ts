@@ -240,6 +240,8 @@ export {
   ToolCallStage,
   type TraceContext,
   TraceContextSchema,
+  type UntoldCancel,
+  UntoldCancelSchema,
   type Usage,
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";

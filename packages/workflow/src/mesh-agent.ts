@@ -3,6 +3,7 @@ import { durationMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type CalledAgent,
   reachableAgents,
+  UntoldCancels,
 } from "@devtool/coding-agent/delegate";
 import {
   type AgentMesh,
@@ -12,6 +13,7 @@ import {
   NoticeSchema,
   type StepRun,
   StepRunSchema,
+  type Task,
   type ToolCallDetail,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -57,22 +59,46 @@ export function meshAgent(
   return {
     about: { name, description: description || `The mesh ${name}.` },
     follows: ["approval_mode", "allowed_tools"],
-    open: (services) => {
+    open: async (services) => {
       const slots = new AgentSlots(mesh);
+      const untold = new UntoldCancels(services);
+      const reachOf = async (task: Task): Promise<MeshReach> => {
+        const { remoteAgents: remote = [] } = options;
+        const found = await foundAgents(mesh, services, remote);
+        const all = { ...options, remoteAgents: [...remote, ...found] };
+        const reach = reachableAgents(task, {
+          services,
+          ...all,
+          untold,
+          modes: (asked) => modesOf(asked, all),
+        });
+        return { ...reach, options: all };
+      };
+      await untold.resume(async (task) => (await reachOf(task)).agents);
       return {
         createExecutor: () => ({
           continuesFromLog: "unasked",
           execute: (turn, signal) =>
-            new Routing(mesh, options, { services, slots, turn, signal }).run(),
+            new Routing(mesh, options, {
+              ...{ services, slots, reachOf },
+              ...{ turn, signal },
+            }).run(),
         }),
+        [Symbol.asyncDispose]: async () => untold[Symbol.dispose](),
       };
     },
   };
 }
 
+/** The agents that a task of a mesh may call, with those that were found. */
+interface MeshReach extends ReturnType<typeof reachableAgents> {
+  readonly options: CallingOptions;
+}
+
 interface RoutingPlace {
   readonly services: AgentServices;
   readonly slots: AgentSlots;
+  readonly reachOf: (task: Task) => Promise<MeshReach>;
   readonly turn: Turn;
   readonly signal: AbortSignal;
 }
@@ -144,15 +170,8 @@ class Routing {
     picked: Picked,
     failures: ReadonlyMap<string, string>,
   ): AsyncIterable<AgentEvent> {
-    const { turn, services } = this.#place;
-    const { remoteAgents: remote = [] } = this.#options;
-    const found = await foundAgents(this.#mesh, services, remote);
-    const options = { ...this.#options, remoteAgents: [...remote, ...found] };
-    const { agents, chain } = reachableAgents(turn.task, {
-      services,
-      ...options,
-      modes: (task) => modesOf(task, options),
-    });
+    const { turn, reachOf } = this.#place;
+    const { agents, chain, options } = await reachOf(turn.task);
     const begun = this.#detail(id);
     const before = begun?.delegation;
     const names = new Set(picked.names.filter((name) => !failures.has(name)));

@@ -3,6 +3,7 @@ import { createDevtoolClient } from "@devtool/client";
 import {
   type CalledAgent,
   reachableAgents,
+  UntoldCancels,
 } from "@devtool/coding-agent/delegate";
 import {
   ApprovalMode,
@@ -72,14 +73,29 @@ export function workflowAgent(
     follows: ["approval_mode", "allowed_tools", "workflow_fork"],
     open: async (services) => {
       const engine = await options.engine?.start(services.nextId());
+      const untold = new UntoldCancels(services);
+      const reachOf = (task: Task): ReturnType<typeof reachableAgents> =>
+        reachableAgents(task, {
+          services,
+          ...options,
+          untold,
+          modes: (asked) => modesOf(asked, options),
+        });
+      await untold.resume(async (task) => reachOf(task).agents);
       return {
         worksWhileAsking: true,
         createExecutor: () => ({
           continuesFromLog: "unasked",
           execute: (turn, signal) =>
-            execute({ workflow, options, services, engine, turn, signal }),
+            execute({
+              ...{ workflow, options, services, engine, reachOf },
+              ...{ turn, signal },
+            }),
         }),
-        [Symbol.asyncDispose]: async () => engine?.[Symbol.asyncDispose](),
+        [Symbol.asyncDispose]: async () => {
+          untold[Symbol.dispose]();
+          await engine?.[Symbol.asyncDispose]();
+        },
       };
     },
   };
@@ -90,6 +106,8 @@ interface Execution {
   readonly options: CallingOptions;
   readonly services: AgentServices;
   readonly engine: StartedEngine | undefined;
+  /** Returns the agents that a task may call. */
+  readonly reachOf: (task: Task) => ReturnType<typeof reachableAgents>;
   readonly turn: Turn;
   readonly signal: AbortSignal;
 }
@@ -104,11 +122,7 @@ async function* execute(execution: Execution): AsyncIterable<AgentEvent> {
   }
   const run = task.workflowRun ?? (await newRun(execution));
   if (!task.workflowRun) yield { case: "workflowRun", value: run };
-  const { agents, chain } = reachableAgents(task, {
-    services,
-    ...options,
-    modes: (asked) => modesOf(asked, options),
-  });
+  const { agents, chain } = execution.reachOf(task);
   assertAgents(run.workflow, agents);
   assertNoneElsewhere(run.workflow, agents, execution);
   const outbox = new Outbox();

@@ -1,4 +1,5 @@
-import { rm } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { textMessage } from "@devtool/client";
@@ -76,6 +77,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["file", START],
   ["browser-sessions", { beside: admitBrowser }],
   ["agent-registry", { beside: registerAgent }],
+  ["untold-cancel", { prepare: keepUntold, once: true }],
   ["discovery", { moment: "stop", once: true }],
   ["stdio.close", { ...MCP, moment: "stop", once: true }],
   ["stdio.spawn", { ...MCP, once: true }],
@@ -134,6 +136,15 @@ export function sceneOf(failpoint: string): Scene {
     );
   }
   return found[1];
+}
+
+/** Leaves a cancellation of a call that no log has. */
+async function keepUntold({ data }: World): Promise<void> {
+  const name = hash("sha256", JSON.stringify(["parent", "call"]));
+  await writeFile(
+    join(data, `untold-cancel-${name}.json`),
+    JSON.stringify({ parentTaskId: "parent", toolCallId: "call" }),
+  );
 }
 
 async function probe({ info, signal }: Life): Promise<void> {

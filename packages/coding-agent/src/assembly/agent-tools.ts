@@ -81,7 +81,9 @@ export async function* cancelCalls(
   });
   if (calls.length === 0) return;
   const { connect } = await import("../delegate/agent-tool.ts");
-  const { cancelWork } = await import("../delegate/call-ids.ts");
+  const { cancelWork, keepUntold, MAY_GO_ON } = await import(
+    "../delegate/call-ids.ts"
+  );
   const { CANCEL_MS } = await import("../delegate/child-task.ts");
   const agents = (await calledAgents(host, task))?.agents;
   const signal = AbortSignal.timeout(CANCEL_MS);
@@ -92,9 +94,11 @@ export async function* cancelCalls(
         place: { task, toolCallId },
         taskId: typeof taskId === "string" ? taskId : "",
       };
+      const agent = agents?.find(({ name }) => name === agentName);
+      if (!agent) {
+        return `Agent ${agentName} is not served any more: ${MAY_GO_ON}.`;
+      }
       try {
-        const agent = agents?.find(({ name }) => name === agentName);
-        if (!agent) return `Agent ${agentName} is not served any more`;
         const place = { task, isResumed: true };
         const connection = await connect(agent, place, signal);
         await cancelWork({ ...call, agent }, connection, signal);
@@ -103,13 +107,13 @@ export async function* cancelCalls(
         const why = signal.aborted
           ? `it did not answer within ${CANCEL_MS / 1000} seconds`
           : ConnectError.from(failure).rawMessage;
-        return `Agent ${agentName} could not be told to cancel: ${why}`;
+        const fate = signal.aborted ? await keepUntold(agent, call) : MAY_GO_ON;
+        return `Agent ${agentName} could not be told to cancel: ${why}; ${fate}.`;
       }
     }),
   );
-  for (const problem of problems) {
-    if (!problem) continue;
-    const text = `${problem}. Its work may go on.`;
+  for (const text of problems) {
+    if (text === undefined) continue;
     yield { case: "notice", value: create(NoticeSchema, { text }) };
   }
 }
@@ -168,7 +172,7 @@ function filesIn(directory: string): AgentFile[] {
  * Returns the agents that a task may call, and the chain down to its own one.
  * Undefined for none.
  */
-async function calledAgents(
+export async function calledAgents(
   host: AgentHost,
   task: Task,
 ): Promise<
@@ -204,6 +208,7 @@ async function calledAgents(
   const { reachableAgents } = await import("../delegate/reachable-agents.ts");
   return reachableAgents(task, {
     services: { ...services, onNotice },
+    untold: host.untold,
     remoteAgents,
     ...files,
     maxDepth,

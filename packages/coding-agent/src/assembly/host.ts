@@ -38,6 +38,7 @@ import type {
   ToolLimits,
 } from "../coding-agent-options.ts";
 import type { PolicyRule } from "../command/services.ts";
+import { UntoldCancels } from "../delegate/untold-cancels.ts";
 import { BUILTIN_TOOL_NAMES } from "../tool/builtin/builtin-tool-names.ts";
 import { Searches } from "../tool/builtin/searches.ts";
 import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
@@ -96,6 +97,8 @@ export class AgentHost implements AsyncDisposable {
   readonly ide: UserIde;
   /** Undefined when the server has no data directory. */
   readonly checkpoints: Checkpoints | undefined;
+  /** The cancellations that called agents could not be told. */
+  readonly untold: UntoldCancels;
   /** Finds the sandbox for commands. */
   readonly sandbox: () => Promise<Sandbox>;
   readonly searches: Searches = new Searches();
@@ -199,6 +202,7 @@ export class AgentHost implements AsyncDisposable {
         onNotice,
       });
     }
+    this.untold = new UntoldCancels(services);
     this.ide = new UserIde({
       ide: options.ide,
       operator,
@@ -325,6 +329,7 @@ export class AgentHost implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.untold[Symbol.dispose]();
     await this.mcp?.[Symbol.asyncDispose]();
     await this.dependencies.options.ide?.[Symbol.asyncDispose]();
   }

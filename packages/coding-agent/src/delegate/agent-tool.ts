@@ -160,6 +160,7 @@ async function* runCall(
     yield failureResult("execution_failed", `${problem}: go on without`);
     return;
   }
+  if (taskId !== "") await agent.untold?.drop(agent.name, taskId);
   yield* followChild(
     {
       ...{ agent, message, taskId, chain, place, trace },

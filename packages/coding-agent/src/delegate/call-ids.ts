@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { callWithRetry } from "@devtool/client";
 import { findToolCallDetail } from "@devtool/schema";
 import type { CallPlace } from "../tool/tool.ts";
-import type { CalledAgent, Connection } from "./called-agent.ts";
+import type { CalledAgent, CanceledCall, Connection } from "./called-agent.ts";
 
 /** A call of an agent, as far as it says which task has its work. */
 export interface PlacedCall {
@@ -132,6 +132,28 @@ export async function cancelWork(
     }
   }
 }
+
+/**
+ * Keeps the cancellation of a call whose agent did not answer in time. Returns
+ * what is to be said of the agent's work.
+ */
+export async function keepUntold(
+  agent: CalledAgent,
+  { place, taskId, conversation }: Omit<PlacedCall, "agent">,
+): Promise<string> {
+  const { task, toolCallId } = place;
+  const id =
+    knownTaskOf(place) ||
+    taskId ||
+    (agent.isOwnServer ? idOf(place, "task") : "");
+  const call: CanceledCall = { task, toolCallId, taskId: id, conversation };
+  const isKept = await agent.untold?.keep(agent, call);
+  return isKept ? MAY_GO_ON_UNTIL_TOLD : MAY_GO_ON;
+}
+
+/** What is to be said of the work of an agent that is never told to cancel it. */
+export const MAY_GO_ON = "its work may go on";
+const MAY_GO_ON_UNTIL_TOLD = `${MAY_GO_ON} until it is told, which this server tries for an hour`;
 
 /** The codes with which an agent says that there is nothing to cancel. */
 const HAS_ENDED: ReadonlySet<Code> = new Set([

@@ -8,6 +8,29 @@ export type TaskSettings = Pick<
   "settings" | "sessionSettings" | "messageSettings"
 >;
 
+/** A call of an agent, by which its work can be found and canceled later. */
+export interface CanceledCall {
+  readonly task: Pick<Task, "id" | "principal" | "sender">;
+  readonly toolCallId: string;
+  /** The id of the agent's task. Empty if it is not known. */
+  readonly taskId: string;
+  /** As `PlacedCall.conversation`. */
+  readonly conversation?:
+    | { readonly contextId: string; readonly taskIds: readonly string[] }
+    | undefined;
+}
+
+/** Keeps the cancellations that agents could not be told, and tells them later. */
+export interface CancelKeeper {
+  /**
+   * Keeps a cancellation. Returns whether it did: it is then durable, and the
+   * agent is told within an hour, or the operator that it was not.
+   */
+  keep(agent: CalledAgent, call: CanceledCall): Promise<boolean>;
+  /** Drops what is kept for a task of an agent, since it has work again. */
+  drop(agentName: string, taskId: string): Promise<void>;
+}
+
 /** An agent that another one may give work to. */
 export interface CalledAgent {
   /** The name in the configuration: letters, digits, `-` and `_`. */
@@ -35,6 +58,8 @@ export interface CalledAgent {
    * Default: false.
    */
   readonly isOwnServer?: boolean;
+  /** Keeps what the agent cannot be told. Default: nothing is kept. */
+  readonly untold?: CancelKeeper | undefined;
   /** Connects to the agent, for the caller of a task. */
   connect(task: Task, signal: AbortSignal): Promise<Connection>;
   /**

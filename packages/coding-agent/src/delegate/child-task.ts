@@ -33,7 +33,9 @@ import { callChainMetadata } from "./call-chain.ts";
 import {
   cancelWork,
   idOf,
+  keepUntold,
   knownTaskOf,
+  MAY_GO_ON,
   type PlacedCall,
   RETRIES,
   tasksOf,
@@ -331,9 +333,11 @@ export class ChildTask {
       this.#signal,
       AbortSignal.timeout(CANCEL_MS),
     ]);
+    const { agent } = this.#call;
     const fate = await cancelWork(this.#call, this.#connection, limit).then(
       () => "its task was canceled",
-      () => "it could not be told to cancel its task, which may go on",
+      async () =>
+        `it could not be told to cancel its task: ${limit.aborted ? await keepUntold(agent, this.#call) : MAY_GO_ON}`,
     );
     return new ConnectError(
       `it said nothing for ${silenceMs / 1000} seconds: ${fate}`,

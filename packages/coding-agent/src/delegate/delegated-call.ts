@@ -34,7 +34,9 @@ import {
   type AgentConversation,
   cancelWork,
   idOf,
+  keepUntold,
   knownTaskOf,
+  MAY_GO_ON,
   type PlacedCall,
   uuidOf,
 } from "./call-ids.ts";
@@ -303,21 +305,18 @@ async function cancelChild(
   onNotice: (text: string) => void,
 ): Promise<boolean> {
   const signal = AbortSignal.timeout(CANCEL_MS);
-  const place = { task, toolCallId };
+  const call = { place: { task, toolCallId }, taskId: "", conversation };
   try {
     const connection = await connect(agent, { task, isResumed: true }, signal);
-    await cancelWork(
-      { agent, place, taskId: "", conversation },
-      connection,
-      signal,
-    );
+    await cancelWork({ ...call, agent }, connection, signal);
     return true;
   } catch (reason) {
     const why = signal.aborted
       ? `it did not answer within ${CANCEL_MS / 1000} seconds`
       : ConnectError.from(reason).rawMessage;
+    const fate = signal.aborted ? await keepUntold(agent, call) : MAY_GO_ON;
     onNotice(
-      `agent ${quoted(agent.name)} could not be told to cancel what task ${quoted(task.id)} gave it: ${why}; its work may go on`,
+      `agent ${quoted(agent.name)} could not be told to cancel what task ${quoted(task.id)} gave it: ${why}; ${fate}`,
     );
     return false;
   }

@@ -2,7 +2,7 @@ import type { ApprovalMode, Task } from "@devtool/schema";
 import { type AgentServices, quoted } from "@devtool/server/agent";
 import type { FoundAgents } from "./agent-files.ts";
 import { agentsAbove, calledAs } from "./call-chain.ts";
-import type { CalledAgent } from "./called-agent.ts";
+import type { CalledAgent, CancelKeeper } from "./called-agent.ts";
 import { localAgents, localChainId } from "./local-agents.ts";
 import { type RemoteAgent, remoteAgents } from "./remote-agents.ts";
 import { servedAgents, servedChainId, settingsFor } from "./served-agents.ts";
@@ -19,6 +19,8 @@ export interface ReachOptions {
   readonly ownFiles?: FoundAgents | undefined;
   /** Agents of the files of a repository. Default: none. */
   readonly repositoryFiles?: FoundAgents | undefined;
+  /** Keeps what the agents cannot be told. Default: nothing is kept. */
+  readonly untold?: CancelKeeper | undefined;
   /** How many agents may call each other in a row. Default: 3. */
   readonly maxDepth?: number | undefined;
   /** The approval modes of a task, and of the operator. */
@@ -92,7 +94,7 @@ export function reachableAgents(
         `agent ${quoted(agent.name)} ${agent.place} is left out: its name ${problem}`,
       );
     } else {
-      byName.set(name, agent);
+      byName.set(name, { ...agent, untold: options.untold });
     }
   }
   return { agents: [...byName.values()], chain };

@@ -1,0 +1,288 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { createDevtoolClient } from "@devtool/client";
+import { fileText, putFile } from "@devtool/internal/testing/files";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import {
+  emptyTask,
+  MessageSchema,
+  Role,
+  type Task,
+  TaskService,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { CalledAgent } from "./called-agent.ts";
+import { UntoldCancels } from "./untold-cancels.ts";
+
+const HOUR_MS = 3_600_000;
+const CALL = { toolCallId: "call", taskId: "child" };
+
+describe("the cancellations that agents could not be told", () => {
+  let dataDirectory: string;
+  let nowMs: number;
+  let waits: number[];
+  let notices: string[];
+  /** The tasks that the agent was told to cancel. */
+  let told: string[];
+  /** How often the agent is not there yet. */
+  let absences: number;
+  /** The log of the calling task. */
+  let log: Task | undefined;
+
+  beforeEach(() => {
+    dataDirectory = temporaryDirectory();
+    nowMs = Date.parse("2026-01-01");
+    waits = [];
+    notices = [];
+    told = [];
+    absences = 0;
+    log = calling("parent", ToolCallStatus.CANCELLED);
+  });
+
+  it("tells the agent once it is back, after waits of 1 to 60 seconds", async () => {
+    absences = 8;
+    using untold = open();
+    expect(await keep(untold)).toBe(true);
+    expect(files()).toHaveLength(1);
+    const [file = ""] = files();
+    expect(statSync(join(dataDirectory, file)).mode & 0o777).toBe(0o600);
+    expect(Object.keys(JSON.parse(fileText(dataDirectory, file)))).toEqual([
+      ...["parentTaskId", "toolCallId", "principal"],
+      ...["agent", "definitionHash", "taskId", "createTime"],
+    ]);
+    await expect.poll(files).toEqual([]);
+    expect(told).toEqual(["child"]);
+    const seconds = [1, 2, 4, 8, 16, 32, 60, 60, 60];
+    expect(waits).toEqual(seconds.map((each) => each * 1000));
+    await expect
+      .poll(() => notices)
+      .toEqual([
+        'the cancellation of what task "parent" gave agent "far" is told now',
+      ]);
+  });
+
+  it("gives up after an hour, and says so", async () => {
+    absences = Number.POSITIVE_INFINITY;
+    const beganMs = nowMs;
+    using untold = open();
+    await keep(untold);
+    await expect.poll(files).toEqual([]);
+    expect(nowMs - beganMs).toBeGreaterThanOrEqual(HOUR_MS);
+    expect(nowMs - beganMs).toBeLessThan(HOUR_MS + 61_000);
+    expect(told).toEqual([]);
+    await expect
+      .poll(() => notices)
+      .toEqual([
+        'the cancellation of what task "parent" gave agent "far" could not be told within an hour: nobody is there; its work may go on',
+      ]);
+  });
+
+  it("go on after a restart, with what is left of the hour", async () => {
+    await keepAndStop();
+    nowMs += HOUR_MS;
+    using untold = open();
+    await untold.resume(async () => [agent()]);
+    await expect.poll(files).toEqual([]);
+    expect([told, waits]).toEqual([["child"], [1000]]);
+  });
+
+  it("are not told to another agent that has the name now", async () => {
+    await keepAndStop();
+    using untold = open();
+    await untold.resume(async () => [{ ...agent(), definitionHash: "other" }]);
+    await expect.poll(files).toEqual([]);
+    expect(told).toEqual([]);
+    await expect
+      .poll(() => notices)
+      .toEqual([
+        expect.stringMatching(/this server has no such agent any more/),
+      ]);
+  });
+
+  it.each<[string, Task | undefined]>([
+    ["there is no such task", undefined],
+    ["the task has no such call", { ...emptyTask(), id: "parent" }],
+    [
+      "the call is another agent's",
+      calling("parent", ToolCallStatus.CANCELLED, "near"),
+    ],
+  ])("that are forged do nothing: %s", async (_, found) => {
+    await keepAndStop();
+    log = found;
+    using untold = open();
+    await untold.resume(async () => [agent()]);
+    await expect.poll(files).toEqual([]);
+    expect(told).toEqual([]);
+    expect(notices).toEqual([
+      'the cancellation of what task "parent" gave agent "far" is not told: no log has such a call',
+    ]);
+  });
+
+  it("cancel the task that the log names, whatever the file says", async () => {
+    await keepAndStop();
+    const [file = ""] = files();
+    const forged = JSON.parse(fileText(dataDirectory, file));
+    putFile(
+      dataDirectory,
+      file,
+      JSON.stringify({ ...forged, taskId: "other" }),
+    );
+    using untold = open();
+    await untold.resume(async () => [agent()]);
+    await expect.poll(files).toEqual([]);
+    expect(told).toEqual(["child"]);
+  });
+
+  it("do nothing for a call that went on after a kill", async () => {
+    log = calling("parent", ToolCallStatus.EXECUTING);
+    const ended = Promise.withResolvers<void>();
+    using untold = open(async (ms) => {
+      if (waits.push(ms) === 4) await ended.promise;
+    });
+    await keep(untold);
+    await expect.poll(() => waits.length).toBe(4);
+    expect(files()).toHaveLength(1);
+    log = calling("parent", ToolCallStatus.SUCCEEDED);
+    ended.resolve();
+    await expect.poll(files).toEqual([]);
+    expect([told, notices]).toEqual([[], []]);
+  });
+
+  it("are dropped when the task gets work again", async () => {
+    absences = Number.POSITIVE_INFINITY;
+    using untold = open(() => new Promise(() => undefined));
+    await keep(untold);
+    await untold.drop("far", "another");
+    await untold.drop("near", "child");
+    expect(files()).toHaveLength(1);
+    await untold.drop("far", "child");
+    expect(files()).toEqual([]);
+  });
+
+  it("that cannot be read cost only themselves", async () => {
+    await keepAndStop();
+    const [file = ""] = files();
+    const text = fileText(dataDirectory, file);
+    const copy = `untold-cancel-${"0".repeat(64)}.json`;
+    const broken = `untold-cancel-${"f".repeat(64)}.json`;
+    putFile(dataDirectory, copy, text);
+    putFile(dataDirectory, broken, "{");
+    using untold = open();
+    await untold.resume(async () => [agent()]);
+    await expect.poll(files).toEqual([copy, broken]);
+    expect(told).toEqual(["child"]);
+    expect(notices.filter((each) => each.includes("cannot be used"))).toEqual([
+      expect.stringContaining(copy),
+      expect.stringContaining(broken),
+    ]);
+  });
+
+  it("are at most 256, and none without a data directory", async () => {
+    for (let count = 0; count < 256; count++) {
+      const name = String(count).padStart(64, "0");
+      putFile(dataDirectory, `untold-cancel-${name}.json`, "{}");
+    }
+    using untold = open();
+    expect(await keep(untold)).toBe(false);
+    expect(notices).toEqual([
+      expect.stringMatching(/is not told later: .*256 are kept: limit is 256/),
+    ]);
+    using nowhere = new UntoldCancels({
+      ...services(),
+      dataDirectory: undefined,
+    });
+    expect(await keep(nowhere)).toBe(false);
+  });
+
+  /** Keeps a cancellation, and ends before the first try. */
+  async function keepAndStop(): Promise<void> {
+    using untold = open(() => new Promise(() => undefined));
+    await keep(untold);
+    expect(files()).toHaveLength(1);
+  }
+
+  function keep(untold: UntoldCancels): Promise<boolean> {
+    const task = { ...emptyTask(), id: "parent", principal: "operator" };
+    return untold.keep(agent(), { ...CALL, task });
+  }
+
+  /** @param delay waits. Default: the time passes at once */
+  function open(
+    delay: (ms: number, signal: AbortSignal) => Promise<unknown> = async (
+      ms,
+      signal,
+    ) => {
+      await new Promise((resolve) => setTimeout(resolve));
+      signal.throwIfAborted();
+      waits.push(ms);
+      nowMs += ms;
+    },
+  ): UntoldCancels {
+    return new UntoldCancels(services(), delay);
+  }
+
+  function services(): ConstructorParameters<typeof UntoldCancels>[0] {
+    const getTask = () => {
+      if (log) return { task: log };
+      throw new ConnectError("there is no such task", Code.NotFound);
+    };
+    return {
+      dataDirectory,
+      now: () => new Date(nowMs),
+      onNotice: (text) => void notices.push(text),
+      agents: {
+        transportFor: async () =>
+          createRouterTransport(({ service }) =>
+            service(TaskService, { getTask }),
+          ),
+      },
+    };
+  }
+
+  function agent(): CalledAgent {
+    const client = createDevtoolClient(
+      createRouterTransport(({ service }) =>
+        service(TaskService, {
+          cancelTask: ({ taskId }) => {
+            told.push(taskId);
+            return {};
+          },
+        }),
+      ),
+    );
+    return {
+      ...{ name: "far", description: "", place: "elsewhere", chainId: "far" },
+      definitionHash: "own",
+      connect: async () => {
+        if (absences-- > 0) {
+          throw new ConnectError("nobody is there", Code.Unavailable);
+        }
+        return { client, isIdempotent: true };
+      },
+      settingsFor: () => ({}),
+    };
+  }
+
+  function files(): readonly string[] {
+    return readdirSync(dataDirectory)
+      .filter((name) => name.endsWith(".json"))
+      .sort();
+  }
+});
+
+/** A task with a call of an agent, whose task is `child`. */
+function calling(id: string, status: ToolCallStatus, agent = "far"): Task {
+  const message = create(MessageSchema, {
+    role: Role.AGENT,
+    parts: [
+      {
+        content: { case: "toolCall", value: { toolCallId: "call", status } },
+        toolCallDetail: { delegation: { agent, taskId: "child" } },
+      },
+    ],
+  });
+  return { ...emptyTask(), id, history: [message] };
+}
