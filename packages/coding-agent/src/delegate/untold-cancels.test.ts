@@ -225,6 +225,8 @@ describe("the cancellations that agents could not be told", () => {
   }
 
   function services(): ConstructorParameters<typeof UntoldCancels>[0] {
+    // What ends behind a test says nothing in the next one.
+    const heard = notices;
     const getTask = () => {
       if (log) return { task: log };
       throw new ConnectError("there is no such task", Code.NotFound);
@@ -232,7 +234,7 @@ describe("the cancellations that agents could not be told", () => {
     return {
       dataDirectory,
       now: () => new Date(nowMs),
-      onNotice: (text) => void notices.push(text),
+      onNotice: (text) => void heard.push(text),
       agents: {
         transportFor: async () =>
           createRouterTransport(({ service }) =>
