@@ -103,11 +103,80 @@ describe("a login at an MCP server", () => {
     );
   });
 
+  it("is forgotten when its server names another issuer, and nothing of one is sent to the other", async () => {
+    await using other = await startProtectedServer();
+    await logIn();
+    const first = kept();
+    const [asked, heard] = [server.asked.length, server.heard.length];
+    server.trust(other);
+    try {
+      const gone = `its authorization server is "${other.issuer}", and no longer "${server.issuer}`;
+      expect(await notice()).toContain(gone);
+      // The refused request is the last one that had the token.
+      expect(await notice()).toContain("nobody has logged in");
+      expect(server.heard.slice(heard)).toEqual([first.tokens.access_token]);
+      expect([server.asked.slice(asked), other.asked]).toEqual([[], []]);
+
+      await logIn(undefined, other);
+      expect((await callTool()).all).toContain("41 tickets");
+      const sent = new Set(server.heard.slice(heard + 1));
+      expect(sent).toEqual(new Set([kept().tokens.access_token]));
+      expect(kept().client.client_id).not.toBe(first.client.client_id);
+      expect(other.asked.join()).not.toContain(first.client.client_id);
+    } finally {
+      server.trust(server);
+    }
+  });
+
   it("registers devtool once at an authorization server", async () => {
     await logIn();
     const { client_id } = kept().client;
     await logIn();
     expect(kept().client.client_id).toBe(client_id);
+  });
+
+  it("registers nothing where devtool has an id there", async () => {
+    const registered = await fetch(`${server.issuer}/reg`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        application_type: "native",
+        redirect_uris: ["http://127.0.0.1/callback"],
+        token_endpoint_auth_method: "none",
+        grant_types: ["authorization_code", "refresh_token"],
+      }),
+    });
+    const { client_id: id } = Object(await registered.json());
+    const before = server.asked.length;
+    const { all } = await logIn(undefined, server, ["--client-id", id]);
+    expect(kept().client.client_id, all).toBe(id);
+    expect(server.asked.slice(before)).not.toContain("/reg");
+  });
+
+  it("names the document of its metadata where the issuer reads such", async () => {
+    const document = "https://devtool.example/client.json";
+    const before = server.asked.length;
+    let named: string | null = null;
+    const refusing = {
+      agree: async (page: string) => {
+        const { searchParams } = new URL(page);
+        named = searchParams.get("client_id");
+        const answer = new URL(searchParams.get("redirect_uri") ?? "");
+        for (const [name, value] of [
+          ["error", "access_denied"],
+          ["state", searchParams.get("state") ?? ""],
+          ["iss", server.issuer],
+        ] as const) {
+          answer.searchParams.set(name, value);
+        }
+        return answer;
+      },
+    };
+    const flags = ["--client-id", document];
+    const { code, all } = await logIn(undefined, refusing, flags);
+    expect([code, named]).toEqual([1, document]);
+    expect(all).toContain("access_denied");
+    expect(server.asked.slice(before)).not.toContain("/reg");
   });
 
   it("takes only its own answer", async () => {
@@ -186,8 +255,11 @@ http = { url = "${server.url}", headers = { Authorization = "Bearer k" } }
   /** Logs in; `comesBack` may change the address to which the user is sent. */
   async function logIn(
     comesBack: (answer: URL) => Promise<URL> = async (answer) => answer,
+    issuer: Pick<ProtectedServer, "agree"> = server,
+    flags: readonly string[] = [],
   ): ReturnType<typeof devtool> {
-    return devtool(["mcp", "login", "tickets", "--no-open"], async (said) => {
+    const argv = ["mcp", "login", "tickets", "--no-open", ...flags];
+    return devtool(argv, async (said) => {
       const address = await vi.waitFor(
         () => {
           const found = /^ {2}(http\S+)$/m.exec(said())?.[1];
@@ -196,7 +268,7 @@ http = { url = "${server.url}", headers = { Authorization = "Bearer k" } }
         },
         { timeout: 10_000, interval: 20 },
       );
-      await fetch(await comesBack(await server.agree(address)));
+      await fetch(await comesBack(await issuer.agree(address)));
     });
   }
 

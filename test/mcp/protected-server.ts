@@ -18,6 +18,10 @@ export interface ProtectedServer extends AsyncDisposable {
   readonly provider: Provider;
   /** The paths that the authorization server was asked for. */
   readonly asked: readonly string[];
+  /** The tokens that the MCP server got, in the order of the requests. */
+  readonly heard: readonly string[];
+  /** Has the MCP server take tokens of another authorization server alone. */
+  trust(other: Pick<ProtectedServer, "issuer" | "provider">): void;
   /** Goes to a page of the authorization server as a user who agrees to all. */
   agree(address: string): Promise<URL>;
 }
@@ -28,23 +32,27 @@ export interface ProtectedServer extends AsyncDisposable {
  */
 export async function startProtectedServer(): Promise<ProtectedServer> {
   const asked: string[] = [];
+  const heard: string[] = [];
   const issuing = await listen((request, response) => {
     asked.push(request.url ?? "");
     provider.callback()(request, response);
   });
   const provider = createProvider(issuing.origin);
+  let trusted = { issuer: issuing.origin, provider };
   const handler = createMcpHandler(createMcpServer);
   const serving = await listen(async (request, response) => {
+    const token = tokenOf(request);
+    if (token !== undefined) heard.push(token);
     const metadata = `${serving.origin}/.well-known/oauth-protected-resource/mcp`;
     if (request.url === new URL(metadata).pathname) {
       response.setHeader("content-type", "application/json").end(
         JSON.stringify({
           resource: `${serving.origin}/mcp`,
-          authorization_servers: [issuing.origin],
+          authorization_servers: [trusted.issuer],
           scopes_supported: ["tools"],
         }),
       );
-    } else if (await isAuthorized(request, provider)) {
+    } else if (await isAuthorized(token, trusted.provider)) {
       await pass(request, response, handler.fetch);
     } else {
       response
@@ -59,6 +67,10 @@ export async function startProtectedServer(): Promise<ProtectedServer> {
     issuer: issuing.origin,
     provider,
     asked,
+    heard,
+    trust: ({ issuer, provider: other }) => {
+      trusted = { issuer, provider: other };
+    },
     agree: (address) => agree(address, issuing.origin),
     async [Symbol.asyncDispose]() {
       issuing.server.close();
@@ -102,6 +114,8 @@ function createMcpServer(): McpServer {
 function createProvider(issuer: string): Provider {
   return new Provider(issuer, {
     cookies: { keys: ["test"] },
+    // It says so; no test has it read a document.
+    discovery: { client_id_metadata_document_supported: true },
     features: {
       registration: { enabled: true },
       revocation: { enabled: true },
@@ -126,11 +140,14 @@ function createProvider(issuer: string): Provider {
   });
 }
 
+function tokenOf({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1];
+}
+
 async function isAuthorized(
-  { headers }: IncomingMessage,
+  token: string | undefined,
   provider: Provider,
 ): Promise<boolean> {
-  const [, token] = /^Bearer (.+)$/.exec(headers.authorization ?? "") ?? [];
   return (
     token !== undefined &&
     (await provider.AccessToken.find(token))?.isValid === true

@@ -2,6 +2,7 @@ import { isObject, parseJsonOrUndefined } from "@devtool/internal/json";
 import type { McpServer } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type {
+  AuthProvider,
   FetchLike,
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
@@ -113,11 +114,13 @@ export function storedLogins(
           sent = (await store.read(url))?.tokens.access_token;
           return sent;
         },
-        onUnauthorized: async () => {
+        onUnauthorized: async (refusal) => {
           const refused = sent;
           const attempt =
             renewing.get(url) ??
-            renew({ store, url, refused }).finally(() => renewing.delete(url));
+            renew({ store, url, refused, refusal }).finally(() =>
+              renewing.delete(url),
+            );
           renewing.set(url, attempt);
           try {
             await attempt;
@@ -134,15 +137,23 @@ export function storedLogins(
   };
 }
 
-/** Renews the tokens of a server, unless another process did it before. */
+/** A request that a server refused for want of a token that it takes. */
+type Refusal = Parameters<NonNullable<AuthProvider["onUnauthorized"]>>[0];
+
+/**
+ * Renews the tokens of a server, unless another process did it before. Forgets
+ * the login where the server has another authorization server now.
+ */
 async function renew({
   store,
   url,
   refused,
+  refusal,
 }: {
   readonly store: LoginStore;
   readonly url: string;
   readonly refused: string | undefined;
+  readonly refusal: Refusal;
 }): Promise<void> {
   const nobody = "nobody has logged in";
   if (!(await store.read(url))) throw new Error(nobody);
@@ -151,11 +162,18 @@ async function renew({
   const login = await store.read(url);
   if (!login) throw new Error(nobody);
   if (login.tokens.access_token !== refused) return;
+  const { authorizationServerUrl, authorizationServerMetadata: metadata } =
+    login.discovery;
+  const named = await namedIssuers(refusal);
+  if (named.length > 0 && !named.some(isSameUrl(authorizationServerUrl))) {
+    await store.remove(url);
+    throw new Error(
+      `its authorization server is ${JSON.stringify(named[0])}, and no longer ${JSON.stringify(authorizationServerUrl)}`,
+    );
+  }
   const { refresh_token: refreshToken } = login.tokens;
   if (refreshToken === undefined) throw new Error("the login has expired");
   const { refreshAuthorization } = await loadSdk();
-  const { authorizationServerUrl, authorizationServerMetadata: metadata } =
-    login.discovery;
   const resource = login.discovery.resourceMetadata?.resource;
   const renewed = await refreshAuthorization(authorizationServerUrl, {
     ...(metadata && { metadata }),
@@ -168,6 +186,32 @@ async function renew({
     ...login,
     tokens: { ...login.tokens, ...renewed },
   });
+}
+
+/**
+ * Lists the authorization servers that a server names now (RFC 9728); none
+ * where its metadata cannot be read.
+ */
+async function namedIssuers({
+  response,
+  serverUrl,
+}: Refusal): Promise<readonly string[]> {
+  const {
+    discoverOAuthProtectedResourceMetadata: discover,
+    extractWWWAuthenticateParams,
+  } = await loadSdk();
+  const { resourceMetadataUrl } = extractWWWAuthenticateParams(response);
+  const from = resourceMetadataUrl ? { resourceMetadataUrl } : {};
+  try {
+    const metadata = await discover(serverUrl, from, fetchOnce);
+    return metadata.authorization_servers ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function isSameUrl(one: string): (other: string) => boolean {
+  return (other) => URL.parse(one)?.href === URL.parse(other)?.href;
 }
 
 /** A redirect would lead a credential elsewhere, so it is an error. */
