@@ -166,6 +166,24 @@ describe("MCP servers that a later message brings (SESSION-4)", () => {
     },
   );
 
+  it("are refused where one is more than 32, with the first message or later ones", async () => {
+    const client = clientOf(server);
+    const many = Array.from({ length: 33 }, (_one, at) => named(`s${at}`));
+    const refused =
+      /mcp_servers "s32" is more than the 32 MCP servers .*: leave/;
+    await expect(send(client, "text No.", many)).rejects.toThrow(refused);
+    const { contextId } = await send(client, "text Hi.", many.slice(0, 1));
+    const next = { contextId };
+    await expect(send(client, "text No.", many.slice(1), next)).rejects.toThrow(
+      refused,
+    );
+    // Those that the session has count once.
+    await send(client, "text Hi.", many.slice(0, 2), next);
+    await expect(send(client, "text No.", many.slice(2), next)).rejects.toThrow(
+      refused,
+    );
+  });
+
   it("are refused with an answer, and with a retry of another message", async () => {
     const client = clientOf(server);
     const message = textMessage(crypto.randomUUID(), "text Hi.");

@@ -214,6 +214,7 @@ export function resolveSettings(
     requested.sessionSettings ?? create(SessionSettingsSchema);
   assertName("model", sessionSettings.model);
   assertKnownMode(sessionSettings);
+  addedServers(sessionSettings.mcpServers, {});
   const agent = options.agents.resolve(sessionSettings.agent);
   const resolved = { ...sessionSettings, agent };
   assertNames("agent_options", Object.entries(resolved.agentOptions).flat());
