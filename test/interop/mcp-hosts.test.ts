@@ -2,10 +2,22 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fileText } from "@devtool/internal/testing/files";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { confirmationPart, textMessage } from "@devtool/client";
+import { codexAgent } from "@devtool/codex";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import {
+  awaitedToolCalls,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  type SendMessageRequestSchema,
+  TaskState,
+} from "@devtool/schema";
+import { createServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeModel, REAL_AGENTS } from "../acp/real-agents.ts";
+import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServing,
@@ -21,7 +33,7 @@ const COMMAND = process.execPath;
 /** A host that runs from a terminal, without asking its user. */
 interface Host {
   readonly name: string;
-  /** What its model calls our agent; undefined where it must search first. */
+  /** What its model calls our agent; undefined for Codex, whose tests differ. */
   readonly tool?: string;
   readonly args: (prompt: string) => string[];
   /** Adds our server to its configuration. */
@@ -60,7 +72,10 @@ const HOSTS: readonly Host[] = [
     configure: (home, args) => {
       const path = join(home, ".codex/config.toml");
       const config = fileText(dirname(path), "config.toml");
+      // Its model is asked once the server is there, and not before.
       const own = `[mcp_servers.devtool]
+required = true
+startup_timeout_sec = 60
 command = ${JSON.stringify(COMMAND)}
 args = ${JSON.stringify(args)}
 default_tools_approval_mode = "approve"
@@ -125,8 +140,10 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
   let work: string;
   let server: ServerProcess;
   let model: FakeModel;
-  let env: NodeJS.ProcessEnv;
+  let env: Record<string, string>;
+  let ends: AsyncDisposableStack;
   beforeEach(async () => {
+    ends = new AsyncDisposableStack();
     if (missing !== "" || !found) return;
     home = temporaryDirectory();
     work = join(home, "work");
@@ -135,16 +152,13 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     server = await startServing([
       ...["--data", data, "--workspace", work, "--no-console"],
     ]);
-    model = await found.startModel();
+    ends.defer(() => server.kill());
+    model = ends.use(await found.startModel());
     const variables = found.configure(home, model.url);
     host.configure(home, [MAIN, "mcp", "--data", data]);
-    env = { PATH: process.env.PATH, HOME: home, ...variables };
+    env = { PATH: process.env.PATH ?? "", HOME: home, ...variables };
   });
-  afterEach(async () => {
-    if (missing !== "") return;
-    await model[Symbol.asyncDispose]();
-    await server.kill();
-  });
+  afterEach(() => ends.disposeAsync());
 
   const play = (prompt: string): Promise<string> =>
     new Promise((resolve, reject) => {
@@ -154,6 +168,7 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
         env,
         stdio: ["ignore", "pipe", "pipe"],
       });
+      ends.defer(() => void child.kill());
       let said = "";
       child.stdout.on("data", (chunk) => (said += chunk));
       child.stderr.on("data", (chunk) => (said += chunk));
@@ -197,8 +212,94 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     240_000,
   );
 
-  // Codex offers tools of MCP to models that search for them, which the fake
-  // model does not.
+  it.skipIf(missing !== "" || host.name !== "codex")(
+    "gives its model what our agent says, and declines for a user whom codex exec does not ask",
+    async () => {
+      const said = await play(searchAndCall("write a.txt hello\ntext Ended."));
+      expect(heard(), said).toMatch(/completed[^}]*Ended\./);
+      expect(existsSync(join(work, "a.txt"))).toBe(false);
+    },
+    240_000,
+  );
+
+  it.skipIf(missing !== "" || host.name !== "codex")(
+    "asks the user of its app-server before the call, and what our agent asks in it",
+    async () => {
+      const config = fileText(home, ".codex/config.toml");
+      putFile(
+        home,
+        ".codex/config.toml",
+        config.replace('"approve"', '"prompt"'),
+      );
+      const [program = ""] = Object.values(found?.programs ?? {});
+      const codex = codexAgent({
+        command: [process.execPath, program, "app-server"],
+        environment: env,
+      });
+      await using outer = await createServer({
+        agents: { codex },
+        workspace: work,
+      });
+      const { tasks } = clientOf(outer);
+      const exchange = async (
+        request: MessageInitShape<typeof SendMessageRequestSchema>,
+      ) => {
+        const { task: sent } = await tasks.sendMessage(request);
+        const { task } = await tasks.getTask({ taskId: sent?.id ?? "" });
+        if (!task) throw new Error("there is no task");
+        const [call] = awaitedToolCalls(task);
+        return { task, call };
+      };
+      const answer = (
+        { task, call }: Awaited<ReturnType<typeof exchange>>,
+        option: string,
+        content?: string,
+      ) => {
+        if (!call) throw new Error(`nothing is asked: ${task.error}`);
+        const messageId = crypto.randomUUID();
+        const message = textMessage(messageId, content ?? "");
+        const parts = [
+          ...(content === undefined ? [] : message.parts),
+          confirmationPart(call, option),
+        ];
+        return exchange({ message: { ...message, parts }, taskId: task.id });
+      };
+      const begin = (file: string) =>
+        exchange({
+          message: textMessage(
+            file,
+            searchAndCall(`write ${file} hello\ntext Ended.`),
+          ),
+        });
+      const wholeOf = ({ call }: Awaited<ReturnType<typeof exchange>>) =>
+        JSON.stringify(call?.confirmationRequest?.details.value);
+
+      const called = await begin("a.txt");
+      expect(called.call?.toolName).toBe("mcp__devtool__agent_devtool");
+      const asked = await answer(called, OPTION_PROCEED_ONCE);
+      expect(wholeOf(asked)).toContain("May I call write_file? Create a.txt");
+      expect(wholeOf(asked)).toContain("+hello");
+      const done = await answer(
+        asked,
+        OPTION_PROCEED_ONCE,
+        '{"answer":"proceed_once"}',
+      );
+      expect([done.task.state, heard()]).toEqual([
+        TaskState.COMPLETED,
+        expect.stringMatching(/completed[^}]*Ended\./),
+      ]);
+      expect(fileText(work, "a.txt")).toBe("hello");
+
+      const declined = await answer(
+        await answer(await begin("b.txt"), OPTION_PROCEED_ONCE),
+        OPTION_CANCEL,
+      );
+      expect(declined.task.state).toBe(TaskState.COMPLETED);
+      expect(existsSync(join(work, "b.txt"))).toBe(false);
+    },
+    240_000,
+  );
+
   it.skipIf(missing !== "" || host.name !== "codex")(
     "shows its model our tasks as resources",
     async () => {
@@ -221,3 +322,13 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     240_000,
   );
 });
+
+/** The steps by which Codex's model finds our agent and calls it. */
+function searchAndCall(prompt: string): string {
+  return [
+    'call tool_search {"query":"devtool agent"}',
+    "next",
+    `call agent_devtool ${JSON.stringify({ prompt })}`,
+    "text The host has ended.",
+  ].join("\n");
+}

@@ -2,6 +2,7 @@ import type {
   AnswerContext,
   Content,
   Plan,
+  PlannedCall,
   StreamEncoder,
 } from "@devtool/coding-agent/testing/fake-model";
 import {
@@ -9,6 +10,7 @@ import {
   isObject,
   listOrEmpty,
   objectOrEmpty,
+  stringOrEmpty,
 } from "@devtool/internal/json";
 import type {
   Response,
@@ -19,10 +21,13 @@ import type {
 } from "openai/resources/responses/responses";
 import {
   customCallItem,
+  foundTools,
   functionCallItem,
   type GeneratedItem,
   type ItemPlace,
   reasoningItem,
+  TOOL_SEARCH,
+  toolSearchItem,
   type Unnumbered,
 } from "./responses-items.ts";
 
@@ -122,24 +127,34 @@ class ResponseStream {
           reasoningItem(this.#newPlace("rs"), content.text, this.#body),
         );
         return;
-      case "calls": {
-        const customTools = listOrEmpty(this.#body.tools)
-          .map(objectOrEmpty)
-          .filter(({ type }) => type === "custom")
-          .map(({ name }) => name);
+      case "calls":
         this.#closeMessage();
-        for (const call of content.calls) {
-          this.#addItem(
-            customTools.includes(call.name)
-              ? customCallItem(this.#newPlace("ctc"), call)
-              : functionCallItem(this.#newPlace("fc"), call),
-          );
-        }
+        for (const call of content.calls) this.#addItem(this.#callItem(call));
         return;
-      }
       default:
         content satisfies never;
     }
+  }
+
+  /** Returns a call in the form of the tool that it calls. */
+  #callItem(call: PlannedCall): GeneratedItem {
+    const tools = [
+      ...listOrEmpty(this.#body.tools),
+      ...foundTools(this.#body),
+    ].map(objectOrEmpty);
+    const isSearch = ({ type }: Body): boolean => type === TOOL_SEARCH;
+    if (call.name === TOOL_SEARCH && tools.some(isSearch)) {
+      return toolSearchItem(this.#newPlace("tsc"), call);
+    }
+    const isCalled = ({ name }: Body): boolean => name === call.name;
+    if (tools.some((tool) => tool.type === "custom" && isCalled(tool))) {
+      return customCallItem(this.#newPlace("ctc"), call);
+    }
+    const namespace = tools.find((tool) =>
+      listOrEmpty(tool.tools).map(objectOrEmpty).some(isCalled),
+    );
+    const name = namespace && stringOrEmpty(namespace.name);
+    return functionCallItem(this.#newPlace("fc"), call, name);
   }
 
   end(plan: Plan): void {

@@ -14,6 +14,7 @@ import type {
   ResponseOutputItem,
   ResponseReasoningItem,
   ResponseStreamEvent,
+  ResponseToolSearchCall,
 } from "openai/resources/responses/responses";
 
 /** An event without its number. */
@@ -116,10 +117,34 @@ export function customCallItem(
   };
 }
 
-/** Returns a call of a function. */
+/** What a script calls the search for tools, which has no name in the API. */
+export const TOOL_SEARCH = "tool_search";
+
+/** Returns a search for tools that the client does. */
+export function toolSearchItem(
+  place: ItemPlace,
+  { id: call_id, args }: PlannedCall,
+): GeneratedItem {
+  const item: ResponseToolSearchCall = {
+    id: place.item_id,
+    type: "tool_search_call",
+    call_id,
+    execution: "client",
+    arguments: args,
+    status: "completed",
+  };
+  return { begun: { ...item, status: "in_progress" }, events: [], item };
+}
+
+/**
+ * Returns a call of a function.
+ *
+ * @param namespace the one of the function; undefined where it has none
+ */
 export function functionCallItem(
   place: ItemPlace,
   { id: call_id, name, args }: PlannedCall,
+  namespace: string | undefined,
 ): GeneratedItem {
   const whole = JSON.stringify(args);
   const item: ResponseFunctionToolCall = {
@@ -127,6 +152,7 @@ export function functionCallItem(
     type: "function_call",
     call_id,
     name,
+    ...(namespace !== undefined && { namespace }),
     arguments: whole,
     status: "completed",
   };
@@ -150,4 +176,17 @@ export function functionCallItem(
 /** Returns the encrypted content of a reasoning item. */
 export function encryptReasoning(id: string): string {
   return createHash("sha256").update(`reasoning ${id}`).digest("base64");
+}
+
+/**
+ * Lists the tools that the client of a request found for the model
+ * (`tool_search_output`).
+ */
+export function foundTools({
+  input,
+}: Readonly<Record<string, unknown>>): unknown[] {
+  return listOrEmpty(input)
+    .map(objectOrEmpty)
+    .filter(({ type }) => type === "tool_search_output")
+    .flatMap(({ tools }) => listOrEmpty(tools));
 }

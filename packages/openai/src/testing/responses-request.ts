@@ -21,7 +21,11 @@ import {
   refuse,
 } from "./checks.ts";
 import { encodeResponse, streamResponse } from "./responses-answer.ts";
-import { encryptReasoning } from "./responses-items.ts";
+import {
+  encryptReasoning,
+  foundTools,
+  TOOL_SEARCH,
+} from "./responses-items.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -79,7 +83,10 @@ export function readResponsesRequest(value: unknown): AnswerRequest {
       "max_output_tokens",
     );
   }
-  const tools = body.tools === undefined ? [] : readTools(body.tools);
+  const tools = [
+    ...(body.tools === undefined ? [] : readTools(body.tools)),
+    ...foundTools(body).flatMap((tool) => readTool(tool, "input.tools")),
+  ];
   const { conversation, signatures } = readInput(body);
   return {
     case: "answer",
@@ -133,6 +140,8 @@ function readTool(value: unknown, param: string): DeclaredTool[] {
           parameters: undefined,
         },
       ];
+    case TOOL_SEARCH:
+      return [{ name: TOOL_SEARCH, parameters: tool.parameters }];
     case "namespace":
       return listOrEmpty(tool.tools).flatMap((each, index) =>
         readTool(each, `${param}.tools[${index}]`),
@@ -190,6 +199,17 @@ function readItem(item: Fields, param: string, calls: CallLedger): Entry[] {
         checkToolName(item.name, `${param}.name`),
       );
       return [{ role: "model", hasCalls: true }];
+    case "tool_search_call":
+      if (item.execution !== "client") return [];
+      calls.add(checkString(item.call_id, `${param}.call_id`), TOOL_SEARCH);
+      return [{ role: "model", hasCalls: true }];
+    case "tool_search_output": {
+      if (item.execution !== "client") return [];
+      const id = checkString(item.call_id, `${param}.call_id`);
+      const name = calls.settle(id, param);
+      const value = JSON.stringify(listOrEmpty(item.tools));
+      return [{ role: "user", texts: [], results: [{ name, value }] }];
+    }
     case "function_call_output":
     case "custom_tool_call_output": {
       const name = calls.settle(
