@@ -1,6 +1,7 @@
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { mcp } from "@devtool/mcp/server";
+import { AuditAction } from "@devtool/schema";
 import {
   createServer,
   type DevtoolServer,
@@ -9,6 +10,7 @@ import {
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
+import { clientOf } from "../client-of.ts";
 import { connectHost, type HostOptions } from "./host.ts";
 import { modernRequest } from "./modern-request.ts";
 
@@ -25,7 +27,7 @@ describe("the callers of MCP", () => {
       authentication: {
         roles: [
           { role: "devs", rights: ["run"], agents: ["one"] },
-          { role: "leads", rights: ["run", "approve"] },
+          { role: "leads", rights: ["run", "approve", "audit"] },
         ],
         jwt: { ...issuer.options, rolesClaim: "groups" },
       },
@@ -78,12 +80,26 @@ describe("the callers of MCP", () => {
       })
     ).callTool({ name: "task_wait", arguments: { taskId } });
     expect(JSON.stringify(answered)).toContain("is missing");
-    const lead = await connect(await tokenOf("ada", "leads"));
+    const token = await tokenOf("ada", "leads");
+    const lead = await connect(token);
     const done = await lead.callTool({
       name: "task_answer",
       arguments: { taskId, question: questions[0].id, option: "proceed_once" },
     });
     expect(done.structuredContent).toMatchObject({ state: "completed" });
+    const { audit } = clientOf({ url: server.url, token });
+    const records = await Array.fromAsync(
+      audit.readAudit({ taskId }),
+      ({ record }) => record,
+    );
+    expect(records).toContainEqual(
+      expect.objectContaining({
+        principal: expect.stringContaining("ada"),
+        toolName: "write_file",
+        action: AuditAction.APPROVED,
+        optionId: "proceed_once",
+      }),
+    );
   });
 
   it("use the agents of their roles alone", async () => {
