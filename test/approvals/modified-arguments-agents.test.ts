@@ -12,7 +12,7 @@ import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { createMcp } from "@devtool/mcp";
 import { McpServerSchema, TaskState } from "@devtool/schema";
 import type { Agent } from "@devtool/server/agent";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AcpWorld } from "../acp/agent/world.ts";
 import { variantsOf } from "../depth.ts";
 import { startServerProcess } from "../durability/crash/server-process.ts";
@@ -200,8 +200,10 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
         "GOOGLE_GEMINI_BASE_URL",
         ground.fake.url,
       );
+      onTestFinished(() => void vi.unstubAllEnvs());
       const place = { data: ground.dataDirectory, workspace: ground.workspace };
       const first = await startServerProcess(place);
+      onTestFinished(() => first.kill());
       const before = createTaskView(clientOf(first.info, dialect));
       await before.send("run eval echo theirs >>a.txt\ntext Done.", soon());
       await edit(before, { command: "echo mine >>a.txt" });
@@ -209,6 +211,7 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       await first.kill();
 
       const second = await startServerProcess(place);
+      onTestFinished(() => second.kill());
       const after = await reopened(
         clientOf(second.info, dialect),
         before,
@@ -225,6 +228,7 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       await second.kill();
 
       const third = await startServerProcess(place);
+      onTestFinished(() => third.kill());
       const last = await reopened(
         clientOf(third.info, dialect),
         before,
@@ -238,8 +242,6 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       expect(toldOf(ground.fake)).toMatchObject([
         { note: expect.stringContaining("The user changed the arguments") },
       ]);
-      await third.stop();
-      vi.unstubAllEnvs();
     },
   );
 });

@@ -11,7 +11,14 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { BrowserAccessService } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  afterAll,
+  beforeAll,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+} from "vitest";
 import {
   type ServerProcess,
   startServing,
@@ -109,6 +116,7 @@ describe("devtool console", () => {
       join(base, "work"),
       "--no-console",
     ]);
+    onTestFinished(() => plain.kill());
     expect((await fetch(`${plain.info.url}/console/`)).status).toBe(401);
     const args = [MAIN, "console", "--no-open", "--data", data];
     await expect(promisify(execFile)(process.execPath, args)).rejects.toThrow(

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { streamMessage, textMessage } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { TaskEvent } from "@devtool/schema";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { startServerProcess } from "./crash/server-process.ts";
 import { clientFor } from "./crash/workload.ts";
 
@@ -26,6 +26,7 @@ describe("a server in a process of its own", () => {
     "syncs the disk before it answers, for each message (R2a; skipped where strace is missing)",
     async () => {
       const server = await startServerProcess(directories());
+      onTestFinished(() => server.kill());
       const trace = join(root, "trace");
       const tracer = spawn("strace", [
         "-f",
@@ -61,6 +62,7 @@ describe("a server in a process of its own", () => {
 
   it("stops at SIGTERM with 0, ends what it can and goes on with the rest after the next start (R13)", async () => {
     const first = await startServerProcess(directories());
+    onTestFinished(() => first.kill());
     const signal = AbortSignal.timeout(300_000);
     const seen: TaskEvent[] = [];
     const read = async (): Promise<void> => {
@@ -79,6 +81,7 @@ describe("a server in a process of its own", () => {
     expect(await first.stop()).toBe(0);
     await reading;
     const second = await startServerProcess(directories());
+    onTestFinished(() => second.kill());
     const taskId = seen[0]?.taskId ?? "";
     const client = clientFor(second.info);
     const continued: TaskEvent[] = [];

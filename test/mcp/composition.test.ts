@@ -32,9 +32,14 @@ describe("a coding agent that was made without MCP servers", () => {
   it("fails the next turn of a session that brought some when it had them", async () => {
     const data = temporaryDirectory();
     const where = { workspace, dataDirectory: data };
-    const first = await serveCodingAgent({ ...where, mcp: createMcp({}) });
-    const contextId = (await bring(first))?.contextId ?? "";
-    await first.close();
+    let contextId = "";
+    {
+      await using first = await serveCodingAgent({
+        ...where,
+        mcp: createMcp({}),
+      });
+      contextId = (await bring(first))?.contextId ?? "";
+    }
     await using server = await serveCodingAgent(where);
     const message = textMessage(crypto.randomUUID(), "text hi");
     const { task } = await clientOf(server).tasks.sendMessage({

@@ -11,7 +11,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, type Task, toolCallsOf } from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { clientOf } from "../client-of.ts";
 
 /** A server on standard streams with one tool, which says what it reaches. */
@@ -72,11 +72,12 @@ describe("an MCP server with sandbox = true", () => {
       await new Promise<void>((resolve) =>
         web.listen(0, "127.0.0.1", () => resolve()),
       );
+      onTestFinished(() => void web.close());
       const { port } = Object(web.address());
       const outside = temporaryDirectory();
       putFile(outside, "secret", "s3cret");
       const secret = join(outside, "secret");
-      const server = await serve(place, {});
+      await using server = await serve(place, {});
       const args = {
         ...{ secret, address: `http://127.0.0.1:${port}` },
         ...{ workspace: place.workspace, own: place.directory },
@@ -95,7 +96,6 @@ describe("an MCP server with sandbox = true", () => {
       expect(processesOf(place.directory)).not.toEqual([]);
       await server.close();
       await expect.poll(() => processesOf(place.directory)).toEqual([]);
-      web.close();
     },
   );
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { createMcp } from "@devtool/mcp";
 import { McpServerSchema, TaskState } from "@devtool/schema";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { variantsOf } from "../depth.ts";
 import { startServerProcess } from "../durability/crash/server-process.ts";
 import { Conversation } from "./conversation.ts";
@@ -37,6 +37,7 @@ describe.each(DIALECTS)(
         ground.fake.url,
       );
       const first = await startServerProcess(directories);
+      onTestFinished(() => first.kill());
       const before = new Conversation(clientOf(first.info, dialect));
       await before.say(
         "think\nread a.txt\ntext I read it.\nrun echo ran >>marks.txt\ntext All done.",
@@ -48,6 +49,7 @@ describe.each(DIALECTS)(
       await first.kill();
 
       const second = await startServerProcess(directories);
+      onTestFinished(() => second.kill());
       const client = clientOf(second.info, dialect);
       const { task } = await client.tasks.getTask({ taskId: before.task.id });
       const after = new Conversation(client, {}, task);
