@@ -131,7 +131,7 @@ async function findBwrap(
   if (program === undefined) {
     return unavailable(
       "bubblewrap is not installed",
-      'run apt-get install bubblewrap, or choose "none"',
+      `${programs.remedy("bwrap")}, or choose "none"`,
     );
   }
   const foreign = foreignProc();

@@ -8,6 +8,18 @@ import { realPaths } from "./system-mounts.ts";
 /** Directories that are searched before PATH. */
 const SYSTEM: readonly string[] = ["/usr/bin", "/bin", "/usr/local/bin"];
 
+/** Package managers, with the words that install a package. */
+const INSTALLERS: readonly (readonly [program: string, words: string])[] = [
+  ["apt-get", "apt-get install"],
+  ["apk", "apk add"],
+  ["dnf", "dnf install"],
+  ["pacman", "pacman -S"],
+  ["zypper", "zypper install"],
+];
+
+/** Packages that have another name than their program. */
+const PACKAGES = new Map([["bwrap", "bubblewrap"]]);
+
 /**
  * Looks up the programs that run outside of any sandbox: bash, bwrap, git.
  *
@@ -47,6 +59,18 @@ export class HostPrograms {
   }
 
   /**
+   * Returns what installs a program that is missing, in the words of the
+   * system's package manager: `run apk add bubblewrap`.
+   */
+  remedy(name: string): string {
+    const words = INSTALLERS.find(
+      ([manager]) => this.find(manager, []) !== undefined,
+    )?.[1];
+    const wanted = PACKAGES.get(name) ?? name;
+    return words === undefined ? `install ${wanted}` : `run ${words} ${wanted}`;
+  }
+
+  /**
    * Returns the absolute path of a program, as `find` does. Throws a
    * `SandboxError` with the reason `missing-program` when there is none.
    */
@@ -55,7 +79,7 @@ export class HostPrograms {
     if (path !== undefined) return path;
     const problem = `${name} is not installed, or only where a workspace or another user can change it`;
     throw new SandboxError(problem, "missing-program", {
-      remedy: "install it",
+      remedy: this.remedy(name),
     });
   }
 }

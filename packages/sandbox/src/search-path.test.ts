@@ -128,6 +128,19 @@ describe("a PATH (C1)", () => {
     );
   });
 
+  it("has what installs a missing program, by the system's package manager", () => {
+    const remedies = (): readonly string[] => {
+      const programs = new HostPrograms(join(base, "own"), []);
+      return ["bash", "bwrap"].map((name) => programs.remedy(name));
+    };
+    expect(remedies()).toEqual(["install bash", "install bubblewrap"]);
+    writeFileSync(join(base, "own/apk"), "", { mode: 0o755 });
+    expect(remedies()).toEqual(["run apk add bash", "run apk add bubblewrap"]);
+    expect(() =>
+      new HostPrograms(join(base, "own"), []).get("bash", []),
+    ).toThrow(expect.objectContaining({ remedy: "run apk add bash" }));
+  });
+
   function absolute(path: readonly string[]): string {
     const isWritten = (name: string): boolean =>
       name.startsWith("/") || ["", ".", "bin"].includes(name);

@@ -293,10 +293,15 @@ async function sandbox(data: string): Promise<Finding> {
 
 /** Looks a program up where a server that is started here would. */
 function program(name: string, use: string): Finding {
-  const path = new HostPrograms(serverPath()).find(name, []);
+  const programs = new HostPrograms(serverPath());
+  const path = programs.find(name, []);
   const needed = name === "bash";
   const verdict = needed ? (path === undefined ? "bad" : "good") : "info";
-  return { name, verdict, says: `${path ?? "not found"}: ${use}` };
+  const says =
+    path === undefined
+      ? `not found, ${use}: ${programs.remedy(name)}`
+      : `${path}: ${use}`;
+  return { name, verdict, says };
 }
 
 function serverPath(): string {
