@@ -248,6 +248,21 @@ describe("a server that is not there", () => {
     ]);
   });
 
+  it("is named with its error, and not with what npm and Node write before that", async () => {
+    const program =
+      'console.error("npm notice run npx"); throw new TypeError("no licence found")';
+    const { servers, notices } = serversOf([
+      nodeServer("shy", ["-e", program]),
+    ]);
+    await using _servers = servers;
+    await servers.tools(signal);
+    expect(notices).toEqual([
+      expect.stringContaining(
+        "; its last words: TypeError: no licence found\n",
+      ),
+    ]);
+  });
+
   it("is named when there is no such program", async () => {
     const settings = server("lost", {
       case: "stdio",

@@ -35,6 +35,9 @@ interface StartedProcess {
   readonly refusal?: Promise<Error | undefined>;
 }
 
+/** The beginning of a line such as `TypeError: …` or `npm error …`. */
+const ERROR_LINE = /^(npm error|[Ee]rror|[\w.]+Error)\b/m;
+
 /** The number of bytes that are kept of the end of standard error. */
 const KEPT_STDERR_BYTES = 4096;
 /** The time between closing standard input and SIGTERM, in milliseconds. */
@@ -105,10 +108,12 @@ export class StdioProcess implements AsyncDisposable {
 
   /**
    * The last 4096 bytes of standard error at most, trimmed, for messages about
-   * a failure; may be empty.
+   * a failure; may be empty. They begin with the first line that names an error
+   * when there is one: npm and Node write other lines before it.
    */
   get lastWords(): string {
-    return this.#stderr.toString("utf8").trim();
+    const words = this.#stderr.toString("utf8").trim();
+    return words.slice(Math.max(0, words.search(ERROR_LINE)));
   }
 
   /**
