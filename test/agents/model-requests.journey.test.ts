@@ -63,6 +63,7 @@ function createModel(): Model {
     },
   };
 }
+const PRICES = [{ model: "m-*", input: 100, output: 1000 }];
 const USAGE = { inputTokens: 150n, outputTokens: 50n };
 /** What the model calls, by the first word of the prompt. */
 const CALLS = new Map([
@@ -112,9 +113,15 @@ describe("what asks the model beside the turn's own steps", () => {
       },
       workspace: temporaryDirectory(),
       observer: tellBoth(told, metrics),
+      budget: create(BudgetConfigSchema, { prices: PRICES }),
     });
-    const task = await converse(clientOf(server), "ask 2");
+    const client = clientOf(server);
+    const task = await converse(client, "ask 2");
     expect(task.state).toBe(TaskState.COMPLETED);
+    const cost = await runCommand(client, "cost", task.contextId);
+    expect(textOf(cost.history.at(-1))).toBe(
+      "tokens: 300 in (0 cached), 100 out (0 thoughts)\ncost: 0.2600\n  m-1: 800 tokens, 0.2600",
+    );
     await server.close();
     await told.flush();
     // A step that calls the agent twice, and a last one.
@@ -155,9 +162,8 @@ describe("what asks the model beside the turn's own steps", () => {
 
   it("counts for the turn of /compress, and for the day of its principal", async () => {
     await using told = await startTelemetry();
-    const prices = [{ model: "m-*", input: 100, output: 1000 }];
-    const day = { tokens: 700n };
-    await using server = await serve({ day, prices }, told.observer);
+    const budget = { day: { tokens: 700n }, prices: PRICES };
+    await using server = await serve(budget, told.observer);
     const client = clientOf(server);
     const { id, contextId } = await converse(client, `say ${"x".repeat(9000)}`);
     const talk = await converse(client, "say no more", { taskId: id });

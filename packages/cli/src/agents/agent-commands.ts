@@ -30,6 +30,7 @@ export const AGENT_COMMANDS: readonly CommandSet[] = [
   { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
   { names: ["workflow"], add: addWorkflow },
   { names: ["agents"], add: addAgents },
+  { names: ["models"], add: addModels },
   { names: ["top"], add: addTop },
 ];
 
@@ -291,6 +292,17 @@ function addAgents(program: Command, io: Io, done: Done): void {
     .option("--data <dir>", DATA_DIRECTORY)
     .action(async (id, options) =>
       done(await (await load()).addAgent(id, options, io)),
+    );
+}
+
+function addModels(program: Command, io: Io, done: Done): void {
+  withConnection(program.command("models"))
+    .description(
+      "List the models that sessions of an agent can choose, with their size",
+    )
+    .option("--agent <name>", "agent, on a server with several")
+    .action(async (options) =>
+      done(await (await import("../command/models.ts")).models(options, io)),
     );
 }
 

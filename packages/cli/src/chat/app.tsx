@@ -11,9 +11,9 @@ import {
 } from "ink";
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
 import stringWidth from "string-width";
+import { shortCount } from "../render/count.ts";
 import type { Paint } from "../render/style.ts";
 import type { Activity, Input, Screen } from "./screen.ts";
-import { shortCount } from "./status-line.ts";
 
 /** What the app draws, as `useSyncExternalStore` takes it. */
 interface ScreenSource {

@@ -10,12 +10,11 @@ import {
 } from "../approval-mode.ts";
 import { errorCode } from "../errors.ts";
 import { countOf } from "../render/count.ts";
-import { visibleName } from "../render/style.ts";
+import { modelLines } from "../render/model-lines.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import type { Chat } from "./chat.ts";
 import { commandRefusal, helpLines, type LocalLine } from "./local-command.ts";
 import { SessionPicker } from "./session-picker.ts";
-import { shortCount } from "./status-line.ts";
 
 /** Dependencies of the commands of the terminal. */
 interface LocalActions {
@@ -102,17 +101,8 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
     );
   }
   const shown = models.slice(0, MAX_MODELS);
-  const width = Math.max(...shown.map(({ name }) => name.length));
-  const lines = shown.map(
-    ({ name, displayName, contextWindowTokens: size }) => {
-      const more = [
-        displayName,
-        size > 0n ? `${shortCount(size)} tokens` : "",
-      ].filter((part) => part !== "");
-      return visibleName(
-        `${name === now ? "❯" : " "} ${name.padEnd(width)}  ${more.join(" · ")}`,
-      ).trimEnd();
-    },
+  const lines = modelLines(shown).map(
+    (line, at) => `${shown[at]?.name === now ? "❯" : " "} ${line}`,
   );
   const rest = models.length - lines.length;
   printout.tellLines(

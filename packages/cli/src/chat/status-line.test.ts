@@ -5,12 +5,7 @@ import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { UsageSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import {
-  contextLeftOf,
-  gitBranch,
-  shortCount,
-  statusLine,
-} from "./status-line.ts";
+import { contextLeftOf, gitBranch, statusLine } from "./status-line.ts";
 
 const STATUS = {
   mode: "plan",
@@ -75,14 +70,6 @@ describe("the status line", () => {
       ).toBe(left !== undefined);
     },
   );
-
-  it("counts in a few characters", () => {
-    expect([950n, 1200n, 3_400_000n].map(shortCount)).toEqual([
-      "950",
-      "1.2k",
-      "3.4M",
-    ]);
-  });
 
   it("finds the branch above a directory, and of a worktree", async () => {
     const root = temporaryDirectory();

@@ -4,6 +4,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import { oneLine } from "@devtool/internal/visible-text";
 import type { Usage } from "@devtool/schema";
 import stringWidth from "string-width";
+import { shortCount } from "../render/count.ts";
 
 /** The content of the status line. Empty fields are left out. */
 export interface Status {
@@ -67,15 +68,6 @@ export function contextLeftOf(usage: Usage | undefined): number | undefined {
   }
   const share = Number(usage.contextTokens) / Number(usage.contextWindowTokens);
   return Math.max(0, Math.round(100 * (1 - share)));
-}
-
-/** Returns a number in a few characters: `950`, `1.2k`, `3.4M`. */
-export function shortCount(count: bigint): string {
-  const number = Number(count);
-  if (number < 1000) return String(number);
-  return number < 1_000_000
-    ? `${(number / 1000).toFixed(1)}k`
-    : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
 /**

@@ -1,5 +1,4 @@
-import { readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { oneLine } from "@devtool/internal/visible-text";
 import type { AcpRegistryAgent } from "@devtool/schema/operator";
 import {
@@ -10,13 +9,12 @@ import {
 import { agentSpecs } from "../agents/agent-modules.ts";
 import { operatorConfig } from "../agents/agent-options.ts";
 import { readConfig } from "../config.ts";
+import { addToConfig, assertNewName } from "../config-addition.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
-import { errorCode, errorMessage, UsageError } from "../errors.ts";
+import { UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
-import { parseToml } from "../parse-toml.ts";
-import { assertPrivateDirectory, writePrivateFile } from "../private-file.ts";
-import { createQuestioner } from "../prompter.ts";
+import { assertPrivateDirectory } from "../private-file.ts";
 import { visibleName } from "../render/style.ts";
 
 /** The options of `devtool agents list`. */
@@ -99,49 +97,25 @@ export async function addAgent(
   }
   const { words, source } = acpCommand(agent);
   const name = options.name ?? id;
-  const path = join(data, "config.toml");
-  const before = await textOf(path);
-  const hasAgents = await assertFree(name, path, data);
-  const added = configLines(name, words, registry, hasAgents);
-  const text = `${before}${before === "" || before.endsWith("\n") ? "" : "\n"}${added}`;
-  assertReads(text, path, added);
+  const hasAgents = await assertFree(name, data);
   for (const line of aboutLines(agent)) writeLine(io.stdout, line);
-  writeLine(
-    io.stdout,
-    `\nIt runs with your rights, and ${words.includes("npx") ? "npx" : "uvx"} gets the package from ${source} when it starts first:\n\n  ${commandLine(words)}\n\nThese lines are for ${visibleName(path)}:\n\n${added.trimEnd()}\n`,
+  return await addToConfig(
+    {
+      data,
+      added: configLines(name, words, registry, hasAgents),
+      about: `\nIt runs with your rights, and ${words.includes("npx") ? "npx" : "uvx"} gets the package from ${source} when it starts first:\n\n  ${commandLine(words)}`,
+      yes,
+    },
+    io,
+    interrupt.signal,
   );
-  if (!yes && !(await agrees(io, interrupt.signal))) {
-    writeLine(io.stderr, "nothing was written");
-    return ExitCode.CANCELED;
-  }
-  await writePrivateFile(path, text);
-  writeLine(io.stdout, `wrote ${visibleName(path)}: start the server again`);
-  return ExitCode.OK;
-}
-
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (reason) {
-    if (errorCode(reason) === "ENOENT") return "";
-    throw reason;
-  }
 }
 
 /**
  * Throws for a name that another agent of the config file has, or nearly.
  * Returns whether the file lists agents.
  */
-async function assertFree(
-  name: string,
-  path: string,
-  data: string,
-): Promise<boolean> {
-  if (!/^[\w-]{1,50}$/.test(name)) {
-    throw new UsageError(
-      `name "${name}" is not 1 to 50 letters, digits, - and _: choose another one with --name`,
-    );
-  }
+async function assertFree(name: string, data: string): Promise<boolean> {
   const config = await readConfig(undefined, data);
   const specs = agentSpecs([], { config, directory: data });
   const taken = [
@@ -149,12 +123,11 @@ async function assertFree(
     ...config.remoteAgents.map((remote) => remote.name),
     ...(specs.length === 0 ? ["devtool"] : []),
   ];
-  const plain = (text: string) => text.toLowerCase().replaceAll("-", "_");
-  const other = taken.find((one) => plain(one) === plain(name));
-  if (other === undefined) return specs.length > 0;
-  throw new UsageError(
-    `name "${name}" is that of agent "${other}" in ${visibleName(path)}, or nearly: choose another one with --name`,
-  );
+  assertNewName(name, taken, {
+    what: "agent",
+    remedy: "choose another one with --name",
+  });
+  return specs.length > 0;
 }
 
 function configLines(
@@ -174,16 +147,6 @@ function configLines(
   ].join("\n");
 }
 
-function assertReads(text: string, path: string, added: string): void {
-  try {
-    parseToml(text);
-  } catch (reason) {
-    throw new UsageError(
-      `${visibleName(path)} cannot take further lines (${errorMessage(reason)}): write them yourself:\n${added}`,
-    );
-  }
-}
-
 function* aboutLines(agent: AcpRegistryAgent): Iterable<string> {
   const { id, name, version, description, repository, authors, license } =
     agent;
@@ -199,14 +162,4 @@ function* aboutLines(agent: AcpRegistryAgent): Iterable<string> {
   for (const [field, value] of rows) {
     yield `${`${field}:`.padEnd(13)} ${oneLine(value) || "not said"}`;
   }
-}
-
-/** Asks whether to write. Throws without a terminal. */
-async function agrees(io: Io, signal: AbortSignal): Promise<boolean> {
-  if (!io.interactive) {
-    throw new UsageError("nobody can be asked: look at it, and add --yes");
-  }
-  const question = { prompt: "Add it? [y/N] > ", takesWords: false };
-  const answer = await createQuestioner(io).ask(question, signal);
-  return /^y(es)?$/i.test(answer?.text.trim() ?? "");
 }

@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { canonicalJson } from "@devtool/internal/json";
 import { visibleText } from "@devtool/internal/visible-text";
-import { stringify } from "smol-toml";
 import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -13,6 +12,7 @@ import {
   userFiles,
 } from "../mcp/foreign-file.ts";
 import { importServer } from "../mcp/foreign-server.ts";
+import { serverToml } from "../mcp/server-toml.ts";
 import { Variables } from "../mcp/variables.ts";
 import { countOf } from "../render/count.ts";
 
@@ -136,7 +136,7 @@ class FoundServers {
       if (unused.length > 0) {
         yield `# Without a match here: ${shown(unused.join(", "))}.`;
       }
-      yield visibleToml(stringify({ mcp_servers: [server] }));
+      yield serverToml(server);
     }
   }
 
@@ -173,15 +173,6 @@ class FoundServers {
       throw new Error(`${other.path} has another server of that name`);
     }
   }
-}
-
-/** Writes control and invisible characters as TOML escapes. */
-function visibleToml(toml: string): string {
-  return toml.replaceAll(
-    /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) =>
-      `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`,
-  );
 }
 
 /** A text of a file on one line, without what a terminal acts on. */
