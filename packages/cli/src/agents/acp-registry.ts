@@ -51,7 +51,7 @@ export async function readAcpRegistry(
 }
 
 async function fetchText(url: string, signal: AbortSignal): Promise<string> {
-  const { hostname, port, protocol } = parseTarget(url);
+  const { hostname, protocol } = parseTarget(url);
   const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
   if (protocol !== "https:" && !isLoopback) {
     throw new Error("anybody on the way can change it: use https");
@@ -59,17 +59,23 @@ async function fetchText(url: string, signal: AbortSignal): Promise<string> {
   const { status, body, isTruncated } = await guardedFetch(
     {
       ...{ url, method: "GET", headers: { accept: "application/json" } },
-      ...{ maxRedirects: 3, maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS },
+      // The user named this place, and none that it redirects to.
+      ...{ maxRedirects: 0, maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS },
     },
     {
-      // The user named this host, and none that it redirects to.
-      allowedHosts: [`${hostname}:${port || "*"}`],
+      allowedHosts: [`${hostname}:*`],
       allowing: (target) => `--registry with ${target}`,
       ownPorts: () => [],
     },
     signal,
   );
-  if (status !== 200) throw new Error(`the answer has status ${status}`);
+  if (status !== 200) {
+    const remedy =
+      status >= 300 && status < 400
+        ? ": name the address that it redirects to"
+        : "";
+    throw new Error(`the answer has status ${status}${remedy}`);
+  }
   if (isTruncated) throw tooLarge();
   return body.toString("utf8");
 }
@@ -115,21 +121,40 @@ function agentsOf(listed: readonly unknown[]): AcpRegistry {
 
 /** How an agent of a registry is started, of a version that is fixed. */
 export interface AcpCommand {
-  /** The words of the command. */
+  /** The words of the command, without the directory where it starts. */
   readonly words: readonly string[];
   /** The package, with its version. */
   readonly packageName: string;
+  /** What gets the package, and runs it. */
+  readonly runner: "npx" | "uvx";
   /** Where the package comes from. */
   readonly source: "npm" | "PyPI";
 }
 
-/** An exact version; a range or a tag is whatever is published next. */
-const NPM = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*@\d+\.\d+\.\d+[\w.+-]*$/i;
-const PYPI = /^[a-z0-9][\w.-]*(\[[\w,-]+\])?(@|==)\d[\w.+!-]*$/i;
+/** A number without zeros in front. */
+const N = String.raw`(0|[1-9]\d*)`;
+/** A word of a pre-release. */
+const WORD = String.raw`(${N}|\d*[a-z-][\da-z-]*)`;
+/**
+ * Packages of an exact version, as SemVer 2.0.0 and the canonical form of PEP 440
+ * have it: a range or a tag is whatever is published next, and uvx takes what is
+ * no version for a directory.
+ */
+const NPM = new RegExp(
+  String.raw`^(@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*@${N}\.${N}\.${N}(-${WORD}(\.${WORD})*)?(\+[\da-z-]+(\.[\da-z-]+)*)?$`,
+  "i",
+);
+const PYPI = new RegExp(
+  String.raw`^[a-z0-9][\w.-]*(\[[\w,-]+\])?(@|==)(${N}!)?${N}(\.${N})*((a|b|rc)${N})?(\.post${N})?(\.dev${N})?(\+[\da-z]+(\.[\da-z]+)*)?$`,
+  "i",
+);
 
-/** Variables that decide which program runs, and not what it does. */
+/**
+ * Variables by which shells, loaders, languages and what gets packages choose
+ * what runs, where it comes from, or whom they trust.
+ */
 const FORBIDDEN_VARIABLE =
-  /^(PATH|HOME|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|SHELL|LD_.*|DYLD_.*|PYTHON.*|UV_.*|PIP_.*|NPM_.*)$/i;
+  /^(PATH|HOME|PWD|TMPDIR|ENV|BASH.*|SHELL.*|IFS|EDITOR|VISUAL|PAGER|BROWSER|NODE_(?!ENV$).*|(LD|DYLD|GCONV|MALLOC|XDG|GIT|SSH|SSL|CURL|OPENSSL|UV|PIP|NPM|PNPM|YARN|COREPACK|BUN|DENO|CONDA|GEM|BUNDLE|DOTNET|CORECLR|JDK|_?JAVA)_.*|(PYTHON|PERL|RUBY|VIRTUAL_ENV).*|(.*_)?PROXY|.*_(CA_BUNDLE|CERT_FILE|CERT_DIR))$/i;
 
 /**
  * Returns how an agent is started. Throws for one that has no package of a fixed
@@ -172,7 +197,22 @@ export function acpCommand({ id, distribution }: AcpRegistryAgent): AcpCommand {
       `agent "${id}" has a word with characters that cannot be seen: ${JSON.stringify(hidden)}`,
     );
   }
-  return { words, packageName, source: npx ? "npm" : "PyPI" };
+  const [runner, source] = npx
+    ? (["npx", "npm"] as const)
+    : (["uvx", "PyPI"] as const);
+  return { words, packageName, runner, source };
+}
+
+/**
+ * Returns the words of a command that starts in a directory. An agent starts in
+ * its workspace, whose packages and settings `npx` prefers, whatever its flags,
+ * and whose `node_modules/.bin` it puts into PATH; it is told its workspace.
+ */
+export function startedIn(
+  directory: string,
+  words: readonly string[],
+): readonly string[] {
+  return ["sh", "-c", 'cd "$0" && exec "$@"', directory, ...words];
 }
 
 /** Writes words as one line that is split into them again. */

@@ -1,9 +1,11 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { commandWords } from "@devtool/acp/profiles";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { commandLine } from "../agents/acp-registry.ts";
 import { readConfig } from "../config.ts";
 import { runCommand } from "../testing/run-command.ts";
@@ -50,6 +52,7 @@ const REGISTRY = {
     entry("loader", {
       npx: { package: "a@1.2.3", env: { npm_config_registry: "https://evil" } },
     }),
+    entry("proxied", { uvx: { package: "a@1.2", env: { HTTPS_proxy: "x" } } }),
     entry("hidden", { npx: { package: "a@1.2.3", args: ["x\u202ey"] } }),
   ],
 };
@@ -62,6 +65,9 @@ describe("devtool agents", () => {
     registry = join(temporaryDirectory(), "registry.json");
     await writeFile(registry, JSON.stringify(REGISTRY));
   });
+
+  /** The beginning of each command that is written. */
+  const start = () => `sh -c 'cd "$0" && exec "$@"' ${join(data, "agents")}`;
 
   const add = (...args: readonly string[]) =>
     runCommand([
@@ -100,7 +106,7 @@ describe("devtool agents", () => {
     expect(shown.out).toContain("repository:   https://code.example/paint");
     expect(shown.out).toContain("authors:      Ada, Bob");
     expect(shown.out).toContain(
-      "\n  env PAINT_UPDATE=0 npx -y @acme/paint@1.2.3 --acp 'a b'\n",
+      `\n  ${start()} env PAINT_UPDATE=0 npx -y @acme/paint@1.2.3 --acp 'a b'\n`,
     );
     await expect(readFile(join(data, "config.toml"))).rejects.toThrow("ENOENT");
 
@@ -109,11 +115,14 @@ describe("devtool agents", () => {
     const { agents } = await readConfig(undefined, data, {});
     expect(agents.map(({ name, module }) => [name, module])).toEqual([
       ["", "devtool"],
-      ["paint", "acp:env PAINT_UPDATE=0 npx -y @acme/paint@1.2.3 --acp 'a b'"],
-      ["python", "acp:uvx snake-agent==2.0.1 acp"],
+      [
+        "paint",
+        `acp:${start()} env PAINT_UPDATE=0 npx -y @acme/paint@1.2.3 --acp 'a b'`,
+      ],
+      ["python", `acp:${start()} uvx snake-agent==2.0.1 acp`],
     ]);
     const listed = await runCommand(["agents", "list", "--data", data]);
-    expect(listed.out).toContain("python  acp:uvx snake-agent==2.0.1 acp\n");
+    expect(listed.out).toContain(" uvx snake-agent==2.0.1 acp\n");
   });
 
   it("takes no name that an agent of the file has, or nearly", async () => {
@@ -135,12 +144,90 @@ describe("devtool agents", () => {
     ["range", "names no exact version"],
     ["flag", "names no exact version"],
     ["loader", 'the variable "npm_config_registry"'],
+    ["proxied", 'the variable "HTTPS_proxy"'],
     ["hidden", "cannot be seen"],
     ["nobody", "is not in the registry"],
   ])("does not add %s, and says why", async (id, why) => {
     const { code, err } = await add(id, "--yes");
     expect([code, err]).toEqual([2, expect.stringContaining(why)]);
     await expect(readFile(join(data, "config.toml"))).rejects.toThrow("ENOENT");
+  });
+
+  it.each([
+    ...["1.2.3.4", "1.2.3_x", "1.2.3.latest", "01.2.3", "1.2.3-01"].map(
+      (version) => [version, "npx", 2] as const,
+    ),
+    ...["1.2.3-rc.1", "10.0.0-x-1.0a+b.01"].map(
+      (version) => [version, "npx", 0] as const,
+    ),
+    ...["1.2.latest", "1.2_3", "1.2-1", "1.x", "01"].map(
+      (version) => [version, "uvx", 2] as const,
+    ),
+    ...["1", "1!2.0rc1.post2.dev3+deb.1"].map(
+      (version) => [version, "uvx", 0] as const,
+    ),
+  ])(
+    "takes the exact versions alone: %s of %s",
+    async (version, runner, code) => {
+      const agents = [entry("one", { [runner]: { package: `a@${version}` } })];
+      await writeFile(registry, JSON.stringify({ agents }));
+      const { code: found, err } = await add("one", "--yes");
+      expect(found, err).toBe(code);
+    },
+  );
+
+  it.each([
+    ..."NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED SSL_CERT_FILE".split(
+      " ",
+    ),
+    ..."ALL_PROXY no_proxy XDG_CONFIG_HOME GIT_SSH_COMMAND BASH_ENV".split(" "),
+    ..."LD_PRELOAD PYTHONPATH UV_INDEX npm_config_prefix PATH".split(" "),
+  ])("lets no entry set %s", async (variable) => {
+    const env = { [variable]: "x" };
+    const agents = [entry("one", { npx: { package: "a@1.2.3", env } })];
+    await writeFile(registry, JSON.stringify({ agents }));
+    expect((await add("one", "--yes")).err).toContain(`"${variable}"`);
+  });
+
+  it("writes a command that runs nothing of the repository where it starts", async () => {
+    /** Installs the package, and what else `npx` could run, in a directory. */
+    const install = async (directory: string, says: string): Promise<void> => {
+      const at = (name: string): string => join(directory, name);
+      const script = `#!/bin/sh\necho ${says} "$@"\n`;
+      const { name, version } = { name: "@acme/paint", version: "1.2.3" };
+      await mkdir(at("node_modules/@acme/paint"), { recursive: true });
+      await mkdir(at("node_modules/.bin"));
+      const files = {
+        "node_modules/@acme/paint/package.json": JSON.stringify({
+          ...{ name, version, bin: { paint: "paint.js" } },
+        }),
+        "node_modules/@acme/paint/paint.js": `#!/usr/bin/env node\nconsole.log("${says}", ...process.argv.slice(2));\n`,
+      };
+      for (const [path, text] of Object.entries(files)) {
+        await writeFile(at(path), text, { mode: 0o700 });
+      }
+      await symlink("../@acme/paint/paint.js", at("node_modules/.bin/paint"));
+      if (says === "own") return;
+      for (const path of ["node_modules/.bin/sh", "node_modules/.bin/node"]) {
+        await writeFile(at(path), script, { mode: 0o700 });
+      }
+      await writeFile(at("shell"), script, { mode: 0o700 });
+      await writeFile(at(".npmrc"), `script-shell=${at("shell")}\n`);
+    };
+    const workspace = temporaryDirectory();
+    await install(workspace, "planted");
+    expect((await add("paint", "--yes")).code).toBe(0);
+    const { agents } = await readConfig(undefined, data, {});
+    const [, module = ""] = agents.map((agent) => agent.module);
+    const [program = "", ...args] = commandWords(module.replace("acp:", ""));
+    const run = () =>
+      promisify(execFile)(program, args, {
+        cwd: workspace,
+        env: { PATH: process.env.PATH, HOME: data, npm_config_offline: "true" },
+      });
+    await expect(run()).rejects.toThrow("ENOTCACHED");
+    await install(join(data, "agents"), "own");
+    expect((await run()).stdout).toBe("own --acp a b\n");
   });
 
   it("leaves out the entry that it cannot read, and takes the others", async () => {
@@ -168,16 +255,22 @@ describe("devtool agents", () => {
     const requests: unknown[] = [];
     const server = createServer((request, response) => {
       requests.push(request.url);
+      if (request.url === "/moved") {
+        response.writeHead(302, { location: "/registry.json" });
+      }
       response.end(JSON.stringify(REGISTRY));
     });
+    onTestFinished(() => void server.close());
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     const address = server.address();
     const port = typeof address === "object" ? address?.port : 0;
     const list = (place: string) =>
       runCommand(["agents", "list", "--registry", place]);
     const here = await list(`http://127.0.0.1:${port}/registry.json`);
-    server.close();
     expect([here.code, requests]).toEqual([0, ["/registry.json"]]);
+    const moved = await list(`http://127.0.0.1:${port}/moved`);
+    expect(moved.err).toContain("name the address that it redirects to");
+    expect(requests).toEqual(["/registry.json", "/moved"]);
     const plain = await list("http://registry.example/registry.json");
     expect(plain.err).toContain("use https");
     await writeFile(registry, "{}");

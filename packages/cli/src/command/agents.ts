@@ -1,10 +1,12 @@
-import { resolve } from "node:path";
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { oneLine } from "@devtool/internal/visible-text";
 import type { AcpRegistryAgent } from "@devtool/schema/operator";
 import {
   acpCommand,
   commandLine,
   readAcpRegistry,
+  startedIn,
 } from "../agents/acp-registry.ts";
 import { agentSpecs } from "../agents/agent-modules.ts";
 import { operatorConfig } from "../agents/agent-options.ts";
@@ -95,20 +97,26 @@ export async function addAgent(
     const ids = agents.map((one) => one.id).join(", ") || "none";
     throw new UsageError(`agent "${id}" is not in the registry: choose ${ids}`);
   }
-  const { words, source } = acpCommand(agent);
+  const { words: own, runner, source } = acpCommand(agent);
+  const directory = join(data, "agents");
+  const words = startedIn(directory, own);
   const name = options.name ?? id;
   const hasAgents = await assertFree(name, data);
   for (const line of aboutLines(agent)) writeLine(io.stdout, line);
-  return await addToConfig(
+  const code = await addToConfig(
     {
       data,
       added: configLines(name, words, registry, hasAgents),
-      about: `\nIt runs with your rights, and ${words.includes("npx") ? "npx" : "uvx"} gets the package from ${source} when it starts first:\n\n  ${commandLine(words)}`,
+      about: `\nIt runs with your rights, and ${runner} gets the package from ${source} when it starts first:\n\n  ${commandLine(words)}`,
       yes,
     },
     io,
     interrupt.signal,
   );
+  if (code === ExitCode.OK) {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  }
+  return code;
 }
 
 /**
