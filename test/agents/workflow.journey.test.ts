@@ -152,6 +152,28 @@ describeWithPostgres("a workflow that DBOS keeps", (database) => {
     expect(counts.SUCCESS).toBeGreaterThan(30);
     expect(counts).not.toHaveProperty("PENDING");
   });
+
+  it("fails at once when the database refuses what DBOS keeps", async () => {
+    const table = "alter table devtool_dbos.workflow_status";
+    await database.run(`${table} add constraint none check (false) not valid`);
+    const flow = defineWorkflow({
+      name: "flow",
+      steps: [{ id: "only", agent: "echo", task: "go" }],
+    });
+    const server = await createServer({
+      agents: { flow: workflowAgent(flow, { engine }), echo },
+      workspace: temporaryDirectory(),
+    });
+    try {
+      const { task } = await clientOf(server).tasks.sendMessage({
+        message: textMessage("run", "go"),
+      });
+      expect(task?.state).toBe(TaskState.FAILED);
+    } finally {
+      await server.close();
+      await database.run(`${table} drop constraint none`);
+    }
+  });
 });
 
 function playAll(keeping: () => Keeping): void {

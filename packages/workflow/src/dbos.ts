@@ -1,9 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isSea } from "node:sea";
-import { setTimeout as delay } from "node:timers/promises";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type StepRun, StepRunSchema, type Task } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
+import {
+  isLostConnection,
+  LostConnection,
+  overConnections,
+} from "./lost-connection.ts";
 import type {
   StartedEngine,
   WorkflowDriver,
@@ -23,11 +27,6 @@ interface DbosOptions {
    */
   readonly schema?: string | undefined;
 }
-
-/** How often a try is given to DBOS that loses its connection. */
-const MAX_TRIES = 60;
-/** The time between these, in milliseconds. */
-const RETRY_MS = 500;
 
 /** Maximum time that tries have to record that they were cut, in milliseconds. */
 const DRAIN_MS = 5_000;
@@ -75,8 +74,6 @@ class DbosEngine implements WorkflowEngine {
 /** DBOS in this process, and the work that it is to do. */
 class RunningDbos {
   readonly dbos: Dbos;
-  /** What DBOS throws that no other connection mends. */
-  readonly #DbosError: DbosSdk["Error"]["DBOSError"];
   readonly #step: (id: string) => Promise<JsonValue>;
   readonly #works = new Map<string, () => Promise<StepRun>>();
 
@@ -104,7 +101,7 @@ class RunningDbos {
         { remedy: "give all workflows the same engine" },
       );
     }
-    const running = new RunningDbos(sdk);
+    const running = new RunningDbos(DBOS);
     DBOS.setConfig({
       name: "devtool",
       // A release goes on with the runs of the one before.
@@ -119,10 +116,9 @@ class RunningDbos {
     return running;
   }
 
-  private constructor({ DBOS, Error: errors }: DbosSdk) {
-    this.dbos = DBOS;
-    this.#DbosError = errors.DBOSError;
-    this.#step = DBOS.registerWorkflow(
+  private constructor(dbos: Dbos) {
+    this.dbos = dbos;
+    this.#step = dbos.registerWorkflow(
       async (id: string): Promise<JsonValue> => {
         const work = this.#works.get(id);
         if (!work) throw new Error(`there is no work ${id}`);
@@ -133,13 +129,10 @@ class RunningDbos {
   }
 
   /**
-   * Does work as a workflow of DBOS, and returns what it came to, once kept;
-   * undefined when the connection was lost before that.
+   * Does work as a workflow of DBOS, and returns what it came to, once kept.
+   * Rejects with `LostConnection` when the connection was lost before that.
    */
-  async run(
-    id: string,
-    work: () => Promise<StepRun>,
-  ): Promise<StepRun | undefined> {
+  async run(id: string, work: () => Promise<StepRun>): Promise<StepRun> {
     let failure: { readonly reason: unknown } | undefined;
     // Agents of this process that the work calls are not inside of its step.
     const outside = AsyncLocalStorage.snapshot();
@@ -156,8 +149,7 @@ class RunningDbos {
     } catch (reason) {
       // DBOS throws a copy.
       if (failure) throw failure.reason;
-      if (reason instanceof this.#DbosError) throw reason;
-      return undefined;
+      throw isLostConnection(reason) ? new LostConnection(reason) : reason;
     } finally {
       this.#works.delete(id);
     }
@@ -245,23 +237,22 @@ class DbosDriver implements WorkflowDriver {
    * The log of the task has the end of work that was done: where it is begun
    * again since a connection was lost, it only returns that.
    */
-  async step(id: string, work: () => Promise<StepRun>): Promise<StepRun> {
-    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+  async step(
+    id: string,
+    work: () => Promise<StepRun>,
+    signal: AbortSignal,
+  ): Promise<StepRun> {
+    const { dbos } = this.#running;
+    let lost: string | undefined;
+    return await overConnections(async () => {
+      // The next server that has the task does it otherwise.
+      if (lost) await dbos.cancelWorkflow(lost).catch(() => undefined);
       const count = (this.#counts.get(id) ?? 0) + 1;
       this.#counts.set(id, count);
       const workflowId = `${this.#prefix}${id}/${count}`;
-      const run = await this.#running.run(workflowId, work);
-      if (run) return run;
-      await delay(RETRY_MS);
-      const { dbos } = this.#running;
-      // The next server that has the task does it otherwise.
-      await dbos.cancelWorkflow(workflowId).catch(() => undefined);
-    }
-    throw new DevtoolError(
-      `DBOS has lost its connection ${MAX_TRIES} times`,
-      Code.Unavailable,
-      { remedy: "resume the run once the database can be reached" },
-    );
+      lost = workflowId;
+      return await this.#running.run(workflowId, work);
+    }, signal);
   }
 }
 

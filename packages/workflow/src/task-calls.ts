@@ -81,7 +81,8 @@ export class TaskCalls implements RunCalls {
     if (!run) {
       // What was at work goes on even behind a failure, to be canceled.
       if (!this.#stepRun(id)) await this.#beginNew(signal);
-      run = await driver.step(id, () => this.#try(id, call, signal));
+      const work = (): Promise<StepRun> => this.#try(id, call, signal);
+      run = await driver.step(id, work, signal);
     }
     return run.isStopped ? stopped(signal) : endOf(run);
   }

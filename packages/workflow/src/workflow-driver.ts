@@ -14,8 +14,14 @@ export interface WorkflowDriver {
   /**
    * Does the work of a try that has not ended, and returns what it came to when
    * that is kept. The work is done again after a restart before that.
+   *
+   * @param signal ends the wait for what cannot be reached; the work has its own
    */
-  step(id: string, work: () => Promise<StepRun>): Promise<StepRun>;
+  step(
+    id: string,
+    work: () => Promise<StepRun>,
+    signal: AbortSignal,
+  ): Promise<StepRun>;
 }
 
 /** An engine that keeps runs elsewhere than in the logs of their tasks. */

@@ -1,11 +1,5 @@
 import { once } from "node:events";
-import {
-  type AddressInfo,
-  connect,
-  createServer,
-  type Server,
-  type Socket,
-} from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 
 /**
  * An address of loopback that leads to a server which is started again and
@@ -28,8 +22,9 @@ export class SteadyAddress {
   }
 
   get url(): string {
-    const { port } = this.#server.address() as AddressInfo;
-    return `http://127.0.0.1:${port}`;
+    const address = this.#server.address();
+    if (typeof address !== "object") throw new Error("nothing listens");
+    return `http://127.0.0.1:${address?.port}`;
   }
 
   /** Leads to the server at a URL from now on; without one, nowhere. */
