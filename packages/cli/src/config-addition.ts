@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { realPathOrMissing } from "@devtool/internal/real-path";
 import { errorCode, errorMessage, UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
@@ -30,7 +31,8 @@ export async function addToConfig(
   io: Io,
   signal: AbortSignal,
 ): Promise<number> {
-  const path = join(data, "config.toml");
+  // A link leads to where the user keeps the file.
+  const path = realPathOrMissing(join(data, "config.toml"));
   await extendedText(path, added);
   writeLine(
     io.stdout,

@@ -137,6 +137,15 @@ describe("devtool agents", () => {
     expect(agents.map(({ name }) => name)).toEqual(["Paint", "other"]);
   });
 
+  it("writes the file that config.toml links to", async () => {
+    const kept = join(temporaryDirectory(), "kept.toml");
+    await writeFile(kept, "# Mine.\n", { mode: 0o600 });
+    await symlink(kept, join(data, "config.toml"));
+    expect((await add("paint", "--yes")).code).toBe(0);
+    expect(await readFile(kept, "utf8")).toMatch(/^# Mine.\n(.|\n)*"paint"/);
+    expect((await readConfig(undefined, data, {})).agents).toHaveLength(2);
+  });
+
   it.each([
     ["blob", "no hash"],
     ["newest", "names no exact version"],
