@@ -7,6 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type {
   McpServer,
+  McpServerStdio,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
 import { putFile } from "@devtool/internal/testing/files";
@@ -46,7 +47,7 @@ describe("the sessions of devtool acp", () => {
   let base: string;
   let work: string;
   let mark: string;
-  let ctx: McpServer;
+  let ctx: McpServerStdio;
   const children: ChildProcessByStdio<Writable, Readable, Readable>[] = [];
   const editors: Editor[] = [];
   const servers: ServerProcess[] = [];
@@ -239,6 +240,15 @@ describe("the sessions of devtool acp", () => {
     expect(editor.text).toMatch(/And this\.$/);
     expect(await editor.prompt(sessionId, "/tools")).toBe("end_turn");
     expect(editor.text).toContain("mcp__ctx__greet");
+    // Another one of that name is not, and its user is told.
+    const kept = '"ctx" is not the one of that name that this session has';
+    for (const args of [ctx.args, ["other.mjs"]]) {
+      expect(editor.text).not.toContain(kept);
+      const mcpServers = [{ ...ctx, args }];
+      const again = { sessionId, cwd: work, mcpServers };
+      await editor.agent.request("session/load", again);
+    }
+    await editor.until(() => editor.text.includes(kept));
   });
 
   it("F0: say what a session lacks whose agent takes servers with its first prompt only", async () => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -30,14 +30,7 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     data = temporaryDirectory();
     workspace = temporaryDirectory();
     remote = await TaskServer.start();
-    writeFileSync(
-      join(data, "config.toml"),
-      `[[mcp_servers]]\nname = "tasks"\nhttp = { url = "${remote.url}" }\ncall_timeout = "20s"\n`,
-    );
-    writeFileSync(
-      join(data, "policy.toml"),
-      '[[rule]]\nmcp_server = "tasks"\ndecision = "allow"\n',
-    );
+    configure({ tasks: remote });
     server = await start();
   });
   afterEach(async () => {
@@ -45,9 +38,28 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     await remote[Symbol.asyncDispose]();
   });
 
-  const begin = async (): Promise<string> => {
+  const configure = (servers: Record<string, TaskServer>): void => {
+    const write = (file: string, textOf: (name: string) => string): void =>
+      writeFileSync(
+        join(data, file),
+        Object.keys(servers).map(textOf).join("\n"),
+      );
+    write(
+      "config.toml",
+      (name) =>
+        `[[mcp_servers]]\nname = "${name}"\nhttp = { url = "${servers[name]?.url}" }\ncall_timeout = "20s"`,
+    );
+    write(
+      "policy.toml",
+      (name) =>
+        `[[rule]]\nmcp_server = "${name}"\ndecision = "allow"\n[[rule]]\ntool = "write_file"\npath = "${name}.txt"\ndecision = "allow"`,
+    );
+  };
+  const begin = async (
+    calls = "call mcp__tasks__report {}",
+  ): Promise<string> => {
     const { task } = await clientOf(server.info).tasks.sendMessage({
-      message: textMessage("m1", "call mcp__tasks__report {}\ntext Done."),
+      message: textMessage("m1", `${calls}\ntext Done.`),
       returnImmediately: true,
     });
     if (!task) throw new Error("no task");
@@ -69,13 +81,13 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("goes on after kill -9: the call ran once, and its result is there", async () => {
     const taskId = await begin();
-    await expect
-      .poll(async () => {
-        const task = await get(taskId);
-        const call = callOf(task);
-        return call && findToolCallDetail(task, call.toolCallId)?.delegation;
-      })
-      .toMatchObject({ mcpServer: "tasks", taskId: "t1", agent: "" });
+    // The call looks at its task once the log has that.
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    const begun = await get(taskId);
+    const { toolCallId = "" } = callOf(begun) ?? {};
+    expect(findToolCallDetail(begun, toolCallId)?.delegation).toMatchObject({
+      ...{ mcpServer: "tasks", taskId: "t1", agent: "" },
+    });
     await server.kill();
     remote.result = "the report";
     server = await start();
@@ -106,6 +118,61 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     expect(remote.calls("tools/call")).toBe(1);
   });
 
+  it("keeps no call of another server waiting, and tells the user until when it waits itself", async () => {
+    await using other = await TaskServer.start();
+    configure({ tasks: remote, other });
+    await server.kill();
+    server = await start();
+    const taskId = await begin(
+      "call mcp__tasks__report {}\ncall mcp__other__report {}\nwrite other.txt After.",
+    );
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
+    await expect.poll(() => other.calls("tasks/get")).toBeGreaterThan(0);
+    await server.kill();
+    remote.isAway = true;
+    other.result = "the other report";
+    server = await start();
+    const statusOf = async (name: string) =>
+      ToolCallStatus[
+        (await get(taskId)).history
+          .flatMap(toolCallsOf)
+          .find(({ toolName }) => toolName === name)?.status ?? 0
+      ];
+    await expect
+      .poll(() => statusOf("mcp__other__report"), { timeout: 60_000 })
+      .toBe("SUCCEEDED");
+    expect(await statusOf("mcp__tasks__report")).toBe("EXECUTING");
+    // What follows in the step keeps its place.
+    expect(existsSync(join(workspace, "other.txt"))).toBe(false);
+    const after = { taskId, afterSequence: 0n };
+    const client = clientOf(server.info);
+    for await (const { payload } of subscribeTask(
+      client,
+      after,
+      AbortSignal.timeout(30_000),
+    )) {
+      if (payload.case !== "notice") continue;
+      const [, name, until = ""] =
+        /^MCP server "(\w+)" is not there: .* waits for it until (.*)$/.exec(
+          payload.value.text,
+        ) ?? [];
+      expect(name).toBe("tasks");
+      const waitMs = Date.parse(until) - Date.now();
+      expect(waitMs).toBeGreaterThan(3_000_000);
+      expect(waitMs).toBeLessThanOrEqual(3_600_000);
+      break;
+    }
+    remote.result = "the report";
+    remote.isAway = false;
+    await completed(taskId);
+    const { history } = await get(taskId);
+    expect(JSON.stringify(history.flatMap(toolCallsOf))).toContain(
+      "the report",
+    );
+    expect(existsSync(join(workspace, "other.txt"))).toBe(true);
+    expect(remote.calls("tools/call") + other.calls("tools/call")).toBe(2);
+  });
+
   it("waits no longer once its task is cancelled", async () => {
     const taskId = await begin();
     await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
@@ -131,7 +198,12 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     remote.isAway = true;
     server = await start();
     await completed(taskId);
-    expect(callOf(await get(taskId))?.status).toBe(ToolCallStatus.FAILED);
+    const failed = callOf(await get(taskId));
+    expect(failed?.status).toBe(ToolCallStatus.FAILED);
+    expect(failed?.result.value).toMatchObject({
+      message:
+        'MCP server "tasks" has not come back, and the call waits no longer; what its task did is unknown',
+    });
   });
 
   it("goes on after an orderly stop, which cancels nothing", async () => {

@@ -113,6 +113,55 @@ describe("the MCP servers of sessions", () => {
     expect(new Set(asked)).toEqual(new Set(["own"]));
   });
 
+  it("stay while they are used, however many others are, and are ended afterwards", async () => {
+    await using pool = createPool([]);
+    const get = (name: string) => pool.get(sessionOf(name));
+    const useOthers = async () => {
+      for (let other = 0; other < 40; other++) await get(`other-${other}`);
+    };
+    const used = await get("used");
+    const held = await pool.hold(sessionOf("used"));
+    await useOthers();
+    expect(await get("used")).toBe(used);
+    await held[Symbol.asyncDispose]();
+    await useOthers();
+    expect(await get("used")).not.toBe(used);
+  });
+
+  it("are waited for while others are used, as long as it takes", async () => {
+    let isThere = false;
+    const refused = Promise.withResolvers<void>();
+    await using pool = createPool([], undefined, async (_url, init) => {
+      if (!isThere) {
+        refused.resolve();
+        throw new TypeError("fetch failed");
+      }
+      const { id, method } = JSON.parse(String(init?.body));
+      if (id === undefined) return new Response(null, { status: 202 });
+      const result = {
+        protocolVersion: "2025-06-18",
+        capabilities: {},
+        serverInfo: { name: "s", version: "1" },
+      };
+      return Response.json({
+        jsonrpc: "2.0",
+        id,
+        ...(method === "initialize"
+          ? { result }
+          : { error: { code: -32601, message: "no" } }),
+      });
+    });
+    const waiting = pool.waitFor(
+      sessionOf("awaited"),
+      "awaited",
+      AbortSignal.timeout(10_000),
+    );
+    await refused.promise;
+    for (let at = 0; at < 40; at++) await pool.get(sessionOf(`other-${at}`));
+    isThere = true;
+    await waiting;
+  });
+
   it("are undefined if neither the operator nor a client names any", async () => {
     await using pool = createPool([]);
     expect(
@@ -128,6 +177,7 @@ describe("the MCP servers of sessions", () => {
 function createPool(
   servers: readonly McpServer[],
   authorizationOf?: McpPoolOptions["authorizationOf"],
+  clientFetch: ReturnType<McpPoolOptions["clientFetch"]> = fetch,
 ): McpPool {
   return new McpPool({
     servers,
@@ -136,8 +186,14 @@ function createPool(
     clientInfo: { name: "test", version: "1" },
     now: () => 0,
     onNotice: () => undefined,
-    clientFetch: () => fetch,
+    clientFetch: () => clientFetch,
   });
+}
+
+/** A session with a server of its client. */
+function sessionOf(name: string) {
+  const clientServers = [{ ...serverWith(5000, "a"), name }];
+  return { principal: "p", workspacePath: "/w", clientServers };
 }
 
 function serverWith(timeoutMs: number, authorization: string): McpServer {

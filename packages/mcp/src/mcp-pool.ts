@@ -19,8 +19,8 @@ import type {
 import type { McpSupervisor } from "./mcp-supervisor.ts";
 
 /**
- * The maximum number of sets of servers that stay connected. The least recently
- * used are ended first.
+ * The number of sets of servers that stay connected. Beyond it, those that
+ * nobody uses are ended, the least recently used first.
  */
 const MAX_SETS = 16;
 
@@ -46,7 +46,7 @@ export interface McpPoolOptions
  */
 export class McpPool implements OpenMcp {
   readonly #options: McpPoolOptions;
-  readonly #sets = new Map<string, McpServers>();
+  readonly #sets = new Map<string, SharedSet>();
   readonly #connections = new Connections();
 
   constructor(options: McpPoolOptions) {
@@ -61,21 +61,21 @@ export class McpPool implements OpenMcp {
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly Tool[]> {
-    return (await this.get(session))?.tools(signal) ?? [];
+    return (await this.#use(session, (all) => all.tools(signal))) ?? [];
   }
 
   async prompts(
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpPrompt[]> {
-    return (await this.get(session))?.prompts(signal) ?? [];
+    return (await this.#use(session, (all) => all.prompts(signal))) ?? [];
   }
 
   async status(
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpServerStatus[]> {
-    await (await this.get(session))?.connect(signal);
+    await this.#use(session, (all) => all.connect(signal));
     return this.currentStatus(session);
   }
 
@@ -91,7 +91,8 @@ export class McpPool implements OpenMcp {
         reason: `MCP server ${quoted(name)} of the client is not used: the operator has one of that name`,
         toolCount: 0,
       }));
-    return [...((await this.get(session))?.status() ?? []), ...unused];
+    const used = await this.#use(session, async (all) => all.status());
+    return [...(used ?? []), ...unused];
   }
 
   async waitFor(
@@ -99,11 +100,18 @@ export class McpPool implements OpenMcp {
     server: string,
     signal: AbortSignal,
   ): Promise<void> {
-    await (await this.get(session))?.waitFor(server, signal);
+    await this.#use(session, (all) => all.waitFor(server, signal));
+  }
+
+  async hold(session: McpSession): Promise<AsyncDisposable> {
+    const set = await this.#take(session);
+    return {
+      [Symbol.asyncDispose]: async () => set && (await this.#release(set)),
+    };
   }
 
   async refresh(session: McpSession, signal: AbortSignal): Promise<void> {
-    await (await this.get(session))?.refresh(signal);
+    await this.#use(session, (all) => all.refresh(signal));
   }
 
   /**
@@ -111,6 +119,25 @@ export class McpPool implements OpenMcp {
    * `DevtoolError` for settings that cannot be used.
    */
   async get(session: McpSession): Promise<McpServers | undefined> {
+    return this.#use(session, async (all) => all);
+  }
+
+  /** Asks the servers of a session, which are not ended meanwhile. */
+  async #use<T>(
+    session: McpSession,
+    ask: (servers: McpServers) => Promise<T>,
+  ): Promise<T | undefined> {
+    const set = await this.#take(session);
+    if (!set) return undefined;
+    try {
+      return await ask(set.servers);
+    } finally {
+      await this.#release(set);
+    }
+  }
+
+  /** Returns the set of a session, which has one user more until its release. */
+  async #take(session: McpSession): Promise<SharedSet | undefined> {
     const { principal, workspacePath, clientServers: brought } = session;
     const { clientFetch, authorizationOf, ...rest } = this.#options;
     const { servers: all, ...options } = rest;
@@ -129,8 +156,7 @@ export class McpPool implements OpenMcp {
     const broughtNames = namesOf(clientServers);
     const originOf = ({ name }: McpServer) =>
       broughtNames.has(name) ? "client" : "operator";
-    const found =
-      this.#sets.get(key) ??
+    const make = (): McpServers =>
       new McpServers({
         ...options,
         // A session to which servers are added keeps those that it had.
@@ -157,15 +183,27 @@ export class McpPool implements OpenMcp {
         authorizationOf: (server) =>
           originOf(server) === "client" ? undefined : authorizationOf?.(server),
       });
+    const found = this.#sets.get(key) ?? { servers: make(), users: 0 };
+    found.users++;
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);
     this.#sets.set(key, found);
-    for (const [oldest, set] of this.#sets) {
-      if (this.#sets.size <= MAX_SETS) break;
-      this.#sets.delete(oldest);
-      await set[Symbol.asyncDispose]();
-    }
+    await this.#endUnused();
     return found;
+  }
+
+  async #release(set: SharedSet): Promise<void> {
+    set.users--;
+    await this.#endUnused();
+  }
+
+  async #endUnused(): Promise<void> {
+    for (const [key, { servers, users }] of this.#sets) {
+      if (this.#sets.size <= MAX_SETS) return;
+      if (users > 0) continue;
+      this.#sets.delete(key);
+      await servers[Symbol.asyncDispose]();
+    }
   }
 
   /** Returns the operator's servers that the caller of a session has. */
@@ -178,8 +216,17 @@ export class McpPool implements OpenMcp {
   async [Symbol.asyncDispose](): Promise<void> {
     const sets = [...this.#sets.values()];
     this.#sets.clear();
-    await Promise.allSettled(sets.map((set) => set[Symbol.asyncDispose]()));
+    await Promise.allSettled(
+      sets.map(({ servers }) => servers[Symbol.asyncDispose]()),
+    );
   }
+}
+
+/** The servers of sessions that share them. */
+interface SharedSet {
+  readonly servers: McpServers;
+  /** How many turns and requests use them now. */
+  users: number;
 }
 
 /** The connections of all sets, by what a session must share to use one. */

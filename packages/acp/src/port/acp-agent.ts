@@ -19,7 +19,7 @@ import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { defined, stringOrEmpty } from "@devtool/internal/json";
 import { oneLine } from "@devtool/internal/visible-text";
-import { ApprovalMode, type Task } from "@devtool/schema";
+import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import { isFollowed, type Port } from "./port.ts";
@@ -280,7 +280,7 @@ export class AcpAgent {
     session.continue(tasks);
     const news = [
       ...opened.problems,
-      ...lateServers(session, tasks),
+      ...unusedServers(session, tasks),
       // Another server may have what was said.
       ...(isEmpty && !this.#begun.has(sessionId) ? [NOTHING_SAID] : []),
     ];
@@ -341,25 +341,57 @@ const NOTHING_SAID =
   "This server has no messages of this session: it begins empty.";
 
 /**
- * Returns what to tell about MCP servers that a session does not have, and whose
- * agent takes none after the first prompt.
+ * Returns what to tell about MCP servers that a session goes on without: others
+ * of their names are part of it, or its agent takes none after the first prompt.
  */
-function lateServers(
+function unusedServers(
   { agent, choices }: EditorSession,
   tasks: readonly Task[],
 ): string[] {
-  if (tasks.length === 0 || isFollowed(agent, "added_mcp_servers")) return [];
-  const known = new Set(
+  if (tasks.length === 0) return [];
+  const known = new Map(
     tasks.flatMap(({ sessionSettings }) =>
-      (sessionSettings?.mcpServers ?? []).map(({ name }) => name),
+      (sessionSettings?.mcpServers ?? []).map((server) => [
+        server.name,
+        shownTransport(server),
+      ]),
     ),
   );
-  return choices.mcpServers
-    .filter(({ name }) => !known.has(name))
-    .map(
-      ({ name }) =>
-        `MCP server ${JSON.stringify(oneLine(name, 80))} is not part of this session, whose agent takes servers with the first prompt only: start a new session to use it.`,
-    );
+  const takesMore = isFollowed(agent, "added_mcp_servers");
+  return choices.mcpServers.flatMap((server) => {
+    const shown = known.get(server.name);
+    const why =
+      shown === undefined
+        ? "is not part of this session, whose agent takes servers with the first prompt only"
+        : "is not the one of that name that this session has, and keeps";
+    const isUsed =
+      shown === undefined ? takesMore : shown === shownTransport(server);
+    const name = JSON.stringify(oneLine(server.name, 80));
+    return isUsed
+      ? []
+      : [`MCP server ${name} ${why}: start a new session to use it.`];
+  });
+}
+
+/** Returns how a server is reached, without what clients are not shown. */
+function shownTransport({ transport }: McpServer): string {
+  switch (transport.case) {
+    case "stdio": {
+      const { command, args, env } = transport.value;
+      return JSON.stringify([command, args, Object.keys(env).toSorted()]);
+    }
+    case "http":
+    case "sse": {
+      const { url, headers } = transport.value;
+      const { protocol, host, pathname } = URL.parse(url) ?? {};
+      const names = Object.keys(headers).toSorted();
+      return JSON.stringify([transport.case, protocol, host, pathname, names]);
+    }
+    case undefined:
+      return "";
+    default:
+      return transport satisfies never;
+  }
 }
 
 /** Rejects with the JSON-RPC error that an error of the server means. */

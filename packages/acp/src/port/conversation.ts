@@ -11,7 +11,6 @@ export class Conversation {
   #task: Task = emptyTask();
   #isStarted = false;
   #approvalMode = ApprovalMode.UNSPECIFIED;
-  readonly #servers = new Set<string>();
 
   constructor(agent: string, contextId: string) {
     this.agent = agent;
@@ -40,9 +39,13 @@ export class Conversation {
     return this.#approvalMode;
   }
 
-  /** The names of the MCP servers that the context has. */
+  /**
+   * The names of the MCP servers that the task has which the next prompt
+   * continues: those of a slash command are not in it.
+   */
   get servers(): ReadonlySet<string> {
-    return this.#servers;
+    const { mcpServers = [] } = this.#task.sessionSettings ?? {};
+    return new Set(mcpServers.map(({ name }) => name));
   }
 
   /** Takes the newest version of a task of the context. */
@@ -52,9 +55,6 @@ export class Conversation {
     this.#isStarted = true;
     this.#approvalMode =
       task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
-    for (const { name } of task.sessionSettings?.mcpServers ?? []) {
-      this.#servers.add(name);
-    }
     // A slash command has a task of its own, which prompts do not continue.
     if (task.command === undefined) this.#task = task;
   }

@@ -28,6 +28,7 @@ import type {
   HistoryCache,
   IncrementalHistory,
 } from "./incremental-history.ts";
+import { finishLateCalls, type LateCallsContext } from "./late-calls.ts";
 import type {
   AgentModel,
   ModelToolCall,
@@ -44,6 +45,7 @@ export interface AgentLoopOptions {
   readonly model: AgentModel;
   /** Opens the tools for one turn. */
   readonly openTools: (signal: AbortSignal) => Promise<ToolSet>;
+  readonly awaitedServer: LateCallsContext["awaitedServer"];
   readonly policy: PolicyEngine;
   /** The workspace: an absolute path. */
   readonly workspacePath: string;
@@ -120,31 +122,22 @@ async function* runTurn(
   turn: Turn,
   signal: AbortSignal,
 ): AsyncIterable<AgentEvent> {
-  const { policy, nextId, onNotice, maxSteps = 200 } = options;
-  await using toolSet = await options.openTools(signal);
-  yield* await options.describeTools([...toolSet.tools.keys()], signal);
+  const { nextId, maxSteps = 200 } = options;
   await using _processes = {
     [Symbol.asyncDispose]: () =>
       signal.aborted ? options.endProcesses() : Promise.resolve(),
   };
+  const schedulerFor = (toolSet: ToolSet): SchedulerContext =>
+    schedulerContext(
+      options,
+      turn,
+      new TurnModel(options, history, turn, toolSet),
+    );
+  yield* finishLateCalls({ ...options, task: turn.task, schedulerFor }, signal);
+  await using toolSet = await options.openTools(signal);
+  yield* await options.describeTools([...toolSet.tools.keys()], signal);
   const model = new TurnModel(options, history, turn, toolSet);
-  const context: SchedulerContext = {
-    tools: toolSet.tools,
-    policy,
-    nextId,
-    onNotice,
-    settle: (edit) => toolSet.settle(edit),
-    confirmations: turn.confirmations,
-    traceContext: (callId) => turn.traceContext(callId),
-    sample: (request, callId, sampleSignal) =>
-      model.sample(request, callId, sampleSignal),
-    showEdit:
-      options.showEdit &&
-      ((asked, shown) => options.showEdit?.(asked, turn, shown)),
-    get task() {
-      return turn.task;
-    },
-  };
+  const context = schedulerContext(options, turn, model);
   for await (const value of runOpenCalls(
     openToolCalls(turn.task),
     context,
@@ -175,6 +168,30 @@ async function* runTurn(
   );
 }
 
+/** Returns what runs the calls of a turn, with the tools of its model. */
+function schedulerContext(
+  { policy, nextId, onNotice, showEdit }: AgentLoopOptions,
+  turn: Turn,
+  model: TurnModel,
+): SchedulerContext {
+  const { toolSet } = model;
+  return {
+    tools: toolSet.tools,
+    policy,
+    nextId,
+    onNotice,
+    settle: (edit) => toolSet.settle(edit),
+    confirmations: turn.confirmations,
+    traceContext: (callId) => turn.traceContext(callId),
+    sample: (request, callId, sampleSignal) =>
+      model.sample(request, callId, sampleSignal),
+    showEdit: showEdit && ((asked, shown) => showEdit(asked, turn, shown)),
+    get task() {
+      return turn.task;
+    },
+  };
+}
+
 /**
  * Returns the first update of a tool call that the model requests, with the
  * signature that the model wants back with the call.
@@ -197,7 +214,7 @@ class TurnModel {
   readonly #options: AgentLoopOptions;
   readonly #history: IncrementalHistory;
   readonly #turn: Turn;
-  readonly #toolSet: ToolSet;
+  readonly toolSet: ToolSet;
   readonly #briefing: TurnBriefing;
   readonly #compressor: HistoryCompressor;
   readonly #ideMessages = new IdeMessages();
@@ -211,7 +228,7 @@ class TurnModel {
     this.#options = options;
     this.#history = history;
     this.#turn = turn;
-    this.#toolSet = toolSet;
+    this.toolSet = toolSet;
     this.#briefing = new TurnBriefing((signal) =>
       options.readBriefing([...toolSet.tools.keys()], signal),
     );
@@ -315,7 +332,7 @@ class TurnModel {
         this.#options.source.maxInputTokens === undefined
           ? history
           : this.#ideMessages.show(history),
-      tools: [...this.#toolSet.tools.values()].map(
+      tools: [...this.toolSet.tools.values()].map(
         ({ declaration }) => declaration,
       ),
       workspacePath: this.#options.workspacePath,

@@ -19,7 +19,7 @@ import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
 import { agentFiles, agentTools, cancelCalls } from "./agent-tools.ts";
 import type { AgentHost } from "./host.ts";
-import { waitForCalledServers } from "./picked-up-calls.ts";
+import { awaitedServer } from "./picked-up-calls.ts";
 import { sessionToolsEvents } from "./session-tools.ts";
 import { showEdit } from "./show-edit.ts";
 import { mcpSessionOf, Toolbox } from "./toolbox.ts";
@@ -69,10 +69,11 @@ export function createTaskAgent(
     onNotice: services.onNotice,
     nextId: services.nextId,
     openTools: async (signal) => {
-      await waitForCalledServers(host, current.task, signal);
       const agents = command ? [] : await agentTools(host, () => current);
       return toolbox.open(current.task, [...commandTools, ...agents], signal);
     },
+    awaitedServer: (call, signal) =>
+      awaitedServer(host, current.task, call, signal),
     describeTools: async (toolNames, signal) =>
       command ? [] : sessionToolsEvents(host, current.task, toolNames, signal),
     ide: command

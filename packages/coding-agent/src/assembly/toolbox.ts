@@ -54,6 +54,11 @@ export class Toolbox implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ToolSet> {
     const workspace = new Workspace(task.settings?.workspacePath ?? "");
+    let held: AsyncDisposable | undefined;
+    const close = async (): Promise<void> => {
+      workspace[Symbol.dispose]();
+      await held?.[Symbol.asyncDispose]();
+    };
     try {
       // A server that nobody asks anything does without the code of its tools.
       const { settleEdit } = await import("../tool/builtin/file-edit.ts");
@@ -70,6 +75,7 @@ export class Toolbox implements AsyncDisposable {
           },
         );
       }
+      held = await mcp?.hold(session);
       const all = [
         ...own,
         ...((await mcp?.tools(session, signal)) ?? []),
@@ -83,11 +89,10 @@ export class Toolbox implements AsyncDisposable {
       return {
         tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
         settle: (edit) => settleEdit(workspace, edit),
-        [Symbol.asyncDispose]: () =>
-          Promise.resolve(workspace[Symbol.dispose]()),
+        [Symbol.asyncDispose]: close,
       };
     } catch (reason) {
-      workspace[Symbol.dispose]();
+      await close();
       throw reason;
     }
   }

@@ -77,6 +77,11 @@ export interface OpenMcp extends AsyncDisposable {
     server: string,
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * Keeps the servers of a session until the result is disposed of. Others that
+   * nobody uses are ended when there are many.
+   */
+  hold(session: McpSession): Promise<AsyncDisposable>;
   /** Stops all servers, clears their failures and connects again. */
   refresh(session: McpSession, signal: AbortSignal): Promise<void>;
 }

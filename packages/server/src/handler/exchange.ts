@@ -5,6 +5,7 @@ import { KeyedQueue } from "@devtool/internal/keyed-queue";
 import {
   confirmationsOf,
   type ExecuteSlashCommandRequest,
+  type McpServer,
   type Message,
   MessageDelivery,
   type Replay,
@@ -23,7 +24,6 @@ import { beginInWorkspace } from "../files/workspace-roots.ts";
 import type { OpenTasks } from "../fleet/open-tasks.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { addedServers } from "../task/added-servers.ts";
 import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
@@ -35,13 +35,13 @@ import { isRetry } from "./retry.ts";
 import {
   approvalLimitOf,
   assertSameSettings,
-  changedApprovalMode,
   commandSettings,
   findSession,
   resolveSettings,
   type Session,
   type SessionOptions,
   type Settings,
+  sessionChanges,
 } from "./session-settings.ts";
 import { assertGoal, assertMayResume, assertTurn } from "./turn-settings.ts";
 import { validMessage } from "./valid-message.ts";
@@ -298,17 +298,19 @@ export class Exchanges {
     const { handle } = held;
     assertMayUse(handle.task.sessionSettings?.agent ?? "", caller);
     await this.#assertCapable(request, handle.task, handle.task);
-    assertFits(request, message, handle.task, this.#options);
+    const mcpServers = addedByMessage(
+      request,
+      message,
+      handle.task,
+      this.#options,
+    );
     assertGoal(message, handle.task, caller, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
     // present one is kept with it, too.
-    const { approvalMode, mcpServers = [] } = request.sessionSettings ?? {};
+    const { approvalMode } = request.sessionSettings ?? {};
     const sequence = await handle.accept({
-      message: {
-        ...message,
-        mcpServers: addedServers(mcpServers, handle.task),
-      },
+      message: { ...message, mcpServers },
       activateExtension,
       delivery,
       clientLabel,
@@ -359,12 +361,12 @@ export class Exchanges {
       agentSessionId: session?.agentSessionId ?? "",
       approvalMode:
         session &&
-        changedApprovalMode(
+        sessionChanges(
           origin.settings,
           session.settings,
           conversation,
           this.#options,
-        ),
+        ).approvalMode,
     };
     return {
       held: await registry.create(origin.taskId || nextId(), place, created),
@@ -443,15 +445,16 @@ export class Exchanges {
 }
 
 /**
- * Throws a `DevtoolError` for a message that its task cannot take: because of
- * its context, its settings, or an answer that is not valid.
+ * Returns the MCP servers that a message adds to the session of its task
+ * (SESSION-4). Throws a `DevtoolError` for a message that the task cannot take:
+ * because of its context, its settings, or an answer that is not valid.
  */
-function assertFits(
+function addedByMessage(
   request: SendMessageRequest,
   message: Message,
   task: Task,
   options: SessionOptions,
-): void {
+): McpServer[] {
   const { taskId, contextId } = request;
   if (contextId !== "" && contextId !== task.contextId) {
     throw invalid(
@@ -461,13 +464,15 @@ function assertFits(
       "send its own, or none",
     );
   }
+  let added: McpServer[] = [];
   if (confirmationsOf(message).length > 0) {
     const asked = request.sessionSettings ?? create(SessionSettingsSchema);
     const sessionSettings = { ...asked, model: message.model };
     assertKept({ ...request, sessionSettings }, task, options);
   } else {
-    changedApprovalMode(request, task, task, options);
+    added = sessionChanges(request, task, task, options).added;
   }
   assertNoBrokenAnswers(message, task);
   assertTurn(message, task, task, options);
+  return added;
 }

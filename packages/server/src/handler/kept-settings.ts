@@ -6,11 +6,10 @@ import {
   type Task,
 } from "@devtool/schema";
 import { invalid } from "../errors.ts";
-import { addedServers } from "../task/added-servers.ts";
 import {
   type ChangeOptions,
-  changedApprovalMode,
   type Settings,
+  sessionChanges,
 } from "./session-settings.ts";
 
 /**
@@ -23,17 +22,13 @@ export function assertKept(
   task: Task,
   options: ChangeOptions,
 ): void {
-  const mode = changedApprovalMode(requested, task, task, options);
+  const changes = sessionChanges(requested, task, task, options);
+  const { approvalMode: mode, added } = changes;
   if (mode !== undefined) {
     throw notKept("session_settings.approval_mode", ApprovalMode[mode] ?? "");
   }
-  const {
-    model = "",
-    agentOptions = {},
-    mcpServers = [],
-  } = requested.sessionSettings ?? {};
-  const [added] = addedServers(mcpServers, task);
-  if (added) throw notKept("mcp_servers", added.name);
+  for (const { name } of added) throw notKept("mcp_servers", name);
+  const { model = "", agentOptions = {} } = requested.sessionSettings ?? {};
   // Messages change these, so the last one counts.
   const { history, sessionSettings } = task;
   const sent = history.filter(({ role }) => role === Role.USER);

@@ -178,7 +178,7 @@ export function resolveSettings(
   const forbidden = chosen && forbiddenServer(chosen, options.clientMcpServers);
   if (forbidden) throw forbidden;
   if (earlier) {
-    const approvalMode = changedApprovalMode(
+    const { approvalMode, added } = sessionChanges(
       requested,
       earlier,
       conversation,
@@ -189,9 +189,7 @@ export function resolveSettings(
       approvalMode ?? ApprovalMode.UNSPECIFIED,
     );
     // The options that earlier messages set are the agent's own to keep.
-    const { agentOptions = {}, mcpServers = [] } =
-      requested.sessionSettings ?? {};
-    const added = addedServers(mcpServers, earlier);
+    const { agentOptions = {} } = requested.sessionSettings ?? {};
     const hasOptions =
       Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions })
         .length > 0;
@@ -273,22 +271,29 @@ export function forbiddenServer(
   );
 }
 
+/** What a request changes in its session (SESSION-4). */
+interface SessionChanges {
+  /** Undefined when it stays. */
+  readonly approvalMode: ApprovalMode | undefined;
+  /** The MCP servers that the session did not have. */
+  readonly added: McpServer[];
+}
+
 /**
- * Returns the approval mode that a request changes its session to (SESSION-4).
- * Undefined when it changes none.
+ * Returns what a request changes in its session (SESSION-4).
  *
  * Throws a `DevtoolError` for settings that the agent of the session does not
- * follow, for MCP servers that cannot be added, and `Code.InvalidArgument` for others that differ from those of the
- * session (SESSION-2).
+ * follow, for MCP servers that cannot be added, and `Code.InvalidArgument` for
+ * others that differ from those of the session (SESSION-2).
  */
-export function changedApprovalMode(
+export function sessionChanges(
   requested: Settings,
   earlier: Settings,
   conversation: ConversationKey,
   options: ChangeOptions,
-): ApprovalMode | undefined {
+): SessionChanges {
   assertUnchanged(requested, earlier, options);
-  if (!requested.sessionSettings) return undefined;
+  if (!requested.sessionSettings) return { approvalMode: undefined, added: [] };
   assertKnownMode(requested.sessionSettings);
   const { approvalMode: wanted, ...asked } = requested.sessionSettings;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
@@ -308,7 +313,7 @@ export function changedApprovalMode(
     conversation,
     added,
   );
-  return approvalMode || undefined;
+  return { approvalMode: approvalMode || undefined, added };
 }
 
 function assertKnownMode({ approvalMode }: SessionSettings): void {

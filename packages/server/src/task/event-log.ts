@@ -192,6 +192,11 @@ export class EventLog {
     return this.#head.task;
   }
 
+  /** Whether no other server can use the store. */
+  get hasOneWriter(): boolean {
+    return this.#fence === undefined;
+  }
+
   /** Returns the same with the content, as `TaskHandle.whole` does. */
   async whole(messages?: number): Promise<Task> {
     if (this.#head.hasContent(messages)) return this.task;

@@ -11,6 +11,8 @@ import {
   type Task,
   TaskCreatedSchema,
   TaskState,
+  type ToolCallDetail,
+  ToolCallDetailSchema,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -37,9 +39,24 @@ class SlowStore extends MemoryTaskStore {
     ...written: Parameters<MemoryTaskStore["append"]>
   ): Promise<void> {
     await this.#disk;
-    return super.append(...written);
+    // Nobody else has a fence here.
+    const [append] = written;
+    return super.append({ ...append, fence: undefined });
   }
 }
+
+/** The lease of a task that no other server has taken. */
+const LEASE: TaskLease = {
+  fence: 1n,
+  lost: new AbortController().signal,
+  afterOutage: false,
+  isCurrent: async () => true,
+  release: async () => undefined,
+};
+
+const DELEGATED = create(ToolCallDetailSchema, {
+  delegation: { agent: "other", taskId: "t2" },
+});
 
 describe("an open task that records tool calls (R1)", () => {
   it("runs a call once its start is durable, and waits for nothing else", async () => {
@@ -71,6 +88,30 @@ describe("an open task that records tool calls (R1)", () => {
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(seen).toEqual(["scheduled", "ran"]);
   });
+
+  it.each([
+    [
+      "until it is durable where other servers may take the task",
+      LEASE,
+      ["scheduled"],
+    ],
+    ["for nothing on the only server", undefined, ["scheduled", "ran"]],
+  ])(
+    "with a call that names its task, waits %s",
+    async (_where, lease, expected) => {
+      const seen: string[] = [];
+      const store = new SlowStore();
+      let goOn = (): void => undefined;
+      const begin = (): void => {
+        goOn = store.holdUp();
+      };
+      const named = agent(seen, begin, DELEGATED);
+      await openedTask(store, named, lease).create(create(TaskCreatedSchema));
+      for (let turn = 0; turn < 5; turn++) await nextTurn();
+      expect(seen).toEqual(expected);
+      goOn();
+    },
+  );
 });
 
 describe("a task whose lease is lost before it opens", () => {
@@ -170,7 +211,11 @@ function openedTask(
 }
 
 /** An agent that makes one call, runs it, and reports both. */
-function agent(seen: string[], begin = (): void => undefined): AgentExecutor {
+function agent(
+  seen: string[],
+  begin = (): void => undefined,
+  detail?: ToolCallDetail,
+): AgentExecutor {
   const update = (status: ToolCallStatus): AgentEvent => ({
     case: "toolCalls",
     value: [
@@ -180,6 +225,7 @@ function agent(seen: string[], begin = (): void => undefined): AgentExecutor {
           toolName: "act",
           status,
         }),
+        ...(detail && { detail }),
       },
     ],
   });

@@ -191,7 +191,10 @@ export class TurnRecorder {
     });
     const recorded = this.appendWithState(callEntries(task, offered));
     this.#operations?.note(task, offered);
-    if (updates.some((update) => mustWait(update, task))) return recorded;
+    const { hasOneWriter } = this.#log;
+    if (updates.some((update) => mustWait(update, task, hasOneWriter))) {
+      return recorded;
+    }
     recorded.catch(() => undefined);
     return undefined;
   }
@@ -208,13 +211,19 @@ function startsCall({ call }: CallUpdate, task: Task): boolean {
 /**
  * Whether the agent waits until an update is durable: for a call that executes.
  * One that begins as a task of this server, which the call names, has its first
- * effect in the log of that task, and so behind this.
+ * effect in the log of that task, and so behind this in a store with one writer.
+ * Servers that share a store wait: another one may have taken this task alone.
  */
-function mustWait(update: CallUpdate, task: Task): boolean {
+function mustWait(
+  update: CallUpdate,
+  task: Task,
+  hasOneWriter: boolean,
+): boolean {
   const { call, detail } = update;
+  if (call.status !== ToolCallStatus.EXECUTING) return false;
   const { agent = "", taskId = "" } = detail?.delegation ?? {};
   const isNamed = agent !== "" && taskId !== "" && startsCall(update, task);
-  return call.status === ToolCallStatus.EXECUTING && !isNamed;
+  return !(isNamed && hasOneWriter);
 }
 
 type Recorded = Exclude<

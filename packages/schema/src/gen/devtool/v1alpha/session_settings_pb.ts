@@ -61,7 +61,8 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
    *
    * A later message may add some, for the session from then on: the task and
    * later tasks of its context. Those that the session has stay, and need not be
-   * named. Another server with the name of one of them fails with
+   * named. A new task has those of the task of its context that changed last, so
+   * a client that goes on in several tasks names them in each. Another server with the name of one of them fails with
    * INVALID_ARGUMENT. A message that waits in a queue adds them when the agent
    * takes it, and an answer to a tool call cannot add any. Agents that take
    * servers with the first message only refuse the message with
