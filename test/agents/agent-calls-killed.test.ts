@@ -57,7 +57,7 @@ describe("a chain of agents over two servers that are killed", () => {
   });
   afterEach(async () => {
     await Promise.all(Object.values(servers).map((server) => server.kill()));
-    await address.close();
+    await address[Symbol.asyncDispose]();
   });
 
   it.each(

@@ -113,7 +113,9 @@ token_file = ${JSON.stringify(join(base, "token"))}
   });
   afterEach(async () => {
     await Promise.all(NAMES.map((name) => servers[name].kill()));
-    await Promise.all(NAMES.map((name) => address[name].close()));
+    await Promise.all(
+      NAMES.map((name) => address[name][Symbol.asyncDispose]()),
+    );
   });
 
   it(

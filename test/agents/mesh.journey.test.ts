@@ -86,17 +86,23 @@ describe("a mesh of agents", () => {
   let before: string;
   /** The connections to the agent "cut". */
   let between: Set<Socket>;
+  /** How many connections the agent "dead" has cut. */
+  let cuts: number;
   /** Ends the wait of agents that are told "hold". */
   let release: PromiseWithResolvers<void>;
 
   beforeEach(async () => {
     told = [];
     before = "";
+    cuts = 0;
     between = new Set();
     release = Promise.withResolvers();
     workspace = temporaryDirectory();
     const dead = await listen(() => undefined);
-    sockets.at(-1)?.on("connection", (socket) => void socket.destroy());
+    sockets.at(-1)?.on("connection", (socket) => {
+      cuts++;
+      socket.destroy();
+    });
     const [one, two] = [
       await serve({ only: sayingAgent("one") }),
       await serve({ only: sayingAgent("two") }),
@@ -396,6 +402,7 @@ describe("a mesh of agents", () => {
         /^one#2 rule "gone"; dead did not take it \(agent dead: .+\)$/,
       ),
     ]);
+    expect(cuts).toBe(1);
     const late = await send("late", { sessionSettings: { agent: "hasty" } });
     expect(saidBy(late)).toBe("two after 0: late");
     expect(triesOf(late)[1]).toMatch(

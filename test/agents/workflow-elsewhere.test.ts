@@ -27,6 +27,7 @@ import { clientOf } from "../client-of.ts";
 import { startServing } from "../durability/crash/server-process.ts";
 import { foreignServers } from "../interop/foreign-servers.ts";
 import { agentText, approve, beginTask, taskOf } from "../tasks.ts";
+import { SteadyAddress } from "./chain/steady-address.ts";
 
 /** An agent in another process. */
 interface Peer extends AsyncDisposable {
@@ -102,6 +103,60 @@ describe.each(PEERS)("a goal that $name works for", (kind) => {
       ).toEqual([false, true, true]);
     },
   );
+});
+
+describe("work for an agent elsewhere that is lost before it has the message", () => {
+  it.each([
+    { agent: "flow", text: "text Made." },
+    { agent: "front", text: "text Made." },
+    {
+      agent: "devtool",
+      text: `call agent_far ${JSON.stringify({ message: "text Made." })}`,
+    },
+  ])("waits until the agent is back: $agent", async ({ agent, text }) => {
+    await using address = await SteadyAddress.open();
+    await using far = await createServer({
+      agents: { only: codingAgent() },
+      workspace: temporaryDirectory(),
+      publicUrl: address.url,
+    });
+    let losses = 0;
+    const fetch: typeof globalThis.fetch = async (...request) => {
+      try {
+        return await globalThis.fetch(...request);
+      } catch (reason) {
+        losses++;
+        address.lead(far.url);
+        throw reason;
+      }
+    };
+    const { url } = address;
+    const { token } = far;
+    const remoteAgents = [{ name: "far", url, token, description: "", fetch }];
+    const approvalMode = ApprovalMode.YOLO;
+    const mesh = readMesh(
+      "agents: [{ name: far }]\notherwise: [far]",
+      "m.yaml",
+    );
+    const steps = [{ id: "only", agent: "far", task: "{{input.text}}" }];
+    await using server = await createServer({
+      agents: {
+        flow: workflowAgent(defineWorkflow({ name: "flow", steps }), {
+          remoteAgents,
+        }),
+        front: meshAgent(mesh, { remoteAgents }),
+        devtool: codingAgent({ remoteAgents, approvalMode }),
+      },
+      workspace: temporaryDirectory(),
+    });
+    const { task } = await clientOf(server).tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), text),
+      sessionSettings: { agent },
+    });
+    expect(task?.state, task?.error).toBe(TaskState.COMPLETED);
+    expect(task && childrenOf(task)).toEqual([expect.stringMatching(/./)]);
+    expect(losses).toBe(1);
+  });
 });
 
 describe.each(PEERS)("a step that $name does", (kind) => {

@@ -30,7 +30,10 @@ interface MeshCall {
   readonly message: RoutedMessage;
   readonly begun: StepRun;
   readonly slot: AgentSlot;
-  /** How long the agent may take until it has the message, in milliseconds. */
+  /**
+   * How long the agent may take until it has the message, in milliseconds, where
+   * another one gets it then. Infinite where there is no other.
+   */
   readonly limitMs: number;
 }
 
@@ -66,6 +69,7 @@ export async function* workOf(
       ),
       conversation: conversation.with(agent),
       chain,
+      isReplaceable: limitMs !== Number.POSITIVE_INFINITY,
       silenceMs,
       stepRun: (call, messageId, end) => {
         if (end !== "unknown") child = end;

@@ -5,7 +5,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
  * An address of loopback that leads to a server which is started again and
  * again, each time on another port. Nobody is there while it leads nowhere.
  */
-export class SteadyAddress {
+export class SteadyAddress implements AsyncDisposable {
   readonly #server: Server;
   readonly #open = new Set<Socket>();
   #port: number | undefined;
@@ -33,7 +33,7 @@ export class SteadyAddress {
     for (const socket of this.#open) socket.destroy();
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.lead(undefined);
     this.#server.close();
     await once(this.#server, "close");

@@ -100,7 +100,7 @@ export async function* cancelCalls(
       }
       try {
         const place = { task, isResumed: true };
-        const connection = await connect(agent, place, signal);
+        const connection = await connect({ agent, place }, signal);
         await cancelWork({ ...call, agent }, connection, signal);
         return undefined;
       } catch (failure) {

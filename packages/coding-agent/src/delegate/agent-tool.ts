@@ -175,9 +175,9 @@ export async function* followChild(
   call: ChildCall,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
-  const { agent, place } = call;
+  const { agent } = call;
   try {
-    const connection = await connect(agent, place, signal);
+    const connection = await connect(call, signal);
     yield* new ChildTask(call, connection, signal).follow();
   } catch (reason) {
     signal.throwIfAborted();
@@ -190,16 +190,25 @@ export async function* followChild(
   }
 }
 
+/** A call, as far as it decides how its agent is reached. */
+interface ConnectingCall extends Pick<ChildCall, "agent" | "isReplaceable"> {
+  readonly place: Pick<CallPlace, "task" | "isResumed">;
+}
+
 /**
- * Connects to an agent. For a call that goes on after a restart, waits for one
- * that cannot be reached: its own server may start later than this one.
+ * Connects to an agent. One elsewhere that cannot be reached is waited for,
+ * since it has no message yet: for some 20 seconds, and for minutes by a call
+ * that goes on after a restart, since its own server may start later than this
+ * one.
  */
 export function connect(
-  agent: CalledAgent,
-  { task, isResumed }: Pick<CallPlace, "task" | "isResumed">,
+  { agent, place, isReplaceable = false }: ConnectingCall,
   signal: AbortSignal,
 ): Promise<Connection> {
-  if (!isResumed) return agent.connect(task, signal);
+  const { task, isResumed } = place;
+  if (!isResumed && (agent.isOwnServer || isReplaceable)) {
+    return agent.connect(task, signal);
+  }
   return callWithRetry(
     async (limit) => {
       try {
@@ -211,7 +220,7 @@ export function connect(
         throw new ConnectError(message, code, undefined, undefined, reason);
       }
     },
-    RETRIES,
+    isResumed ? RETRIES : {},
     signal,
   );
 }

@@ -56,6 +56,11 @@ export interface ChildCall extends PlacedCall {
   /** The agents down to the calling one, as a `CallChain` has them. */
   readonly chain: readonly string[];
   readonly place: CallPlace;
+  /**
+   * Whether another agent gets the work if this one cannot be reached, which is
+   * then not waited for. Default: false.
+   */
+  readonly isReplaceable?: boolean | undefined;
   readonly trace: TraceContext | undefined;
   /** The maximum length of live output and of the result, in characters. */
   readonly maxOutputLength: number;

@@ -76,6 +76,11 @@ export interface DelegatedCall {
    */
   readonly namesTaskFirst?: boolean;
   /**
+   * Whether another agent gets the work if this one cannot be reached, which is
+   * then not waited for. Default: false.
+   */
+  readonly isReplaceable?: boolean;
+  /**
    * How long the agent may say nothing while it works, in milliseconds. Default:
    * 30 minutes.
    */
@@ -206,7 +211,8 @@ class AgentWork {
     place: CallPlace | undefined,
   ): AsyncIterable<ToolEvent> {
     if (!place) return;
-    const { agent, message, data, files, chain, silenceMs } = this.#delegated;
+    const { agent, message, data, files, chain, isReplaceable, silenceMs } =
+      this.#delegated;
     const connected: CalledAgent = {
       ...agent,
       connect: async (task, limit) => {
@@ -221,6 +227,7 @@ class AgentWork {
       data,
       files,
       chain,
+      isReplaceable,
       silenceMs,
       conversation: this.#conversation,
       taskId: "",
@@ -307,7 +314,10 @@ async function cancelChild(
   const signal = AbortSignal.timeout(CANCEL_MS);
   const call = { place: { task, toolCallId }, taskId: "", conversation };
   try {
-    const connection = await connect(agent, { task, isResumed: true }, signal);
+    const connection = await connect(
+      { agent, place: { task, isResumed: true } },
+      signal,
+    );
     await cancelWork({ ...call, agent }, connection, signal);
     return true;
   } catch (reason) {
