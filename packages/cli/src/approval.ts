@@ -16,6 +16,7 @@ import { type Io, writeLine } from "./io.ts";
 import { screenSize } from "./render/gutter.ts";
 import { indented, paintFor, visibleName } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
+import { Bell } from "./terminal/bell.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
 /** A tool call that waits for an answer. */
@@ -91,6 +92,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
   const { out } = questioner;
   const paint = paintFor(io, out);
   const argumentsEditor = new ArgumentsEditor(io);
+  const bell = new Bell(() => out.write("\u0007"), undefined);
   return async ({ call, isQuestion }, signal) => {
     const request = call.confirmationRequest;
     if (!request) return undefined;
@@ -113,12 +115,14 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
     const printQuestion = (lines: readonly string[]): void =>
       writeLine(out, [toolCallLine(call, paint), ...lines, ...menu].join("\n"));
     printQuestion(short);
+    bell.update(call);
     const prompt = isQuestion ? "choose, or type the answer > " : "choose > ";
     for (;;) {
       const line = await questioner.ask(
         { prompt: paint("heading", prompt), takesWords: isQuestion },
         signal,
       );
+      bell.noteInput();
       if (line === undefined) return undefined;
       const { text, isPasted } = line;
       const choice = isPasted ? undefined : findChoice(choices, text);

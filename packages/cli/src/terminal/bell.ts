@@ -2,7 +2,7 @@
 const AWAY_MS = 10_000;
 
 /**
- * Rings when the chat begins to wait for a user who has pressed no key for
+ * Rings when a command begins to wait for a user who has pressed no key for
  * {@link AWAY_MS}.
  */
 export class Bell {
@@ -10,7 +10,7 @@ export class Bell {
   #lastInput = performance.now();
   #waitsFor: unknown;
 
-  /** `waitsFor` is what the chat waits for at its start. */
+  /** `waitsFor` is what the command waits for at its start. */
   constructor(ring: () => void, waitsFor: unknown) {
     this.#ring = ring;
     this.#waitsFor = waitsFor;
@@ -22,7 +22,7 @@ export class Bell {
   }
 
   /**
-   * Takes what the chat waits for from the user; undefined while the agent
+   * Takes what the command waits for from the user; undefined while the agent
    * works.
    */
   update(waitsFor: unknown): void {
