@@ -24,7 +24,7 @@ steps:
 `;
 
 describe("devtool workflow", () => {
-  it("checks, runs, lists, shows, resumes and forks", async () => {
+  it("checks, runs, lists, shows, cancels, resumes and forks", async () => {
     const base = temporaryDirectory();
     const [data, workspace] = [join(base, "data"), join(base, "work")];
     mkdirSync(join(data, "workflows"), { recursive: true, mode: 0o700 });
@@ -67,6 +67,8 @@ describe("devtool workflow", () => {
     expect(listed.err).toMatch(
       /broken\.yaml" cannot be used: workflow: it has 0 steps: write 1 to 100\n.*open\.yaml" may be changed by everybody: chmod o-w it/,
     );
+    const hold = `steps = [{ id = "wait", agent = "devtool", task = "wait 600000" }]`;
+    writeFileSync(join(data, "workflows", "hold.toml"), hold, { mode: 0o600 });
     const server = await startServing(place);
     // The operator is told of both, and the server serves the rest.
     await expect
@@ -81,7 +83,7 @@ describe("devtool workflow", () => {
     ]);
     const [, id = ""] = /task (\S+)/.exec(declined.err) ?? [];
     expect((await flow("show", id, "--data", data)).out).toMatch(
-      /release {2}failed\n {2}✓ draft\/1\/write .*\n {2}✓ draft\/1\/review .*\n2 tries, /,
+      /release {2}failed\n {2}✓ draft\/1\/write .*\n {2}✓ draft\/1\/review .*\n2 tries, [\d.]+ s, \d+ tokens\n$/,
     );
     const resumed = await flow(
       "resume",
@@ -102,6 +104,18 @@ describe("devtool workflow", () => {
     );
     expect(forked.code).toBe(0);
     expect(forked.out.match(/^✓ agent_devtool .*text/gm)).toHaveLength(2);
+
+    const held = flow("run", "hold", "held", ...place);
+    const list = ["tasks", "--agent", "hold", "--data", data];
+    const running = (): Promise<string> =>
+      runCommand(list).then(({ out }) => out.split(" ")[0] ?? "");
+    await expect.poll(running, { timeout: 60_000 }).not.toBe("");
+    const heldId = await running();
+    expect((await flow("cancel", heldId, "--data", data)).code).toBe(0);
+    expect((await held).code).not.toBe(0);
+    expect((await flow("show", heldId, "--data", data)).out).toMatch(
+      /hold {2}canceled\n/,
+    );
     await server.kill();
   });
 });

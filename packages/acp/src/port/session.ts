@@ -386,12 +386,16 @@ export class EditorSession {
       role: Role.USER,
       parts,
     });
-    if (!this.agent.hasExtension && task.id !== "" && isTerminal(task.state)) {
-      // A2A itself knows no messages to a task that has ended.
+    const { hasExtension } = this.agent;
+    const takesNoMore = !hasExtension || task.workflowRun !== undefined;
+    if (task.id !== "" && isTerminal(task.state) && takesNoMore) {
+      // A2A itself knows no messages to a task that has ended, and the run of a
+      // workflow takes none.
       message.referenceTaskIds = [task.id];
       return create(SendMessageRequestSchema, {
         message,
         contextId: task.contextId,
+        ...(hasExtension && this.#settings()),
       });
     }
     const place = task.id === "" ? { contextId } : { taskId: task.id };

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   awaitedToolCalls,
+  isTerminal,
   type Part,
   type SendMessageRequest,
   SendMessageRequestSchema,
@@ -128,9 +129,11 @@ function requestOf(
   task: Task,
   { messageId, parts }: Said,
 ): SendMessageRequest {
-  // A slash command, or an agent that answers with a message alone, takes no
-  // other message.
-  const takesMessages = task.id !== "" && !task.command && !task.replyOnly;
+  // A slash command, an agent that answers with a message alone, or the run of
+  // a workflow that has ended, takes no other message.
+  const isEndedRun = task.workflowRun && isTerminal(task.state);
+  const takesMessages =
+    task.id !== "" && !task.command && !task.replyOnly && !isEndedRun;
   return create(SendMessageRequestSchema, {
     message: {
       messageId,
