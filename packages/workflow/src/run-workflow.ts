@@ -312,7 +312,7 @@ class Runner {
     }
     // A try cancels its work of before a restart that another failure stops.
     using _slot = await this.#slots.acquire(this.#signal);
-    return this.#calls.step(call, signal);
+    return await this.#calls.step(call, signal);
   }
 
   /** Undoes what was done, the last first. Returns what could not be undone. */

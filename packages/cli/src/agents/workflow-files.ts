@@ -65,5 +65,5 @@ async function readOwnFile(path: string, kind: string): Promise<string> {
       `${what} has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`,
     );
   }
-  return file.readFile("utf8");
+  return await file.readFile("utf8");
 }

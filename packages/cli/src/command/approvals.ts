@@ -75,7 +75,7 @@ async function withApprovals(
     await operatorConfig(config, directory),
   );
   await using store = await openStore?.({ dataDirectory: directory });
-  return use(
+  return await use(
     store?.shared
       ? new SavedApprovals(store.shared.approvals, onNotice)
       : await SavedApprovals.open(directory, onNotice),

@@ -65,7 +65,7 @@ export async function deleteTasks(
     // The operator may delete tasks of others, which are not listed.
     tasks.push(listed.find((task) => task.id === id) ?? { id, title: "" });
   }
-  return deleteAll(client, tasks, options, { io, signal });
+  return await deleteAll(client, tasks, options, { io, signal });
 }
 
 /**
@@ -95,7 +95,7 @@ export async function prune(options: PruneOptions, io: Io): Promise<number> {
     writeLine(io.stderr, `would delete ${countOf(tasks.length, "task")}`);
     return ExitCode.OK;
   }
-  return deleteAll(client, tasks, options, { io, signal });
+  return await deleteAll(client, tasks, options, { io, signal });
 }
 
 function isOld(
