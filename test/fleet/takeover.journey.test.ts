@@ -9,9 +9,11 @@ import {
 } from "@devtool/client";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
+  GoalState,
   OPTION_PROCEED_ONCE,
   type TaskEvent,
   TaskState,
+  toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
@@ -46,7 +48,7 @@ describeWithPostgres("devtool serve --store", (database) => {
   });
 
   /** Starts a server on the database, with a data directory of its own. */
-  async function start(): Promise<ServerProcess> {
+  async function start(more: readonly string[] = []): Promise<ServerProcess> {
     const data = join(base, `data-${servers.length}`);
     await mkdir(data, { mode: 0o700 });
     await writeFile(
@@ -60,6 +62,7 @@ describeWithPostgres("devtool serve --store", (database) => {
       join(base, "work"),
       "--token-file",
       join(base, "token"),
+      ...more,
     ];
     const server = await startServing(flags);
     servers.push(server);
@@ -87,6 +90,43 @@ describeWithPostgres("devtool serve --store", (database) => {
     expect(await readFile(join(base, "work", "asked.txt"), "utf8")).toBe(
       "answered",
     );
+  });
+
+  it("goes on with a goal of a server that is killed in the second turn, and runs no check twice", async () => {
+    const mode = ["--approval-mode", "yolo"];
+    const [one, other] = [await start(mode), await start(mode)];
+    const check =
+      "echo x >> checked; test $(wc -l < checked) -ge 3 || { wc -l < checked | tr 0-9 a-j; false; }";
+    const begun = await clientOf(one.info, "2").tasks.sendMessage({
+      message: textMessage(
+        "m1",
+        "run echo line >> lines\nwait 2000\ntext done",
+      ),
+      messageSettings: { goal: { checks: [check], maxTurns: 10 } },
+      returnImmediately: true,
+    });
+    const taskId = begun.task?.id ?? "";
+    const linesIn = async (file: string): Promise<number> =>
+      (await readFile(join(base, "work", file), "utf8").catch(() => "")).split(
+        "\n",
+      ).length - 1;
+    await expect
+      .poll(() => linesIn("lines"), { timeout: LIMIT_MS, interval: 20 })
+      .toBe(2);
+    await one.kill();
+    await owned(taskId, 2);
+    const get = async () =>
+      (await clientOf(other.info, "2").tasks.getTask({ taskId })).task;
+    await expect
+      .poll(async () => (await get())?.goalProgress, { timeout: LIMIT_MS })
+      .toMatchObject({ state: GoalState.ACHIEVED });
+    const calls = (await get())?.history.flatMap(toolCallsOf) ?? [];
+    const checks = calls.filter(({ toolCallId }) =>
+      toolCallId.startsWith("check-"),
+    );
+    expect(await linesIn("checked")).toBe(3);
+    expect(checks).toHaveLength(3);
+    expect(await linesIn("lines")).toBe(calls.length - checks.length);
   });
 
   it("goes on with a task of a server that is stopped, and keeps nothing that this one writes when it goes on", async () => {
