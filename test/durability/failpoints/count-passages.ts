@@ -1,6 +1,6 @@
 /**
  * Is loaded into a server (`--import`): counts how often it passes failpoints
- * from SIGUSR2 on, and writes that as JSON when it ends.
+ * from SIGUSR2 on, and writes that as JSON when it gets another one.
  */
 import { subscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
@@ -25,6 +25,6 @@ function count({ failpoints, file }: CountOrder): void {
         counts[name] = (counts[name] ?? 0) + 1;
       });
     }
+    process.once("SIGUSR2", () => writeFileSync(file, JSON.stringify(counts)));
   });
-  process.on("exit", () => writeFileSync(file, JSON.stringify(counts)));
 }
