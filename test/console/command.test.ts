@@ -204,6 +204,8 @@ describe("devtool console", () => {
           .getByRole("button", { name: "Allow once (with your changes)" })
           .click();
         await first.waitFor({ state: "detached" });
+        // A kill while the call runs would end the turn.
+        await page.getByRole("region", { name: "Create two.txt" }).waitFor();
         await server.kill();
         await page.getByText("Connection lost").first().waitFor();
         server = await startServing([...flags, "--port", new URL(url).port]);
