@@ -200,9 +200,15 @@ describe("devtool console", () => {
         const first = page.getByRole("region", { name: "Create one.txt" });
         await first.getByRole("button", { name: "Edit" }).click();
         await first.getByLabel("New content of the file").fill("edited");
+        const allow = first.getByRole("button", {
+          name: "Allow once (with your changes)",
+        });
+        await allow.click();
+        // The page takes no click in a moment in which it draws the question
+        // again. Once it took one, the button takes no other.
         await first
-          .getByRole("button", { name: "Allow once (with your changes)" })
-          .click();
+          .waitFor({ state: "detached", timeout: 5_000 })
+          .catch(() => allow.click());
         await first.waitFor({ state: "detached" });
         // A kill while the call runs would end the turn.
         await page.getByRole("region", { name: "Create two.txt" }).waitFor();
