@@ -27,7 +27,7 @@ const PAYMENTS = [
 ];
 const BRIDGE = fileURLToPath(new URL("./bridge.ts", import.meta.url));
 
-/** What a chain is made of, each in a process of its own. */
+/** The programs of a chain, each in a process of its own. */
 export class ChainParts implements AsyncDisposable {
   readonly #directory: string;
   readonly #opened: (() => Promise<unknown>)[] = [];

@@ -41,10 +41,10 @@ export async function awaitedServer(
     ? timestampDate(expireTime)
     : new Date(now.getTime() + WAIT_WITHOUT_TTL_MS);
   const restMs = Math.max(0, Math.ceil(until.getTime() - now.getTime()));
-  const isWorth = server.state !== "ready" && restMs > 0;
+  const mustWait = server.state !== "ready" && restMs > 0;
   return {
     name,
-    notice: isWorth
+    notice: mustWait
       ? `MCP server ${JSON.stringify(name)} is not there: the call of ${toolName} waits for it until ${until.toISOString()}`
       : "",
     wait: (waiting) => {

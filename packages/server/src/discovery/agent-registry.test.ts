@@ -90,7 +90,7 @@ describe("the registered agents", () => {
     await expect(register({ name })).rejects.toThrow("or looks like it");
   });
 
-  it("are so many alone, of a caller and of all, and a renewal is always possible", async () => {
+  it("are at most 16 of one caller and 256 in all, and a renewal is always possible", async () => {
     for (let index = 0; index < 16; index++) {
       await register({ name: `a${"x".repeat(index)}` });
     }
