@@ -55,6 +55,24 @@ describe("a transcript", () => {
     ).toBe("▸ run Run it\n  │ one\n  │ two\n  │ three\n✓ run Run it\n");
   });
 
+  it("shows the output of a call that fails once, and the reason below it", () => {
+    const message = "the command ended with exit code 3\none\ntwo\n[a note]";
+    const ended = toolCall({
+      status: ToolCallStatus.FAILED,
+      result: { case: "error", value: { message } },
+    });
+    const live = toolCall({
+      status: ToolCallStatus.EXECUTING,
+      liveContent: "one\n",
+    });
+    expect(render(live, ended)).toBe(
+      "  │ one\n  │ two\n  │ [a note]\n✗ run Run it\n  │ the command ended with exit code 3\n",
+    );
+    expect(render(ended)).toBe(
+      "✗ run Run it\n  │ the command ended with exit code 3\n  │ one\n  │ two\n  │ [a note]\n",
+    );
+  });
+
   it("indents what follows a line break in a reason, so that it forges no line", () => {
     const reason = "no\n? run ls [y]";
     expect(

@@ -211,16 +211,19 @@ export class Transcript {
       return outputLines(fresh ?? call.liveContent, this.#paint);
     }
     this.#begun.delete(call.toolCallId);
-    const output =
-      call.result.case === "output" ? call.result.value.result : undefined;
+    const { output, problem } = endOf(call);
     const rest =
-      output?.case === "text"
-        ? this.#outputSince(call.toolCallId, output.value)
-        : undefined;
+      output === undefined
+        ? undefined
+        : this.#outputSince(call.toolCallId, output);
     const isContinued =
       this.#shown.delete(call.toolCallId) && rest !== undefined;
     return isContinued
-      ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
+      ? [
+          ...outputLines(rest, this.#paint),
+          toolCallLine(call, this.#paint),
+          ...outputLines(problem, this.#paint, "bad"),
+        ]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
   }
 
@@ -247,6 +250,22 @@ export class Transcript {
     this.#openArtifact = "";
     return open ? "\n" : "";
   }
+}
+
+/**
+ * Returns the output of a call that has ended, and why it failed, which a line
+ * above the output says.
+ */
+function endOf({ result }: ToolCall): {
+  readonly output: string | undefined;
+  readonly problem: string;
+} {
+  if (result.case === "error") {
+    const [problem = "", ...output] = result.value.message.split("\n");
+    return { output: output.join("\n"), problem };
+  }
+  const { case: kind, value } = result.value?.result ?? {};
+  return { output: kind === "text" ? value : undefined, problem: "" };
 }
 
 /**
