@@ -9,7 +9,7 @@ import type { AgentServices } from "@devtool/server/agent";
  *
  * @param remote the agents elsewhere that the operator named
  */
-export async function foundAgents(
+export async function discoveredAgents(
   { agents }: AgentMesh,
   { agents: directory }: Pick<AgentServices, "agents">,
   remote: readonly RemoteAgent[],

@@ -28,7 +28,7 @@ import {
 } from "@devtool/server/agent";
 import { type AgentSlot, AgentSlots } from "./agent-slots.ts";
 import { checkMesh } from "./check-mesh.ts";
-import { foundAgents } from "./found-agents.ts";
+import { discoveredAgents } from "./discovered-agents.ts";
 import { workOf } from "./mesh-call.ts";
 import { callPrefix, MeshConversation } from "./mesh-conversation.ts";
 import {
@@ -64,7 +64,7 @@ export function meshAgent(
       const untold = new UntoldCancels(services);
       const reachOf = async (task: Task): Promise<MeshReach> => {
         const { remoteAgents: remote = [] } = options;
-        const found = await foundAgents(mesh, services, remote);
+        const found = await discoveredAgents(mesh, services, remote);
         const all = { ...options, remoteAgents: [...remote, ...found] };
         const reach = reachableAgents(task, {
           services,

@@ -12,7 +12,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import type { AgentEvent } from "@devtool/server/agent";
-import type { AgentFile, FoundAgents } from "../delegate/agent-files.ts";
+import type { AgentFile, FileAgents } from "../delegate/agent-files.ts";
 import type { CallingTask } from "../delegate/agent-tool.ts";
 import type { CalledAgent } from "../delegate/called-agent.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -120,11 +120,11 @@ export async function* cancelCalls(
 
 /** The agents of files for a task, by who wrote the files. */
 interface AgentsOfFiles {
-  readonly ownFiles: FoundAgents;
-  readonly repositoryFiles: FoundAgents;
+  readonly ownFiles: FileAgents;
+  readonly repositoryFiles: FileAgents;
 }
 
-const NO_FILES: FoundAgents = { remote: [], local: [], problems: [] };
+const NO_FILES: FileAgents = { remote: [], local: [], problems: [] };
 
 /**
  * Reads the agent files for a task: for the operator those of the operator's own

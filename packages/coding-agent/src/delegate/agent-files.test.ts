@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FoundAgents, readAgentFiles } from "./agent-files.ts";
+import { type FileAgents, readAgentFiles } from "./agent-files.ts";
 
 describe("the agent files of Gemini CLI", () => {
   it("are of two kinds, and one may hold a list of agents elsewhere", () => {
@@ -102,7 +102,7 @@ function remote(rest: string): string {
   return `---\nkind: remote\nname: a\n${rest}\n---\n`;
 }
 
-function read(...texts: readonly string[]): FoundAgents {
+function read(...texts: readonly string[]): FileAgents {
   return readAgentFiles(
     texts.map((text, at) => [`.gemini/agents/${at}.md`, Buffer.from(text)]),
   );

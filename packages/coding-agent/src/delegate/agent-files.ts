@@ -25,7 +25,7 @@ export interface LocalAgent {
 }
 
 /** The agents of files, and why others cannot be used. */
-export interface FoundAgents {
+export interface FileAgents {
   readonly remote: readonly RemoteAgent[];
   readonly local: readonly LocalAgent[];
   /** A sentence for each file that is left out, or a field that has no effect. */
@@ -79,7 +79,7 @@ const Card = z.looseObject({
  *
  * Nothing in a file is replaced by a variable of the environment.
  */
-export function readAgentFiles(files: readonly AgentFile[]): FoundAgents {
+export function readAgentFiles(files: readonly AgentFile[]): FileAgents {
   const remote: RemoteAgent[] = [];
   const local: LocalAgent[] = [];
   const problems: string[] = [];

@@ -1,6 +1,6 @@
 import type { ApprovalMode, Task } from "@devtool/schema";
 import { type AgentServices, quoted } from "@devtool/server/agent";
-import type { FoundAgents } from "./agent-files.ts";
+import type { FileAgents } from "./agent-files.ts";
 import { agentsAbove, calledAs } from "./call-chain.ts";
 import type { CalledAgent, CancelKeeper } from "./called-agent.ts";
 import { localAgents, localChainId } from "./local-agents.ts";
@@ -16,9 +16,9 @@ export interface ReachOptions {
   /** Agents elsewhere, for tasks of the operator. Default: none. */
   readonly remoteAgents?: readonly RemoteAgent[] | undefined;
   /** Agents of the operator's own files. Default: none. */
-  readonly ownFiles?: FoundAgents | undefined;
+  readonly ownFiles?: FileAgents | undefined;
   /** Agents of the files of a repository. Default: none. */
-  readonly repositoryFiles?: FoundAgents | undefined;
+  readonly repositoryFiles?: FileAgents | undefined;
   /** Keeps what the agents cannot be told. Default: nothing is kept. */
   readonly untold?: CancelKeeper | undefined;
   /** How many agents may call each other in a row. Default: 3. */
@@ -63,15 +63,15 @@ export function reachableAgents(
   }
   const elsewhere = (agents: readonly RemoteAgent[]): readonly CalledAgent[] =>
     remoteAgents(task.principal === operator ? agents : []);
-  const ofFiles = (found: FoundAgents | undefined): readonly CalledAgent[] => [
-    ...localAgents(found?.local ?? [], directory, served, (asked) => {
+  const ofFiles = (files: FileAgents | undefined): readonly CalledAgent[] => [
+    ...localAgents(files?.local ?? [], directory, served, (asked) => {
       // A single agent has no name.
       const { follows } =
         directory.listed.find(({ name }) => name === own || name === "") ?? {};
       const followed = new Set(follows?.settings);
       return settingsFor(own, followed, asked, modes(asked));
     }),
-    ...elsewhere(found?.remote ?? []),
+    ...elsewhere(files?.remote ?? []),
   ];
   const byName = new Map<string, CalledAgent>();
   for (const agent of [
