@@ -77,34 +77,7 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
   for (const target of options.fetchTargets ?? []) {
     assertTarget("fetch_targets", target);
   }
-  const { tools = [], builtinTools = [] } = options;
-  const toolNames = tools.map(({ declaration }) => declaration.name);
-  const misnamed = toolNames.find((name) => !/^\w{1,64}$/.test(name));
-  if (misnamed !== undefined) {
-    throw invalid(
-      "tools",
-      misnamed,
-      "is not a name",
-      "use up to 64 letters, digits and _",
-    );
-  }
-  const duplicate = toolNames.find(
-    (name, index) => toolNames.indexOf(name) !== index,
-  );
-  if (duplicate !== undefined) {
-    throw invalid("tools", duplicate, "is used twice", "leave one out");
-  }
-  const unknown = builtinTools.find(
-    (name) => !BUILTIN_TOOL_NAMES.includes(name),
-  );
-  if (unknown !== undefined) {
-    throw invalid(
-      "builtin_tools",
-      unknown,
-      "does not exist",
-      `choose ${BUILTIN_TOOL_NAMES.join(", ")}`,
-    );
-  }
+  assertToolNames(options);
   const limits = { ...DEFAULT_LOOP_LIMITS, ...options.loopLimits };
   const chosen = options.model ?? createScriptedModel();
   const model = withLoopGuard(chosen, limits);
@@ -143,6 +116,40 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
       await import("./tool/builtin/builtin-tools.ts");
     },
   };
+}
+
+/** Throws for names of tools that are not names, not unique or not known. */
+function assertToolNames({
+  tools = [],
+  builtinTools = [],
+}: CodingAgentOptions): void {
+  const toolNames = tools.map(({ declaration }) => declaration.name);
+  const misnamed = toolNames.find((name) => !/^\w{1,64}$/.test(name));
+  if (misnamed !== undefined) {
+    throw invalid(
+      "tools",
+      misnamed,
+      "is not a name",
+      "use up to 64 letters, digits and _",
+    );
+  }
+  const duplicate = toolNames.find(
+    (name, index) => toolNames.indexOf(name) !== index,
+  );
+  if (duplicate !== undefined) {
+    throw invalid("tools", duplicate, "is used twice", "leave one out");
+  }
+  const unknown = builtinTools.find(
+    (name) => !BUILTIN_TOOL_NAMES.includes(name),
+  );
+  if (unknown !== undefined) {
+    throw invalid(
+      "builtin_tools",
+      unknown,
+      "does not exist",
+      `choose ${BUILTIN_TOOL_NAMES.join(", ")}`,
+    );
+  }
 }
 
 /**

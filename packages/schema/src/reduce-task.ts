@@ -6,6 +6,7 @@ import {
 } from "./gen/devtool/v1alpha/session_settings_pb.ts";
 import type {
   ArtifactUpdate,
+  MessageQueued,
   StateChange,
   TaskCreated,
   TaskEvent,
@@ -144,25 +145,10 @@ function reducePayload(
       return withArtifact(task, payload.value);
     case "reply":
       return { ...task, history: [...task.history, payload.value] };
-    case "messageQueued": {
-      const { message, delivery, approvalMode } = payload.value;
-      if (!message) return task;
-      const queued = create(QueuedMessageSchema, {
-        message,
-        delivery,
-        approvalMode,
-      });
-      return { ...task, queuedMessages: [...task.queuedMessages, queued] };
-    }
-    case "messageTaken": {
-      const { messageId } = payload.value;
-      const taken = task.queuedMessages.find(
-        ({ message }) => message?.messageId === messageId,
-      )?.message;
-      const rest = withoutQueued(task, messageId);
-      if (!taken) return rest;
-      return withPrompt({ ...rest, history: [...rest.history, taken] }, taken);
-    }
+    case "messageQueued":
+      return withQueued(task, payload.value);
+    case "messageTaken":
+      return withTaken(task, payload.value.messageId);
     case "messageWithdrawn":
       return withoutQueued(task, payload.value.messageId);
     case "renamed":
@@ -266,6 +252,29 @@ function reduceStateChange(
     (folded, call) => withToolCall(folded, call, undefined, sequence),
     changed,
   );
+}
+
+function withQueued(
+  task: Task,
+  { message, delivery, approvalMode }: MessageQueued,
+): Task {
+  if (!message) return task;
+  const queued = create(QueuedMessageSchema, {
+    message,
+    delivery,
+    approvalMode,
+  });
+  return { ...task, queuedMessages: [...task.queuedMessages, queued] };
+}
+
+/** Moves the first queued message with an id to the history. */
+function withTaken(task: Task, messageId: string): Task {
+  const taken = task.queuedMessages.find(
+    ({ message }) => message?.messageId === messageId,
+  )?.message;
+  const rest = withoutQueued(task, messageId);
+  if (!taken) return rest;
+  return withPrompt({ ...rest, history: [...rest.history, taken] }, taken);
 }
 
 /**

@@ -17,6 +17,7 @@ import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
+import type { ToolSet } from "../tool/tool.ts";
 import { agentFiles, agentTools, cancelCalls } from "./agent-tools.ts";
 import type { AgentHost } from "./host.ts";
 import { awaitedServer } from "./picked-up-calls.ts";
@@ -59,6 +60,13 @@ export function createTaskAgent(
   const toolbox = createToolbox(host, task, place);
   const policy = createTaskPolicy(host, principal, place);
   const commandTools = command ? commands.tools(command, context) : [];
+  const openTools = async (
+    turn: () => Pick<Turn, "earlier" | "task">,
+    signal: AbortSignal,
+  ): Promise<ToolSet> => {
+    const agents = command ? [] : await agentTools(host, turn);
+    return toolbox.open(turn().task, [...commandTools, ...agents], signal);
+  };
   const sentNotices = new Set<string>();
   const loop = createAgentLoop({
     source: command ? commands.play(command, context) : model,
@@ -68,10 +76,7 @@ export function createTaskAgent(
     histories: host.histories,
     onNotice: services.onNotice,
     nextId: services.nextId,
-    openTools: async (signal) => {
-      const agents = command ? [] : await agentTools(host, () => current);
-      return toolbox.open(current.task, [...commandTools, ...agents], signal);
-    },
+    openTools: (signal) => openTools(() => current, signal),
     awaitedServer: (call, signal) =>
       awaitedServer(host, current.task, call, signal),
     describeTools: async (toolNames, signal) =>
@@ -98,35 +103,20 @@ export function createTaskAgent(
   return {
     ...loop,
     checkArguments: async (edit, signal) => {
-      const { toolCallId } = edit.call;
+      const { task, call } = edit;
       // The agent that asks checks them when it gets the answer.
-      if (isQuestionOfCall(edit.task, toolCallId)) return;
+      if (isQuestionOfCall(task, call.toolCallId)) return;
       // No turn may be running: after a restart, a question waits in the log
       // alone.
-      const asked = { task: edit.task, earlier: current.earlier };
-      const agents = command ? [] : await agentTools(host, () => asked);
-      await using toolSet = await toolbox.open(
-        edit.task,
-        [...commandTools, ...agents],
-        signal,
-      );
+      const asked = { task, earlier: current.earlier };
+      await using toolSet = await openTools(() => asked, signal);
       const { tools, settle } = toolSet;
-      const checking = {
-        tools,
-        settle,
-        policy,
-        task: edit.task,
-        onNotice: services.onNotice,
-      };
+      const { onNotice } = services;
+      const checking = { tools, settle, policy, task, onNotice };
       await checkEditedArguments(edit, checking, signal);
     },
-    asksElsewhere: async (waiting, signal) => {
-      const asks = awaitedToolCalls(waiting).some(
-        ({ confirmationRequest }) =>
-          confirmationRequest?.details.case === "fileEditDetails",
-      );
-      return asks && (await host.ide.showsDiffs(context, signal));
-    },
+    asksElsewhere: async (waiting, signal) =>
+      asksAboutFile(waiting) && (await host.ide.showsDiffs(context, signal)),
     execute: async function* (turn, signal) {
       current = turn;
       try {
@@ -138,6 +128,14 @@ export function createTaskAgent(
     },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
   };
+}
+
+/** Whether a task asks whether a file may change. */
+function asksAboutFile(task: Task): boolean {
+  return awaitedToolCalls(task).some(
+    ({ confirmationRequest }) =>
+      confirmationRequest?.details.case === "fileEditDetails",
+  );
 }
 
 /**

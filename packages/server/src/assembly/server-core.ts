@@ -147,13 +147,7 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
-  const limited = options.budget?.callers.find(({ roles }) => roles[0]);
-  if (limited && !hasRoles(options.authentication)) {
-    const [role] = limited.roles;
-    onNotice(
-      `budget.callers is for role ${quoted(role ?? "")}, which no caller has: set roles_claim or certificate_roles_attribute`,
-    );
-  }
+  reportUnusedRole(options, onNotice);
   try {
     await agents.open(
       agentServices(options, surroundings, {
@@ -189,18 +183,39 @@ export async function openCore(
     await shared.leases.giveUp();
   };
   const storeLoad = new StoreLoadReader(opened, registry.feed);
-  const load = async (): Promise<ServerLoad> => {
-    const { sequences, ...tasks } = await registry.load();
-    // While the database is away, nobody knows.
-    const unknown = (): undefined => undefined;
-    const [inbox, outbox, held] = await Promise.all([
-      shared ? shared.inbox.backlog().catch(unknown) : EMPTY,
-      notifications.notifier.backlog(sequences).catch(unknown),
-      storeLoad.read(surroundings.clock.now()).catch(unknown),
-    ]);
-    return { ...tasks, inbox, outbox, store: held };
-  };
+  const load = (): Promise<ServerLoad> =>
+    readLoad(parts, shared, storeLoad, surroundings.clock.now());
   return { ...parts, handOver, load, [Symbol.asyncDispose]: dispose };
+}
+
+/** Reports a budget for a role that no caller can have. */
+function reportUnusedRole(
+  { budget, authentication }: ServerSettings,
+  onNotice: (text: string) => void,
+): void {
+  const limited = budget?.callers.find(({ roles }) => roles[0]);
+  if (!limited || hasRoles(authentication)) return;
+  const [role = ""] = limited.roles;
+  onNotice(
+    `budget.callers is for role ${quoted(role)}, which no caller has: set roles_claim or certificate_roles_attribute`,
+  );
+}
+
+/** Reads how much there is to do. While the database is away, nobody knows. */
+async function readLoad(
+  { registry, notifications }: ServerParts,
+  shared: SharedTasks | undefined,
+  storeLoad: StoreLoadReader,
+  nowMs: number,
+): Promise<ServerLoad> {
+  const { sequences, ...tasks } = await registry.load();
+  const unknown = (): undefined => undefined;
+  const [inbox, outbox, held] = await Promise.all([
+    shared ? shared.inbox.backlog().catch(unknown) : EMPTY,
+    notifications.notifier.backlog(sequences).catch(unknown),
+    storeLoad.read(nowMs).catch(unknown),
+  ]);
+  return { ...tasks, inbox, outbox, store: held };
 }
 
 /** The inbox of a server that has its store alone. */

@@ -20,6 +20,60 @@ const CLIENT_PARTS: ReadonlySet<string | undefined> = new Set([
   "confirmation",
 ]);
 
+/** A field of a message that clients do not set. */
+interface ReservedField {
+  readonly field: string;
+  readonly isSet: (message: Message) => boolean;
+  readonly owner: "server" | "agent";
+  /** What a client does in its place. */
+  readonly remedy: string;
+}
+
+const RESERVED: readonly ReservedField[] = [
+  {
+    field: "turn_settings",
+    isSet: ({ turnSettings }) => turnSettings !== undefined,
+    owner: "server",
+    remedy: "send them as message_settings.turn",
+  },
+  {
+    field: "goal",
+    isSet: ({ goal }) => goal !== undefined,
+    owner: "server",
+    remedy: "send a goal as message_settings.goal",
+  },
+  {
+    field: "for_goal",
+    isSet: ({ forGoal }) => forGoal,
+    owner: "server",
+    remedy: "send a goal as message_settings.goal",
+  },
+  {
+    field: "sender",
+    isSet: ({ sender }) => sender !== undefined,
+    owner: "server",
+    remedy: "leave it out: credentials say who sends",
+  },
+  {
+    field: "ide_context",
+    isSet: ({ ideContext }) => ideContext !== undefined,
+    owner: "agent",
+    remedy: "leave it out, or write it into a part",
+  },
+  {
+    field: "agent_options",
+    isSet: ({ agentOptions }) => Object.keys(agentOptions).length > 0,
+    owner: "server",
+    remedy: "send them as session_settings.agent_options",
+  },
+  {
+    field: "mcp_servers",
+    isSet: ({ mcpServers }) => mcpServers.length > 0,
+    owner: "server",
+    remedy: "send them as session_settings.mcp_servers",
+  },
+];
+
 /**
  * Returns the message of a request in the form in which it is recorded. Throws
  * `Code.InvalidArgument` for an invalid one.
@@ -33,7 +87,23 @@ export function validMessage(
 ): Message {
   const { message } = request;
   if (!message) throw invalid("message", "", "is missing");
-  const { role, messageId, parts } = message;
+  assertComplete(message, maxParts);
+  assertClientFields(request, message);
+  const { messageId, parts } = message;
+  assertName("message.message_id", messageId);
+  assertName("model", message.model);
+  assertNames("message.reference_task_ids", message.referenceTaskIds);
+  assertNames("message.extensions", message.extensions);
+  assertKinds(parts);
+  const recorded = hideSecretsInMessage({ ...message, role: Role.USER });
+  return withExchangeSettings({ ...recorded, ...defined({ sender }) }, request);
+}
+
+/** Throws for a message that is not a user's, or that has too little or too much. */
+function assertComplete(
+  { role, messageId, parts }: Message,
+  maxParts: number,
+): void {
   if (role === Role.AGENT) {
     throw invalid(
       "message.role",
@@ -63,42 +133,18 @@ export function validMessage(
       `are too many: limit is ${maxParts}`,
     );
   }
-  if (message.turnSettings) {
-    throw invalid(
-      "message.turn_settings",
-      "",
-      "is the server's",
-      "send them as message_settings.turn",
-    );
+}
+
+/** Throws for a field that clients send elsewhere, or not at all. */
+function assertClientFields(
+  { sessionSettings }: SendMessageRequest,
+  message: Message,
+): void {
+  for (const { field, isSet, owner, remedy } of RESERVED) {
+    if (!isSet(message)) continue;
+    throw invalid(`message.${field}`, "", `is the ${owner}'s`, remedy);
   }
-  if (message.goal || message.forGoal) {
-    throw invalid(
-      message.goal ? "message.goal" : "message.for_goal",
-      "",
-      "is the server's",
-      "send a goal as message_settings.goal",
-    );
-  }
-  if (message.sender) {
-    throw invalid(
-      "message.sender",
-      "",
-      "is the server's",
-      "leave it out: credentials say who sends",
-    );
-  }
-  if (message.ideContext) {
-    throw invalid(
-      "message.ide_context",
-      "",
-      "is the agent's",
-      "leave it out, or write it into a part",
-    );
-  }
-  if (
-    SESSION_SETTINGS_URI in (message.metadata ?? {}) &&
-    !request.sessionSettings
-  ) {
+  if (SESSION_SETTINGS_URI in (message.metadata ?? {}) && !sessionSettings) {
     throw invalid(
       "message.metadata",
       SESSION_SETTINGS_URI,
@@ -106,29 +152,6 @@ export function validMessage(
       "send them as session_settings",
     );
   }
-  if (Object.keys(message.agentOptions).length > 0) {
-    throw invalid(
-      "message.agent_options",
-      "",
-      "is the server's",
-      "send them as session_settings.agent_options",
-    );
-  }
-  if (message.mcpServers.length > 0) {
-    throw invalid(
-      "message.mcp_servers",
-      "",
-      "is the server's",
-      "send them as session_settings.mcp_servers",
-    );
-  }
-  assertName("message.message_id", messageId);
-  assertName("model", message.model);
-  assertNames("message.reference_task_ids", message.referenceTaskIds);
-  assertNames("message.extensions", message.extensions);
-  assertKinds(parts);
-  const recorded = hideSecretsInMessage({ ...message, role: Role.USER });
-  return withExchangeSettings({ ...recorded, ...defined({ sender }) }, request);
 }
 
 /** Throws for a part that clients may not send. */
