@@ -40,7 +40,7 @@ import {
   it,
   type TestContext,
 } from "vitest";
-import { variantsOf } from "../depth.ts";
+import { roundsOf, variantsOf } from "../depth.ts";
 import { honestProgram } from "./bindings/honest-program.ts";
 
 const directory = fileURLToPath(new URL("../../bindings/", import.meta.url));
@@ -59,6 +59,12 @@ const TEMPLATES: Readonly<Record<string, (message: string) => RegExp>> = {
   swift: (message) =>
     new RegExp(`^public struct Devtool_A2a_V1alpha_${message}: `, "m"),
 };
+/** The bytes between two cuts: of 10,000 connections of a language CI cuts 300. */
+const CUT_EVERY = roundsOf("DEVTOOL_CUT_EVERY", {
+  quick: 499,
+  ci: 499,
+  deep: 16,
+});
 const CONVERSATIONS = programCases().cases.map(({ id }) => id);
 
 function bindings(): [string, Binding][] {
@@ -101,6 +107,7 @@ describe.concurrent("the bindings", () => {
               serveCodingAgent({ workspace, sandbox: "none" }),
             // All languages play side by side.
             timeout: 60,
+            cutEvery: CUT_EVERY,
           },
           AbortSignal.timeout(880_000),
         );

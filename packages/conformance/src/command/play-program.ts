@@ -9,7 +9,10 @@ import type { CaseResult } from "../play/case-result.ts";
 import type { ProgramStreams } from "../program/program.ts";
 import { BindingSchema, KnownFailingSchema } from "../protos.ts";
 import { runAgentSuite } from "../runner/run-agent-suite.ts";
-import { runClientSuite } from "../runner/run-client-suite.ts";
+import {
+  type ClientSuiteOptions,
+  runClientSuite,
+} from "../runner/run-client-suite.ts";
 import { runProgramSuite } from "../runner/run-program-suite.ts";
 import { readInput } from "./files.ts";
 import type { Host } from "./host.ts";
@@ -22,7 +25,13 @@ import { limitMs, type ServerOptions } from "./play-server.ts";
  */
 export async function playProgram(
   path: string,
-  host: Pick<Host, "startServer"> & Pick<ServerOptions, "timeout">,
+  {
+    startServer,
+    cutEvery,
+    ...options
+  }: Pick<Host, "startServer"> &
+    Pick<ServerOptions, "timeout"> &
+    Pick<ClientSuiteOptions, "cutEvery">,
   signal: AbortSignal,
 ): Promise<Play> {
   const binding = await readInput(path, (text) =>
@@ -44,7 +53,8 @@ export async function playProgram(
     }),
     notes: [],
     results: programResults(
-      { command, args, path, host, ...defined({ timeoutMs: limitMs(host) }) },
+      { command, args, path, startServer },
+      defined({ timeoutMs: limitMs(options), cutEvery }),
       signal,
     ),
   };
@@ -55,13 +65,12 @@ interface ProgramCommand {
   readonly args: readonly string[];
   /** The path of its `binding.json`, in whose directory it runs. */
   readonly path: string;
-  readonly host: Pick<Host, "startServer">;
-  /** The time limit of each case. */
-  readonly timeoutMs?: number;
+  readonly startServer: Host["startServer"] | undefined;
 }
 
 async function* programResults(
-  { command, args, path, host, timeoutMs }: ProgramCommand,
+  { command, args, path, startServer }: ProgramCommand,
+  { cutEvery, ...limit }: Pick<ClientSuiteOptions, "timeoutMs" | "cutEvery">,
   signal: AbortSignal,
 ): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
@@ -89,17 +98,17 @@ async function* programResults(
   );
   failed.catch(() => undefined);
   try {
-    await using server = await host.startServer?.(workspace);
+    await using server = await startServer?.(workspace);
     const streams = programStreams(running, failed);
-    const limit = defined({ timeoutMs });
     yield* runProgramSuite(streams, signal, {
       ...limit,
       ...defined({ server }),
     });
-    yield* runClientSuite(streams, signal, limit);
+    const cut = { ...limit, ...defined({ cutEvery }) };
+    yield* runClientSuite(streams, signal, cut);
     for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       yield* runClientSuite(streams, signal, {
-        ...limit,
+        ...cut,
         over: { protocolVersion: "1.0", binding },
       });
     }
