@@ -159,7 +159,7 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
 
 function enumName(key: string, value: JsonValue, schema: DescEnum): JsonValue {
   if (typeof value !== "string") return value;
-  const prefix = schema.values[0]?.name.replace(/UNSPECIFIED$/, "") ?? "";
+  const prefix = enumPrefix(schema);
   const found = schema.values.find(
     ({ name }) => name === `${prefix}${value.toUpperCase()}`,
   );
@@ -168,4 +168,9 @@ function enumName(key: string, value: JsonValue, schema: DescEnum): JsonValue {
     .slice(1)
     .map(({ name }) => name.slice(prefix.length).toLowerCase());
   throw new Error(`${key} "${value}" is unknown: choose ${choices.join(", ")}`);
+}
+
+/** Returns what a file leaves out in front of the values of an enum. */
+export function enumPrefix({ values }: DescEnum): string {
+  return values[0]?.name.replace(/UNSPECIFIED$/, "") ?? "";
 }

@@ -7,7 +7,7 @@ import { createOpenAiModel, openAiOptionsFrom } from "@devtool/openai";
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema/operator";
 
 /** The APIs through which models are called. */
-type ModelApi = "gemini" | "openai" | "anthropic";
+export type ModelApi = "gemini" | "openai" | "anthropic";
 
 /** The model that the command uses, and why. */
 export interface ModelChoice {
@@ -25,14 +25,14 @@ export interface ModelChoice {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The names of the APIs in messages. */
-const API_NAMES: Readonly<Record<ModelApi, string>> = {
+export const API_NAMES: Readonly<Record<ModelApi, string>> = {
   gemini: "Gemini",
   openai: "OpenAI's API",
   anthropic: "Anthropic",
 };
 
 /** The APIs in the order in which a key chooses among them. */
-const APIS: readonly ModelApi[] = ["gemini", "openai", "anthropic"];
+export const APIS: readonly ModelApi[] = ["gemini", "openai", "anthropic"];
 
 /**
  * A name as the user gives it: the API, if the name has its prefix, and the
@@ -108,7 +108,7 @@ const KEY_REMEDIES: Readonly<Record<ModelApi, string>> = {
   anthropic: "set ANTHROPIC_API_KEY",
 };
 
-const BASE_URLS: Readonly<Record<ModelApi, string>> = {
+export const BASE_URLS: Readonly<Record<ModelApi, string>> = {
   gemini: "GOOGLE_GEMINI_BASE_URL",
   openai: "OPENAI_BASE_URL",
   anthropic: "ANTHROPIC_BASE_URL",

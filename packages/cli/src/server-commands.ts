@@ -14,9 +14,15 @@ import { PROFILES } from "./tck/profile.ts";
 const JOB_LOG =
   "read this log file, as named by `devtool run`, instead of a server's";
 
+/** The help of `--config`. */
+const CONFIG_FILE =
+  "configuration file (default: config.toml in the data directory)";
+
 /** The commands with which an operator runs a server. */
 export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["init"], add: addInit },
+  { names: ["login", "logout"], add: addLogin },
+  { names: ["config"], add: addConfig },
   { names: ["serve"], add: addServe },
   { names: ["console", "pair"], add: addConsole },
   { names: ["trust"], add: addTrust },
@@ -59,6 +65,53 @@ function addInit(program: Command, io: Io, done: Done): void {
     );
 }
 
+function addLogin(program: Command, io: Io, done: Done): void {
+  program
+    .command("login [api]")
+    .description(
+      "Keep the key of a model's API (gemini, openai, anthropic) in the data directory; asks for it, or reads standard input",
+    )
+    .option("--no-check", "do not ask the API whether it takes the key")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (api, options) =>
+      done(await (await import("./command/login.ts")).login(api, options, io)),
+    );
+  program
+    .command("logout <api>")
+    .description("Remove the key of a model's API that login keeps")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .action(async (api, options) =>
+      done(await (await import("./command/login.ts")).logout(api, options, io)),
+    );
+}
+
+function addConfig(program: Command, io: Io, done: Done): void {
+  const withFile = (command: Command): Command =>
+    command
+      .option("--config <file>", CONFIG_FILE)
+      .option("--data <dir>", DATA_DIRECTORY);
+  const load = () => import("./command/config.ts");
+  const config = withFile(program.command("config").enablePositionalOptions())
+    .description(
+      "Show the settings with which a server starts here without flags, and what sets each; no secrets",
+    )
+    .action(async (options) =>
+      done(await (await load()).showConfig(options, io)),
+    );
+  withFile(config.command("path"))
+    .description("Print the path of the config file")
+    .action(async (_options, command) =>
+      done((await load()).configPath(command.optsWithGlobals(), io)),
+    );
+  withFile(config.command("check"))
+    .description(
+      "Check the config file and the files that it names, as a server does when it starts",
+    )
+    .action(async (_options, command) =>
+      done(await (await load()).checkConfig(command.optsWithGlobals(), io)),
+    );
+}
+
 function addServe(program: Command, io: Io, done: Done): void {
   const command = program
     .command("serve")
@@ -96,10 +149,7 @@ function addServe(program: Command, io: Io, done: Done): void {
       "--store <url>",
       "keep tasks in this database, which servers share (postgres://user@host/database), or in the store of a module (module:PATH)",
     )
-    .option(
-      "--config <file>",
-      "configuration file (default: config.toml in the data directory)",
-    )
+    .option("--config <file>", CONFIG_FILE)
     .option("--data <dir>", DATA_DIRECTORY);
   addListenOptions(command);
   command
@@ -352,10 +402,7 @@ function withStore(command: Command): Command {
       "--store <url>",
       "the database or module that servers share (default: that of the configuration file, if any)",
     )
-    .option(
-      "--config <file>",
-      "configuration file (default: config.toml in the data directory)",
-    )
+    .option("--config <file>", CONFIG_FILE)
     .option("--data <dir>", DATA_DIRECTORY);
 }
 

@@ -15,6 +15,7 @@ import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";
 import { loginStore } from "../mcp/login-files.ts";
 import { chooseModel, describeChoice } from "../model.ts";
+import { type ModelKeys, readModelKeys } from "../model-keys.ts";
 import { callLimits, remoteAgents } from "./remote-agents.ts";
 import { userIde } from "./user-ide.ts";
 
@@ -27,9 +28,14 @@ export interface OperatorConfig {
   readonly directory: string;
   /** The data directory, with logins at MCP servers. Default: no logins. */
   readonly data?: string;
+  /** The keys that `devtool login` keeps. Default: none. */
+  readonly keys?: ModelKeys;
 }
 
-/** Reads the named config file, or `config.toml` in the data directory. */
+/**
+ * Reads the named config file, or `config.toml` in the data directory, and the
+ * kept keys of models.
+ */
 export async function operatorConfig(
   named: string | undefined,
   data: string,
@@ -38,6 +44,7 @@ export async function operatorConfig(
   return {
     config,
     data,
+    keys: await readModelKeys(data),
     directory: named === undefined ? data : resolve(named, ".."),
   };
 }
@@ -47,7 +54,7 @@ export async function operatorConfig(
  * file and the environment set.
  */
 export async function agentOptions(
-  { config, directory, data }: OperatorConfig,
+  { config, directory, data, keys }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): Promise<CodingServerOptions & { readonly ide: Ide }> {
@@ -61,9 +68,10 @@ export async function agentOptions(
     budget,
     agentCalls,
   } = config;
+  const choice = chooseModel(config.model, { ...keys, ...env }, modelFlag);
   return {
     ...(await authenticationSettings(config, directory)),
-    ...defined({ model: chooseModel(config.model, env, modelFlag)?.model }),
+    ...defined({ model: choice?.model }),
     mcp: createMcp({
       servers: mcpServers,
       targets: mcpTargets,
@@ -89,11 +97,11 @@ export async function agentOptions(
  * choose. Empty for the scripted model.
  */
 export function describeModel(
-  { config }: OperatorConfig,
+  { config, keys }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): string {
-  const choice = chooseModel(config.model, env, modelFlag);
+  const choice = chooseModel(config.model, { ...keys, ...env }, modelFlag);
   return choice ? describeChoice(choice) : "";
 }
 

@@ -19,6 +19,7 @@ import {
 import { discoveryPath, readDiscoveryFile } from "../connection/discovery.ts";
 import { errorMessage } from "../errors.ts";
 import { LOGINS } from "../mcp/login-files.ts";
+import { MODEL_KEYS } from "../model-keys.ts";
 import { visibleName } from "../render/style.ts";
 
 /** Something that can be mended without touching the content of a file. */
@@ -38,6 +39,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   "server.json": ROTATE,
   "token.json": ROTATE,
   "signing-keys.json": "others could read the keys: devtool keys rotate",
+  [MODEL_KEYS]: "others could read the keys: make others, and devtool login",
 };
 
 /** The files that tell a server what to do, which nobody else may change. */

@@ -26,6 +26,7 @@ import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
+import { readModelKeys } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { indented, paintFor } from "../render/style.ts";
@@ -71,7 +72,7 @@ export async function doctor(
     program("bash", "needed to run shell commands"),
     sandbox(data),
     program("git", "needed for checkpoints"),
-    model(config?.model, io),
+    model(config?.model, data, io),
     ...notices.map((says) => finding("MCP", "info", says)),
     ...(await agents(io)),
   ]);
@@ -222,16 +223,21 @@ function confinement(access: DirectoryAccess): Finding {
 }
 
 /** Says which model answers, and where. */
-function model(config: ServerConfig["model"], { env }: Io): Finding {
+async function model(
+  config: ServerConfig["model"],
+  data: string,
+  { env }: Io,
+): Promise<Finding> {
   const name = "model";
   try {
-    const choice = chooseModel(config, env, undefined);
+    const keys = await readModelKeys(data);
+    const choice = chooseModel(config, { ...keys, ...env }, undefined);
     return finding(
       name,
       "info",
       choice
         ? describeChoice(choice)
-        : "scripted: no key for another one is set",
+        : 'scripted: no key for another one is set ("devtool login" keeps one)',
     );
   } catch (reason) {
     return finding(name, "bad", errorMessage(reason));

@@ -10,6 +10,7 @@ import { UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
+import { readModelKeys } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory, writePrivateFile } from "../private-file.ts";
 import { createQuestioner } from "../prompter.ts";
@@ -52,7 +53,8 @@ export async function init(options: InitOptions, io: Io): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   await assertPrivateDirectory(data);
   const path = join(data, "config.toml");
-  const choice = await choose(options, io);
+  const env = { ...(await readModelKeys(data)), ...io.env };
+  const choice = await choose(options, { ...io, env });
   if (choice === undefined || !(await mayWrite(path, options, io))) {
     writeLine(io.stderr, "nothing was written");
     return ExitCode.CANCELED;
@@ -104,9 +106,10 @@ const SCRIPTED: Choice = {
   title: "the scripted agent, which needs no key",
   flag: "",
   lines: [
-    "# No model is configured: prompts are played as scripts. With a key in the",
-    "# environment (GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY), that model",
-    "# answers. To choose one, or a server with OpenAI's API such as Ollama's:",
+    '# No model is configured: prompts are played as scripts. With a key ("devtool',
+    '# login", or GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY in the',
+    "# environment), that model answers. To choose one, or a server with OpenAI's",
+    "# API such as Ollama's:",
     "# [model]",
     '# name = "openai:qwen3:8b"',
     '# base_url = "http://127.0.0.1:11434/v1"',
@@ -157,7 +160,7 @@ function modelChoice(
     title: describeChoice({ ...choice, others: [] }),
     flag: `--model ${api}:`,
     lines: [
-      `# The model that answers${host === "" ? "" : `, at ${host}`}. Its key stays in the environment.`,
+      `# The model that answers${host === "" ? "" : `, at ${host}`}. This file has no key.`,
       "[model]",
       `name = ${JSON.stringify(name.endsWith(":") ? `${name}${model.name}` : name)}`,
       ...(baseUrl === undefined
@@ -210,7 +213,7 @@ async function askFor(
   }
   writeLine(
     io.stdout,
-    "\nAnother key is found when it is in the environment, another agent when it is in PATH.",
+    `\nA key is found in the environment, or after "${ownCommand(io.env)} login"; an agent in PATH.`,
   );
   for (;;) {
     const answer = await ask(`Which one? [1-${choices.length}] > `, io);
@@ -254,7 +257,7 @@ async function ask(prompt: string, io: Io): Promise<string | undefined> {
 
 function configText({ lines }: Choice): string {
   return `# Configuration of devtool's server, by "devtool init". All fields are in
-# docs/configuration.md. Keys stay in the environment: this file holds none.
+# docs/configuration.md. Keys of models are not in it.
 
 # What agents may do without asking: "default" (they ask before every change),
 # "plan" (they only read), "auto_edit" or "yolo".

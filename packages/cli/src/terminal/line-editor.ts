@@ -74,6 +74,11 @@ export class LineEditor implements Disposable {
     });
   }
 
+  /** The stream that the line is shown on. */
+  get out(): Writable {
+    return this.#options.out;
+  }
+
   /** The unread input, the draft last; empty once the editor has ended. */
   get rest(): string {
     if (this.#isEnded) return "";

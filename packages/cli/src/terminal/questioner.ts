@@ -1,4 +1,4 @@
-import type { Writable } from "node:stream";
+import { PassThrough, type Writable } from "node:stream";
 import { CLEAR_LINE, type Line, LineEditor } from "./line-editor.ts";
 import type { Terminal, TerminalInput } from "./terminal.ts";
 
@@ -7,6 +7,8 @@ interface LineQuestion {
   readonly prompt: string;
   /** Whether the answer may be any text, also a pasted one. */
   readonly takesWords: boolean;
+  /** Whether what is typed is not shown. Default: it is. */
+  readonly isSecret?: boolean;
 }
 
 /** Asks the user for decisions. */
@@ -63,11 +65,12 @@ export class TerminalQuestioner implements Questioner {
     for (;;) {
       if (signal.aborted) return undefined;
       using _held = this.#terminal.hold();
-      using editor = new LineEditor({ out: this.out });
+      const out = question.isSecret ? new PassThrough().resume() : this.out;
+      using editor = new LineEditor({ out });
       const line = await this.#read(editor, question, signal);
       const more = editor.rest;
       // What follows is not printed behind the prompt.
-      if (line === undefined) this.out.write("\n");
+      if (line === undefined || question.isSecret) this.out.write("\n");
       if (line === undefined || more === "") return line;
       // Several lines at once are a paste in a terminal without bracketed
       // paste.
@@ -110,7 +113,7 @@ export class TerminalQuestioner implements Questioner {
   }
 
   #putAside(editor: LineEditor, inputs: readonly TerminalInput[]): void {
-    if (inputs.length > 0) this.out.write(CLEAR_LINE);
+    if (inputs.length > 0) editor.out.write(CLEAR_LINE);
     for (const input of inputs) this.#aside.take(input);
     if (inputs.some((input) => input.case === "end")) {
       editor.take({ case: "end" });
