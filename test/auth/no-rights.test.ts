@@ -112,13 +112,13 @@ describe("a caller whose roles give it nothing", () => {
     const { tasks, backups, audit } = clientOf(await as("viewer"));
     expect((await tasks.getTask({ taskId })).task?.id).toBe(taskId);
     for (const call of [
-      tasks.deleteTask({ taskId }),
-      tasks.renameTask({ taskId, title: "x" }),
-      tasks.cancelTask({ taskId }),
-      Array.fromAsync(backups.createBackup({})),
-      Array.fromAsync(audit.readAudit({})),
+      () => tasks.deleteTask({ taskId }),
+      () => tasks.renameTask({ taskId, title: "x" }),
+      () => tasks.cancelTask({ taskId }),
+      () => Array.fromAsync(backups.createBackup({})),
+      () => Array.fromAsync(audit.readAudit({})),
     ]) {
-      expect(await codeOf(call)).toBe("PermissionDenied");
+      expect(await codeOf(call())).toBe("PermissionDenied");
     }
     const dev = clientOf(await as("dev"));
     expect(await codeOf(Array.fromAsync(dev.backups.createBackup({})))).toBe(

@@ -114,11 +114,13 @@ describe("the rights of roles", () => {
     const two = { sessionSettings: { agent: "two" } };
     const command = { commandPath: ["help"], args: "" };
     for (const call of [
-      dev.agents.listModels({ agent: "two" }),
-      dev.commands.getAllSlashCommands(two),
-      dev.commands.runSlashCommand({ command, ...two }),
+      () => dev.agents.listModels({ agent: "two" }),
+      () => dev.commands.getAllSlashCommands(two),
+      () => dev.commands.runSlashCommand({ command, ...two }),
     ]) {
-      await expect(call).rejects.toMatchObject({ code: Code.PermissionDenied });
+      await expect(call()).rejects.toMatchObject({
+        code: Code.PermissionDenied,
+      });
     }
     const viewer = clientOf(await as(server, "viewers"));
     await expect(viewer.commands.runSlashCommand({ command })).rejects.toThrow(

@@ -65,16 +65,17 @@ describe("the services that the console calls, under attack", {
     const { tasks } = clientOf(mallory);
     expect((await tasks.listTasks({})).tasks).toEqual([]);
     for (const attempt of [
-      tasks.getTask({ taskId }),
-      tasks.renameTask({ taskId, title: "mine" }),
-      tasks.cancelTask({ taskId }),
-      tasks.sendMessage({
-        taskId,
-        message: textMessage(crypto.randomUUID(), "yes"),
-      }),
-      clientOf(mallory).workspaces.listCheckpoints({ taskId }),
+      () => tasks.getTask({ taskId }),
+      () => tasks.renameTask({ taskId, title: "mine" }),
+      () => tasks.cancelTask({ taskId }),
+      () =>
+        tasks.sendMessage({
+          taskId,
+          message: textMessage(crypto.randomUUID(), "yes"),
+        }),
+      () => clientOf(mallory).workspaces.listCheckpoints({ taskId }),
     ]) {
-      await expect(attempt).rejects.toMatchObject({ code: Code.NotFound });
+      await expect(attempt()).rejects.toMatchObject({ code: Code.NotFound });
     }
     expect((await clientOf(alice).tasks.getTask({ taskId })).task?.title).toBe(
       "write a.txt hello",

@@ -397,32 +397,37 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
         const message = textMessage(crypto.randomUUID(), "text Hello.");
         const settings = { workspacePath: served.workspace };
         const refused = [
-          client.tasks.sendMessage({
-            message: { ...message, model: "another" },
-            settings,
-          }),
-          client.tasks.sendMessage({
-            message,
-            settings,
-            returnImmediately: true,
-          }),
-          client.tasks.sendMessage({
-            message,
-            settings,
-            sessionSettings: { allowedTools: ["read_file"] },
-          }),
-          client.tasks.sendMessage({
-            message,
-            settings,
-            sessionSettings: { approvalMode: ApprovalMode.PLAN },
-          }),
-          client.push.setPushConfig({
-            config: { taskId: "t", url: "https://example.com" },
-          }),
-          client.audit.readAudit({})[Symbol.asyncIterator]().next(),
+          () =>
+            client.tasks.sendMessage({
+              message: { ...message, model: "another" },
+              settings,
+            }),
+          () =>
+            client.tasks.sendMessage({
+              message,
+              settings,
+              returnImmediately: true,
+            }),
+          () =>
+            client.tasks.sendMessage({
+              message,
+              settings,
+              sessionSettings: { allowedTools: ["read_file"] },
+            }),
+          () =>
+            client.tasks.sendMessage({
+              message,
+              settings,
+              sessionSettings: { approvalMode: ApprovalMode.PLAN },
+            }),
+          () =>
+            client.push.setPushConfig({
+              config: { taskId: "t", url: "https://example.com" },
+            }),
+          () => client.audit.readAudit({})[Symbol.asyncIterator]().next(),
         ];
         for (const attempt of refused) {
-          await expect(attempt).rejects.toMatchObject({
+          await expect(attempt()).rejects.toMatchObject({
             code: Code.Unimplemented,
           });
         }

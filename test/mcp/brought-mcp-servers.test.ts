@@ -52,10 +52,10 @@ describe("a program that a client brought as an MCP server", () => {
       });
       const another = textMessage(crypto.randomUUID(), "text Three.");
       for (const asked of [
-        tasks.sendMessage({ message: another, contextId }),
-        commands.getAllSlashCommands({ contextId }),
+        () => tasks.sendMessage({ message: another, contextId }),
+        () => commands.getAllSlashCommands({ contextId }),
       ]) {
-        await expect(asked).rejects.toThrow(refusal);
+        await expect(asked()).rejects.toThrow(refusal);
       }
       await workspaces.getWorkspaceSettings({ taskId });
       expect(existsSync(started)).toBe(false);

@@ -197,7 +197,7 @@ export class EventLog {
     return this.#fence === undefined;
   }
 
-  /** Returns the same with the content, as `TaskHandle.whole` does. */
+  /** Returns the same with the content of the last messages. Default: of all. */
   async whole(messages?: number): Promise<Task> {
     if (this.#head.hasContent(messages)) return this.task;
     const { sequence } = this.#head;
@@ -210,6 +210,17 @@ export class EventLog {
     return reading.task.finally(() => {
       if (this.#reading === reading) this.#reading = undefined;
     });
+  }
+
+  /**
+   * Resolves when all events up to a sequence are durable. Rejects with the
+   * log's failure when they cannot be.
+   */
+  async waitUntilDurable(sequence: bigint): Promise<void> {
+    while (this.#committed < sequence) {
+      this.failed.throwIfAborted();
+      await this.#waitForMore(this.failed);
+    }
   }
 
   /**

@@ -28,11 +28,11 @@ import { OpenTask } from "./open-task.ts";
 class SlowStore extends MemoryTaskStore {
   #disk: Promise<void> = Promise.resolve();
 
-  /** Blocks writes until the returned function is called. */
-  holdUp(): () => void {
-    const { promise, resolve } = Promise.withResolvers<void>();
+  /** Blocks writes until the returned function is called, then lets them fail. */
+  holdUp(failure?: Error): () => void {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#disk = promise;
-    return resolve;
+    return () => (failure ? reject(failure) : resolve());
   }
 
   override async append(
@@ -112,6 +112,42 @@ describe("an open task that records tool calls (R1)", () => {
       goOn();
     },
   );
+});
+
+describe("an open task that a client reads", () => {
+  it("is shown once all of it is durable", async () => {
+    const store = new SlowStore();
+    const openTask = openedTask(store, quietAgent());
+    await openTask.create(create(TaskCreatedSchema));
+    const goOn = store.holdUp();
+    const titled = openTask.setTitle("Tests", "");
+    let shown: Task | undefined;
+    const read = openTask.whole().then((task) => {
+      shown = task;
+    });
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(openTask.task.title).toBe("Tests");
+    expect(shown).toBeUndefined();
+    goOn();
+    await Promise.all([titled, read]);
+    expect(shown?.title).toBe("Tests");
+  });
+
+  it("is not shown with what the store refuses", async () => {
+    const store = new SlowStore();
+    const openTask = openedTask(store, quietAgent());
+    await openTask.create(create(TaskCreatedSchema));
+    const goOn = store.holdUp(new Error("the disk is full"));
+    const results = Promise.allSettled([
+      openTask.setTitle("Tests", ""),
+      openTask.whole(),
+    ]);
+    goOn();
+    expect((await results).map(({ status }) => status)).toEqual([
+      "rejected",
+      "rejected",
+    ]);
+  });
 });
 
 describe("a task whose lease is lost before it opens", () => {
@@ -208,6 +244,15 @@ function openedTask(
     lease,
     earlier: async () => ({ before: [], missing: [] }),
   });
+}
+
+/** An agent that reports nothing. */
+function quietAgent(): AgentExecutor {
+  return {
+    modelFor: () => "",
+    execute: async function* () {},
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
 }
 
 /** An agent that makes one call, runs it, and reports both. */

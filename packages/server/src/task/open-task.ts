@@ -130,8 +130,10 @@ export class OpenTask implements TaskHandle, AsyncDisposable {
     return this.log.task;
   }
 
-  whole(messages?: number): Promise<Task> {
-    return this.log.whole(messages);
+  async whole(messages?: number): Promise<Task> {
+    const task = await this.log.whole(messages);
+    await this.log.waitUntilDurable(task.sequence);
+    return task;
   }
 
   get extensionActive(): boolean {

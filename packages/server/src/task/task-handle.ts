@@ -45,7 +45,8 @@ export interface TaskHandle {
 
   /**
    * Returns the task with its content, which is read from the store when it is
-   * not in memory. Rejects when the store cannot be read.
+   * not in memory, once all of it is durable: what a client has seen, no crash
+   * takes back. Rejects when the store fails.
    *
    * @param messages how many of the last messages must have their content.
    * Default: all
