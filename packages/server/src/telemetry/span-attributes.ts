@@ -155,12 +155,14 @@ export function appendAttributes(facts: OperationFacts): Attributes {
 
 function requestAttributes(operation: Operation): Attributes {
   const { name, binding, principal } = operation;
-  const [, version, over = ""] = /^a2a-([\d.]+)\/(.+)$/.exec(binding) ?? [];
+  const [dialect = "", over = ""] = binding.split("/");
   return {
     [ATTRIBUTE.a2aMethodName]: A2A_METHODS.get(name),
-    [ATTRIBUTE.a2aProtocolVersion]: version,
+    [ATTRIBUTE.a2aProtocolVersion]: dialect.startsWith("a2a-")
+      ? dialect.slice("a2a-".length)
+      : undefined,
     [ATTRIBUTE.a2aTenant]: shownName(userOf(principal).tenant),
-    [ATTRIBUTE.rpcSystem]: RPC.get(over || binding),
+    [ATTRIBUTE.rpcSystem]: RPC.get(over || dialect),
     [ATTRIBUTE.binding]: binding || undefined,
   };
 }
@@ -249,6 +251,9 @@ function userOf(principal: string): {
   readonly user: string | undefined;
   readonly tenant: string;
 } {
+  if (!principal.startsWith("tenant:")) {
+    return { user: shownName(principal), tenant: "" };
+  }
   const [, tenant = "", user = principal] =
     /^tenant:([^:]*):(.*)$/s.exec(principal) ?? [];
   return { user: shownName(user), tenant: decodeURIComponent(tenant) };
