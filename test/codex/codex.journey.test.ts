@@ -63,6 +63,29 @@ describe("Codex behind the port", () => {
     expect(errors).toEqual([]);
   });
 
+  it("forks a conversation at its end into a thread of its own, or says why not", async () => {
+    const first = await send("remember apple");
+    const fork = (messageId: string): Promise<Task> =>
+      exchange({
+        message: textMessage(messageId, "recall"),
+        messageSettings: { fork: { taskId: first.id } },
+      });
+    const forked = await fork("f1");
+    const [, said] = endOf(forked);
+    expect(JSON.parse(said)).toMatchObject({
+      session: forked.agentSessionId,
+      known: ["apple"],
+    });
+    expect(forked.agentSessionId).not.toBe(first.agentSessionId);
+    await rm(join(home, `${first.agentSessionId}.thread`));
+    expect(await fork("f2")).toMatchObject({
+      state: TaskState.FAILED,
+      error: expect.stringContaining(
+        "Codex cannot fork the conversation: no rollout found",
+      ),
+    });
+  });
+
   it("answers a prompt with what Codex says, thinks and runs", async () => {
     const task = await send(
       "think **Plan** Look first.\nsay Hello there.\nrun ls\nusage\nsay Bye.",

@@ -28,7 +28,7 @@ export function codexAgent(options: CodexOptions = {}): Agent {
     },
     model: options.model,
     // Each turn names its policies, so any mode counts from the next turn on.
-    follows: ["approval_mode", "model", "mcp_servers", "turn"],
+    follows: ["approval_mode", "model", "mcp_servers", "turn", "fork"],
     open: ({ now, onNotice, operator, workspace, workspaceRoots }) => {
       const pool = new ThreadPool(
         options.maxIdleProcesses ?? MAX_IDLE_PROCESSES,

@@ -40,6 +40,11 @@ export async function openThread(
   signal: AbortSignal,
 ): Promise<OpenThread> {
   const { pool, command, limits } = host;
+  const forked =
+    task.agentSessionId === ""
+      ? (task.history[0]?.fork?.agentSessionId ?? "")
+      : "";
+  if (forked !== "") return forkThread(host, { task, forked, fence }, signal);
   const known = task.agentSessionId;
   // Another task of the conversation works in its thread: this one continues
   // in a copy.
@@ -74,6 +79,50 @@ export async function openThread(
   } catch (reason) {
     if (!isShared) pool.drop(known);
     await server?.[Symbol.asyncDispose]();
+    throw reason;
+  }
+}
+
+/**
+ * Begins the thread of a new conversation as a copy of the one that it goes on
+ * with. Throws a `DevtoolError` when Codex refuses that.
+ */
+async function forkThread(
+  { options, command, limits, pool }: ThreadHost,
+  {
+    task,
+    forked: threadId,
+    fence,
+  }: {
+    readonly task: Task;
+    readonly forked: string;
+    readonly fence: bigint;
+  },
+  signal: AbortSignal,
+): Promise<OpenThread> {
+  const { workspacePath = "" } = task.settings ?? {};
+  assertWorkspaceInPlace(workspacePath);
+  const workingDirectory = workspacePath || process.cwd();
+  const server = await AppServer.start(
+    { ...command, workingDirectory },
+    limits,
+    signal,
+  );
+  try {
+    const settings = await settingsIn(server, options, task, signal);
+    const params = { ...settings, threadId, excludeTurns: true };
+    const reply = await server.call("thread/fork", params, signal);
+    if (reply.case !== "result") {
+      throw new DevtoolError(
+        `Codex cannot fork the conversation: ${reply.message}`,
+        Code.FailedPrecondition,
+      );
+    }
+    const opened = openedThread(settings, reply.value);
+    pool.take(opened.threadId);
+    return { server, fence, ...opened, warning: "" };
+  } catch (reason) {
+    await server[Symbol.asyncDispose]();
     throw reason;
   }
 }

@@ -101,6 +101,8 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
       "approval_mode",
       ...(options.mcp ? (["mcp_servers", "added_mcp_servers"] as const) : []),
       ...(chosen.names || chosen.listModels ? (["model"] as const) : []),
+      "fork",
+      "fork_before_message",
     ],
     open: async (services) => {
       try {

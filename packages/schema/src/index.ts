@@ -209,6 +209,8 @@ export {
   CallChainSchema,
   type Citation,
   CitationSchema,
+  type ConversationFork,
+  ConversationForkSchema,
   type EditRecord,
   EditRecordSchema,
   type File,

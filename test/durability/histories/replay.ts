@@ -105,6 +105,10 @@ export function carriedByA2a(event: TaskEvent): TaskEvent {
   return { ...event, payload: { ...payload, value } };
 }
 
-function withoutModel({ goal: _goal, ...message }: Message): Message {
+function withoutModel({
+  goal: _goal,
+  fork: _fork,
+  ...message
+}: Message): Message {
   return { ...message, model: "" };
 }

@@ -255,6 +255,19 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     play: (talk) => talk.say("go"),
   },
   {
+    name: "forked",
+    play: async (talk, client) => {
+      await talk.say("text One.");
+      await talk.say("text Two.");
+      const { id: taskId, history } = talk.task;
+      const beforeMessageId = history.at(-2)?.messageId ?? "";
+      await client.tasks.sendMessage({
+        message: textMessage("fork", "text Else."),
+        messageSettings: { fork: { taskId, beforeMessageId } },
+      });
+    },
+  },
+  {
     name: "renamed",
     play: async (talk, client) => {
       await talk.say("text One.");

@@ -30,7 +30,7 @@ export function acpAgent(options: AcpAgentOptions): Agent {
   } = options;
   return {
     about: defined({ name, description, skills, inputModes }),
-    follows: ["approval_mode", "model", "mcp_servers", "agent_options"],
+    follows: ["approval_mode", "model", "mcp_servers", "agent_options", "fork"],
     open: (services) =>
       new AcpHost(options, { ...DEFAULT_LIMITS, ...options.limits }, services),
   };

@@ -232,6 +232,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       {
         ...this.#optionsIn({ workspacePath, principal: task.principal }),
         sessionId: task.agentSessionId,
+        forkedId: task.history[0]?.fork?.agentSessionId ?? "",
         mcpServers: task.sessionSettings?.mcpServers ?? [],
       },
       signal,
@@ -327,6 +328,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       limits: this.limits,
       workspacePath,
       sessionId: "",
+      forkedId: "",
       mcpServers: [],
       onNotice: this.#services.onNotice,
       onCommands: (update: JsonObject) => {

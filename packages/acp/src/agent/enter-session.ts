@@ -30,6 +30,11 @@ export interface SessionOptions {
   readonly mcpServers: readonly McpServer[];
   /** The id of the session to continue; empty for a new one. */
   readonly sessionId: string;
+  /**
+   * The id of the session that a new one goes on with; empty for none. Without
+   * effect beside `sessionId`.
+   */
+  readonly forkedId: string;
   readonly onNotice: (text: string) => void;
 }
 
@@ -47,8 +52,8 @@ export interface EnteredSession {
 }
 
 /**
- * Resumes or loads a session, or begins a new one. Logs in first if the agent
- * requires that and the options have the method.
+ * Resumes or loads a session, or begins a new one, as a fork or empty. Logs in
+ * first if the agent requires that and the options have the method.
  */
 export async function enterSession(
   connection: AcpConnection,
@@ -111,10 +116,15 @@ async function enterOnce(
   const place = { cwd, mcpServers };
   const continued = await continueSession(connection, options, place, signal);
   if (continued) return continued;
+  const method = newSessionMethod(connection, options);
+  const params =
+    method === "session/fork"
+      ? { sessionId: options.forkedId, ...place }
+      : place;
   const opened = await connection.request(
-    "session/new",
+    method,
     signal,
-    (to): Promise<NewSessionResponse> => to.request("session/new", place),
+    (to): Promise<NewSessionResponse> => to.request(method, params),
   );
   const id = objectOrEmpty(opened).sessionId;
   if (
@@ -126,8 +136,28 @@ async function enterOnce(
     const state = sessionState(opened, options.onOdd);
     return { id, isContinued: false, state };
   }
-  const problem = `agent ${quoted(agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
+  const problem = `agent ${quoted(agent.name)} answered ${method} without a session id of at most ${MAX_ID_LENGTH} characters`;
   throw new DevtoolError(problem, Code.Unavailable);
+}
+
+/**
+ * Returns the method that begins a session. Throws `Code.FailedPrecondition` for
+ * a fork at an agent that has none.
+ */
+function newSessionMethod(
+  { initialized }: AcpConnection,
+  { agent, sessionId, forkedId }: EnterOptions,
+): "session/new" | "session/fork" {
+  if (sessionId !== "" || forkedId === "") return "session/new";
+  const { sessionCapabilities } = initialized.agentCapabilities ?? {};
+  if (objectOrEmpty(sessionCapabilities).fork ?? undefined) {
+    return "session/fork";
+  }
+  throw new DevtoolError(
+    `agent ${quoted(agent.name)} cannot fork its conversations: it does not have session/fork`,
+    Code.FailedPrecondition,
+    { remedy: "continue the conversation itself, or begin a new one" },
+  );
 }
 
 /**

@@ -116,6 +116,7 @@ app.onRequest(AGENT.initialize, async ({ params }) => {
       sessionCapabilities: {
         close: {},
         ...(flags.resume === true ? { resume: {} } : {}),
+        ...(flags.fork === true ? { fork: {} } : {}),
       },
     },
   };
@@ -166,6 +167,14 @@ app.onRequest(AGENT.session.load, async ({ params, client }) => {
 app.onRequest(AGENT.session.resume, async ({ params }) => {
   await reach(AGENT.session.resume);
   return stateOf(find(params.sessionId));
+});
+app.onRequest("session/fork", readObject, async ({ params }) => {
+  await reach("session/fork");
+  const id = crypto.randomUUID();
+  const session = { ...structuredClone(find(String(params.sessionId))), id };
+  sessions.set(id, session);
+  save(session);
+  return { sessionId: id, ...stateOf(session) };
 });
 app.onRequest(AGENT.session.close, async ({ params }) => {
   sessions.delete(params.sessionId);

@@ -7,6 +7,8 @@ export const { values: flags } = parseArgs({
     state: { type: "string" },
     /** Offers `session/resume`. */
     resume: { type: "boolean" },
+    /** Offers `session/fork`. */
+    fork: { type: "boolean" },
     /** Does not offer `session/load`. */
     "no-load": { type: "boolean" },
     /** Requires a login before `session/new`. */

@@ -169,6 +169,7 @@ function askedSettings({
     mcp_servers: mcpServers.length > 0,
     agent_options: Object.keys(agentOptions).length > 0,
     turn: messageSettings?.turn !== undefined,
+    fork: messageSettings?.fork !== undefined,
   };
   return Object.entries(asked).flatMap(([name, isAsked]) =>
     isAsked ? [name] : [],

@@ -89,8 +89,17 @@ async function respond(
       return process.env.OLD_CODEX
         ? refuse(`Invalid request: unknown variant \`${method}\``)
         : reply(mcpPage(params));
-    case "thread/start":
     case "thread/fork":
+      if (!existsSync(threadFile(threadId))) {
+        return refuse(`no rollout found for thread id ${threadId}`);
+      }
+      return reply({
+        thread: startThread(memoryOf(threadId)),
+        model: "gpt-own",
+        modelProvider: PROVIDER,
+        sandbox: sandboxOf(params),
+      });
+    case "thread/start":
       for (const name of Object.keys(
         objectOf(objectOf(params.config).mcp_servers),
       )) {
@@ -166,9 +175,9 @@ function mcpPage({ cursor }: Json): Json {
     : { data: [of("works", { look: { name: "look" } })], nextCursor: "2" };
 }
 
-function startThread(): Json {
+function startThread(known: readonly string[] = []): Json {
   const id = `thread-${process.pid}-${++lastThread}`;
-  writeFileSync(threadFile(id), "");
+  writeFileSync(threadFile(id), known.map((line) => `${line}\n`).join(""));
   memoryOf(id);
   return { id };
 }

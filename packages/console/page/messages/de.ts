@@ -195,6 +195,7 @@ export const de: Words = {
     AGENT_OPTIONS_SET: "Optionen des Agenten gesetzt",
     ARGUMENTS_CHANGED: "Argumente geändert",
     DELEGATED: "von einem anderen Agenten übergeben",
+    FORKED: "als Abzweigung begonnen",
   },
   calls: {
     waiting: "wartet",

@@ -193,6 +193,7 @@ export const en = {
     AGENT_OPTIONS_SET: "options of the agent set",
     ARGUMENTS_CHANGED: "arguments changed",
     DELEGATED: "given by another agent",
+    FORKED: "begun as a fork",
   },
   calls: {
     waiting: "waiting",

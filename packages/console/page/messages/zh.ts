@@ -180,6 +180,7 @@ export const zh: Words = {
     AGENT_OPTIONS_SET: "智能体选项已设置",
     ARGUMENTS_CHANGED: "参数已更改",
     DELEGATED: "由另一个智能体交来",
+    FORKED: "由另一个会话分出",
   },
   calls: {
     waiting: "等待中",

@@ -83,12 +83,16 @@ export const CLIENT_SETTINGS = [
   "agent_options",
   "turn",
   "workflow_fork",
+  "fork",
+  "fork_before_message",
 ] as const;
 
 /**
  * A setting that clients choose, by its name on the wire: a field of
  * `SessionSettings`, `turn` of `MessageSettings`, whose directory
  * `turnDirectory` returns, or `workflow_fork` in it, which only workflows follow.
+ * `fork` is `fork` of `MessageSettings`, and `fork_before_message` one that names a
+ * message: `Turn.earlier` has the other conversation.
  * `added_mcp_servers` is `mcp_servers` of later messages, which
  * `Turn.task.sessionSettings` has from then on.
  */

@@ -4,7 +4,6 @@ import {
   ApprovalMode,
   ApprovalPolicy,
   type ListedAgentSchema,
-  type McpServer,
   SandboxPolicy,
   type SessionSettings,
   type Task,
@@ -25,7 +24,10 @@ import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
 import type { GoalChecks } from "../agent/goal-checks.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
-import { forbiddenServer } from "../handler/session-settings.ts";
+import {
+  forbiddenServer,
+  type MessageChoices,
+} from "../handler/session-settings.ts";
 import type { ServerOptions } from "../server-options.ts";
 import { VERSION } from "../version.ts";
 import { goalExecutor, withGoalCommand } from "./goal-command.ts";
@@ -277,15 +279,13 @@ export class ServedAgents implements AsyncDisposable {
    * for values that it refuses. Whatever a client sends, this decides.
    *
    * @param settings those of a request; `agent` is as `resolve` returned it
-   * @param added the MCP servers that it adds to its session. Default: none
    */
   assertFollowed(
     settings: SessionSettings,
-    turn: TurnSettings | undefined,
+    ofMessage: MessageChoices,
     conversation: ConversationKey,
-    added: readonly McpServer[] = [],
   ): void {
-    const ignored = this.#findIgnored(settings, { turn, added });
+    const ignored = this.#findIgnored(settings, ofMessage);
     if (ignored) throw ignored;
     const name = settings.agent || this.defaultName;
     this.#opened.get(name)?.checkSettings?.(settings, conversation);
@@ -398,13 +398,6 @@ interface ChosenSetting {
   readonly value: string;
 }
 
-/** What one message chooses, for its turn and for its session. */
-interface MessageChoices {
-  readonly turn?: TurnSettings | undefined;
-  /** The MCP servers that it adds to its session. */
-  readonly added?: readonly McpServer[];
-}
-
 /** The fields of settings that errors name by more than their name. */
 const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
   approval_mode: "session_settings.approval_mode",
@@ -412,6 +405,8 @@ const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
   added_mcp_servers: "mcp_servers",
   turn: "message_settings.turn",
   workflow_fork: "message_settings.turn.workflow_fork",
+  fork: "message_settings.fork",
+  fork_before_message: "message_settings.fork.before_message_id",
 };
 
 /**
@@ -420,7 +415,7 @@ const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
  */
 function chosenSettings(
   settings: SessionSettings,
-  { turn, added = [] }: MessageChoices,
+  { turn, fork, added = [] }: MessageChoices,
   ownModel = "",
 ): readonly ChosenSetting[] {
   const { allowedTools, approvalMode, model, mcpServers } = settings;
@@ -439,6 +434,8 @@ function chosenSettings(
     agent_options: options,
     turn: isForAgent(turn) ? [""] : [],
     workflow_fork: turn?.workflowFork ? [turn.workflowFork.taskId] : [],
+    fork: fork ? [fork.taskId] : [],
+    fork_before_message: [fork?.beforeMessageId || []].flat(),
   };
   return CLIENT_SETTINGS.flatMap((setting) =>
     found[setting].length === 0

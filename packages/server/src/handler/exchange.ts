@@ -29,6 +29,7 @@ import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { assertMayUse, type SendingCaller } from "./caller.ts";
+import { resolveFork } from "./conversation-fork.ts";
 import { assertKept } from "./kept-settings.ts";
 import { assertKnownValue, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
@@ -326,7 +327,11 @@ export class Exchanges {
   ): Promise<Exchange> {
     const { principal } = caller;
     const { registry, nextId } = this.#options;
-    const session = await this.#findSession(origin.contextId, principal);
+    const { session, message } = await this.#sessionOf(
+      opening,
+      origin,
+      principal,
+    );
     const conversation = { contextId: origin.contextId, principal };
     const resolved = resolveSettings(
       origin.settings,
@@ -337,7 +342,7 @@ export class Exchanges {
     assertMayUse(resolved.sessionSettings?.agent ?? "", caller);
     if (!session) beginInWorkspace(resolved.settings?.workspacePath ?? "");
     await this.#assertCapable(origin.settings, resolved, conversation);
-    const { message, command, sender, traceContext } = opening;
+    const { command, sender, traceContext } = opening;
     if (message) {
       assertTurn(message, resolved, conversation, this.#options);
       assertGoal(message, resolved, caller, this.#options);
@@ -390,6 +395,30 @@ export class Exchanges {
       { ...requested, agent },
       { principal, contextId, workspacePath },
     );
+  }
+
+  /**
+   * Returns the session that a new task has, and its message as it is recorded.
+   * A fork has the session of the conversation that it goes on with.
+   */
+  async #sessionOf(
+    { message }: Partial<TaskCreated>,
+    { contextId }: TaskOrigin,
+    principal: string,
+  ): Promise<{
+    readonly session: Session | undefined;
+    readonly message: Message | undefined;
+  }> {
+    const session = await this.#findSession(contextId, principal);
+    if (!message?.fork) return { session, message };
+    if (session) {
+      const problem = "has a conversation, and a fork begins another one";
+      throw invalid("context_id", contextId, problem, "leave it out");
+    }
+    const { store } = this.#options;
+    const forked = await resolveFork(store, message.fork, principal);
+    const { fork } = forked;
+    return { session: forked.session, message: { ...message, fork } };
   }
 
   async #findSession(

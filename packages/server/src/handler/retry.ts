@@ -52,8 +52,8 @@ function withReference(message: Message, taskId: string): Message {
 /**
  * Whether two messages are equal apart from their metadata, where for instance
  * a trace id may differ, from the trace of their requests, from the roles of
- * their sender at that time, and from MCP servers, which `assertSameSettings`
- * compares.
+ * their sender at that time, from what the server adds to a fork, and from MCP
+ * servers, which `assertSameSettings` compares.
  */
 function isSameMessage(one: Message, other: Message): boolean {
   const ignored = {
@@ -65,7 +65,13 @@ function isSameMessage(one: Message, other: Message): boolean {
   };
   return equals(
     MessageSchema,
-    { ...one, ...ignored },
-    { ...other, ...ignored },
+    { ...one, ...ignored, ...requestedFork(one) },
+    { ...other, ...ignored, ...requestedFork(other) },
   );
+}
+
+/** Returns the fork of a message as its client asks for it. */
+function requestedFork({ fork }: Message): Pick<Message, "fork"> {
+  if (!fork) return {};
+  return { fork: { ...fork, lastSequence: 0n, agentSessionId: "" } };
 }

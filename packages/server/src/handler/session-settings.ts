@@ -4,6 +4,7 @@ import { directoryAt, realPath } from "@devtool/internal/real-path";
 import {
   AgentSettingsSchema,
   ApprovalMode,
+  type ConversationFork,
   type McpServer,
   McpServerSchema,
   type SessionSettings,
@@ -25,6 +26,15 @@ import {
   type WorkspaceOptions,
 } from "./session-workspace.ts";
 
+/** What one message chooses, for its turn and for its session. */
+export interface MessageChoices {
+  readonly turn?: TurnSettings | undefined;
+  /** The conversation that it goes on with. */
+  readonly fork?: ConversationFork | undefined;
+  /** The MCP servers that it adds to its session. */
+  readonly added?: readonly McpServer[];
+}
+
 /** What the agents of a server say about the settings of sessions. */
 export interface AgentChecks {
   /**
@@ -36,14 +46,11 @@ export interface AgentChecks {
   /**
    * Throws a `DevtoolError` for settings that the agent, which is in them, does
    * not follow.
-   *
-   * @param added the MCP servers that a later message adds. Default: none
    */
   assertFollowed(
     settings: SessionSettings,
-    turn: TurnSettings | undefined,
+    ofMessage: MessageChoices,
     conversation: ConversationKey,
-    added?: readonly McpServer[],
   ): void;
 
   /**
@@ -216,7 +223,7 @@ export function resolveSettings(
   const agent = options.agents.resolve(sessionSettings.agent);
   const resolved = { ...sessionSettings, agent };
   assertNames("agent_options", Object.entries(resolved.agentOptions).flat());
-  options.agents.assertFollowed(resolved, undefined, conversation);
+  options.agents.assertFollowed(resolved, {}, conversation);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
     sessionSettings: resolved,
@@ -309,9 +316,8 @@ export function sessionChanges(
   if (forbidden) throw forbidden;
   options.agents.assertFollowed(
     { ...asked, approvalMode, agent },
-    undefined,
+    { added },
     conversation,
-    added,
   );
   return { approvalMode: approvalMode || undefined, added };
 }

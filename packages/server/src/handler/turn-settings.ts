@@ -26,11 +26,11 @@ export function assertTurn(
   conversation: ConversationKey,
   { agents }: Pick<SessionOptions, "agents">,
 ): void {
-  const { turnSettings, model } = message;
+  const { turnSettings, fork, model } = message;
   const { agent = "" } = session.sessionSettings ?? {};
   agents.assertFollowed(
     create(SessionSettingsSchema, { agent, model }),
-    turnSettings,
+    { turn: turnSettings, fork },
     conversation,
   );
   if (!turnSettings) return;

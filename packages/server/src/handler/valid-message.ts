@@ -8,6 +8,7 @@ import {
   type SendMessageRequest,
 } from "@devtool/schema";
 import { invalid } from "../errors.ts";
+import { assertFork } from "./conversation-fork.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";
 
@@ -47,6 +48,12 @@ const RESERVED: readonly ReservedField[] = [
     isSet: ({ forGoal }) => forGoal,
     owner: "server",
     remedy: "send a goal as message_settings.goal",
+  },
+  {
+    field: "fork",
+    isSet: ({ fork }) => fork !== undefined,
+    owner: "server",
+    remedy: "send it as message_settings.fork",
   },
   {
     field: "sender",
@@ -95,6 +102,7 @@ export function validMessage(
   assertNames("message.reference_task_ids", message.referenceTaskIds);
   assertNames("message.extensions", message.extensions);
   assertKinds(parts);
+  assertFork(request);
   const recorded = hideSecretsInMessage({ ...message, role: Role.USER });
   return withExchangeSettings({ ...recorded, ...defined({ sender }) }, request);
 }
@@ -181,9 +189,11 @@ function withExchangeSettings(
   request: SendMessageRequest,
 ): Message {
   const { taskId, contextId, sessionSettings, messageSettings } = request;
+  const { turn: turnSettings, goal, fork } = messageSettings ?? {};
   const agentOptions =
     taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
-  const isFirst = taskId === "" && contextId === "";
+  // A fork has the session of the conversation that it goes on with.
+  const isFirst = taskId === "" && contextId === "" && !fork;
   const model =
     message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
   assertName("model", model);
@@ -191,9 +201,6 @@ function withExchangeSettings(
     ...message,
     model,
     agentOptions,
-    ...defined({
-      turnSettings: messageSettings?.turn,
-      goal: messageSettings?.goal,
-    }),
+    ...defined({ turnSettings, goal, fork }),
   };
 }

@@ -12,6 +12,7 @@ import {
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,
+  ConversationForkSchema,
   findConfirmation,
   findToolCallDetail,
   reachOfAnswer,
@@ -185,6 +186,22 @@ export function delegatedRecords(events: readonly TaskEvent[]): AuditRecord[] {
       created: toJson(TaskCreatedSchema, created),
     });
     const action = AuditAction.DELEGATED;
+    const fields = { principal, taskId, sequence, time, action, shown };
+    return [create(AuditRecordSchema, defined(fields))];
+  });
+}
+
+/**
+ * Returns the audit records for the events of one append by which a task goes on
+ * with another conversation.
+ */
+export function forkedRecords(events: readonly TaskEvent[]): AuditRecord[] {
+  return events.flatMap(({ taskId, sequence, time, payload }) => {
+    if (payload.case !== "created") return [];
+    const { message, principal } = payload.value;
+    if (!message?.fork) return [];
+    const shown = canonicalJson(toJson(ConversationForkSchema, message.fork));
+    const action = AuditAction.FORKED;
     const fields = { principal, taskId, sequence, time, action, shown };
     return [create(AuditRecordSchema, defined(fields))];
   });

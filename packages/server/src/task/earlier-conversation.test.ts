@@ -24,6 +24,8 @@ interface Told {
    * no summary.
    */
   readonly keeps?: number;
+  /** The task that it is a fork of, and the last event of that. */
+  readonly fork?: readonly [taskId: string, lastSequence: bigint];
   /** How many characters the agent says beside a few. Default: none. */
   readonly extra?: number;
 }
@@ -134,6 +136,53 @@ describe("the messages before a task (STREAM-5)", () => {
     ).toBe("to a");
   });
 
+  it.each<[string, bigint, string[]]>([
+    ["all of another context", 3n, ["to a", "from a", "to b", "from b"]],
+    ["the beginning of a task", 1n, ["to a", "from a", "to b"]],
+    ["what was said before a task", 0n, ["to a", "from a"]],
+  ])(
+    "are, for a fork, %s, whatever state that is in",
+    async (_what, last, texts) => {
+      const other = { contextId: "other", state: TaskState.WORKING };
+      const store = await storeWith({
+        a: { contextId: "other" },
+        b: { ...other, refersTo: ["a"] },
+      });
+      const fork = task("d", { fork: ["b", last] });
+      const { before, missing } = await new EarlierConversation().of(
+        store,
+        fork,
+      );
+      expect([textsOf({ before, missing }), missing]).toEqual([texts, []]);
+      const eve = task("d", { fork: ["b", last], principal: "eve" });
+      const nothing = { before: [], missing: ["b"] };
+      expect(await new EarlierConversation().of(store, eve)).toMatchObject(
+        nothing,
+      );
+    },
+  );
+
+  it("are read again for a fork whose origin was deleted since, and missing then", async () => {
+    const store = await storeWith({ a: { contextId: "other" } });
+    const earlier = new EarlierConversation();
+    const fork = task("d", { fork: ["a", 3n] });
+    expect(textsOf(await earlier.of(store, fork))).toEqual(["to a", "from a"]);
+    const emptied = new MemoryTaskStore();
+    expect(await earlier.of(emptied, fork)).toMatchObject({
+      before: [],
+      missing: ["a"],
+    });
+  });
+
+  it("are missing for a fork whose origin has fewer events than it takes", async () => {
+    const store = await storeWith({ a: { contextId: "other" } });
+    const fork = task("d", { fork: ["a", 4n] });
+    expect(await new EarlierConversation().of(store, fork)).toMatchObject({
+      before: [],
+      missing: ["a"],
+    });
+  });
+
   it("take one log to read per turn, however long the chain is", async () => {
     const store = new CountingStore();
     const earlier = new EarlierConversation();
@@ -222,6 +271,7 @@ function eventsOf(id: string, told: Told): TaskEvent[] {
     contextId = "c",
     principal = "ada",
     refersTo = [],
+    fork,
     state = TaskState.COMPLETED,
     keeps,
     extra = 0,
@@ -231,6 +281,7 @@ function eventsOf(id: string, told: Told): TaskEvent[] {
     role: Role.USER,
     parts: [{ content: { case: "text", value: `to ${id}` } }],
     referenceTaskIds: [...refersTo],
+    ...(fork && { fork: { taskId: fork[0], lastSequence: fork[1] } }),
   });
   const summary = {
     case: "summary",

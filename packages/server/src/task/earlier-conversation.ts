@@ -7,7 +7,7 @@ import {
   type Task,
 } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
-import { readTask } from "./read-task.ts";
+import { isStored, readTask } from "./read-task.ts";
 import type { HistoryNeed } from "./task-head.ts";
 
 /** What was said before a task. */
@@ -23,6 +23,7 @@ const NONE: Earlier = { before: [], missing: [] };
 interface Visited {
   readonly need: HistoryNeed;
   readonly ids: Set<string>;
+  readonly elsewhere: string[];
   readonly missing: string[];
   isPreliminary: boolean;
 }
@@ -38,6 +39,11 @@ interface Known {
    * continued.
    */
   readonly ids: Set<string>;
+  /**
+   * The ids of those in other conversations, of whose changes nobody tells
+   * `noteChange`.
+   */
+  readonly elsewhere: readonly string[];
   /** The ids of tasks that are continued and do not exist any more. */
   readonly missing: readonly string[];
   /**
@@ -53,7 +59,8 @@ interface Known {
  * A task continues the tasks that its first message refers to, and the tasks
  * that those continue. Only tasks that have ended count, of the same context
  * and principal; other references are ignored, and the task that calls it is
- * not even read.
+ * not even read. A fork (`Message.fork`) continues a task of another context, up
+ * to the event that it names, whether or not that has ended.
  *
  * The last result is kept for the next task of the conversation, which in A2A
  * 1.0 refers to the last one. A turn therefore reads one log, however many
@@ -76,8 +83,11 @@ export class EarlierConversation {
     need: HistoryNeed = "for-model",
   ): Promise<Earlier> {
     if (this.#known?.need !== need) this.#known = undefined;
+    if (this.#known && !(await hasAll(store, this.#known.elsewhere))) {
+      this.#known = undefined;
+    }
     if (this.#known?.taskId === task.id) return this.#known;
-    if (referencesOf(task).length === 0) return NONE;
+    if (continuedBy(task).length === 0) return NONE;
     const changed = new Set<string>();
     this.#reads.add(changed);
     const found = await this.#read(store, task, need).finally(() =>
@@ -100,16 +110,21 @@ export class EarlierConversation {
 
   async #read(store: TaskStore, task: Task, need: HistoryNeed): Promise<Known> {
     const known = this.#known;
-    const [id, ...others] = referencesOf(task);
+    const [only, ...others] = continuedBy(task);
     if (
-      id !== undefined &&
-      known &&
-      known.taskId === id &&
+      only !== undefined &&
+      known?.taskId === only.id &&
+      only.last === undefined &&
       others.length === 0 &&
       !known.ids.has(task.id)
     ) {
+      const { id } = only;
       const earlier = await readTask(store, id, need);
-      if (this.#known === known && earlier && isContinuedBy(earlier, task)) {
+      if (
+        this.#known === known &&
+        earlier &&
+        isContinued(earlier, only, task)
+      ) {
         const before = reachesBack(earlier.history) ? known.before : [];
         // The set moves to the newer task instead of being copied.
         return {
@@ -117,6 +132,7 @@ export class EarlierConversation {
           need,
           before: [...before, ...earlier.history],
           ids: known.ids.add(id),
+          elsewhere: known.elsewhere,
           missing: [],
           isPreliminary: false,
         };
@@ -125,6 +141,7 @@ export class EarlierConversation {
     const visited: Visited = {
       need,
       ids: new Set([task.id]),
+      elsewhere: [],
       missing: [],
       isPreliminary: false,
     };
@@ -144,35 +161,74 @@ async function readMessagesBefore(
   visited: Visited,
 ): Promise<readonly Message[]> {
   const found: Message[] = [];
-  for (const id of referencesOf(task)) {
+  for (const continued of continuedBy(task)) {
+    const { id, last } = continued;
     if (visited.ids.has(id)) continue;
     visited.ids.add(id);
-    const earlier = await readTask(store, id, visited.need);
-    visited.isPreliminary ||= !earlier || !isTerminal(earlier.state);
+    const earlier = await readTask(store, id, visited.need, last);
+    visited.isPreliminary ||=
+      !earlier || (last === undefined && !isTerminal(earlier.state));
+    if (last !== undefined) visited.elsewhere.push(id);
     // A task of somebody else is as one that is not there.
     if (earlier?.principal !== task.principal) visited.missing.push(id);
-    if (!earlier || !isContinuedBy(earlier, task)) continue;
-    const before = reachesBack(earlier.history)
+    if (!earlier || !isContinued(earlier, continued, task)) continue;
+    const said = continued.isBefore ? [] : earlier.history;
+    const before = reachesBack(said)
       ? await readMessagesBefore(store, earlier, visited)
       : [];
-    found.push(...before, ...earlier.history);
+    found.push(...before, ...said);
   }
   return found;
 }
 
-/** Returns the ids that a task refers to, without that of the task that calls it. */
-function referencesOf({ history: [first] }: Task): readonly string[] {
-  const chain = objectOrEmpty(first?.metadata?.[CALL_CHAIN_URI]);
-  const ids = first?.referenceTaskIds ?? [];
-  return ids.filter((id) => id !== chain.parentTaskId);
+/** A task that another one continues. */
+interface Continued {
+  readonly id: string;
+  /**
+   * The sequence of its last event that counts, for a fork. Default: all of a
+   * task of the same context that has ended.
+   */
+  readonly last?: bigint;
+  /** Whether only what was said before the task counts. */
+  readonly isBefore?: boolean;
 }
 
-function isContinuedBy(earlier: Task, { principal, contextId }: Task): boolean {
+/**
+ * Returns the tasks that a task names as those that it continues, without the
+ * task that calls it.
+ */
+function continuedBy({ history: [first] }: Task): readonly Continued[] {
+  const chain = objectOrEmpty(first?.metadata?.[CALL_CHAIN_URI]);
+  const ids = first?.referenceTaskIds ?? [];
+  const references = ids
+    .filter((id) => id !== chain.parentTaskId)
+    .map((id) => ({ id }));
+  if (!first?.fork) return references;
+  const { taskId: id, lastSequence: last } = first.fork;
+  // The first event has the references of the task.
+  const fork = last === 0n ? { id, last: 1n, isBefore: true } : { id, last };
+  return [fork, ...references];
+}
+
+function isContinued(
+  earlier: Task,
+  { last }: Continued,
+  { principal, contextId }: Task,
+): boolean {
+  if (earlier.principal !== principal) return false;
   return (
-    earlier.principal === principal &&
-    earlier.contextId === contextId &&
-    isTerminal(earlier.state)
+    last !== undefined ||
+    (earlier.contextId === contextId && isTerminal(earlier.state))
   );
+}
+
+/** Whether the store has all of some tasks. */
+async function hasAll(
+  store: TaskStore,
+  ids: readonly string[],
+): Promise<boolean> {
+  for (const id of ids) if (!(await isStored(store, id))) return false;
+  return true;
 }
 
 /**

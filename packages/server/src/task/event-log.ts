@@ -23,6 +23,7 @@ import {
   approvalModeRecord,
   auditRecords,
   delegatedRecords,
+  forkedRecords,
 } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
@@ -264,6 +265,7 @@ export class EventLog {
     );
     const audit = [
       ...delegatedRecords(events),
+      ...forkedRecords(events),
       ...changeRecords,
       ...agentOptionsRecords(() => this.#head.task.principal, events),
       ...(before ? auditRecords(before, events) : []),

@@ -9,13 +9,18 @@ import { type HistoryNeed, TaskHead } from "./task-head.ts";
  * Undefined when the store has no task with this id.
  *
  * @param need default: all
+ * @param last the sequence of the last event to read. Default: the end of the log
  */
 export async function readTask(
   store: TaskStore,
   taskId: string,
   need: HistoryNeed = "all",
+  last?: bigint,
 ): Promise<Task | undefined> {
-  const head = await readHead(store, taskId, need);
+  const head =
+    last === undefined
+      ? await readHead(store, taskId, need)
+      : await readHeadUntil(store, taskId, need, last);
   if (!head || head.hasNeeded) return head?.task;
   const { neededMessages: messages, sequence: until } = head;
   return readContent(store, head, { messages, until }).catch((reason) => {
@@ -48,6 +53,37 @@ export async function readHead(
   for await (const _last of store.readEvents(taskId, sequence - 1n))
     return head;
   return undefined;
+}
+
+/**
+ * Reads a task as it was after an event. Undefined when the store has no such
+ * event.
+ */
+async function readHeadUntil(
+  store: TaskStore,
+  taskId: string,
+  need: HistoryNeed,
+  last: bigint,
+): Promise<TaskHead | undefined> {
+  const head = await beginHead(store, taskId, need, last);
+  if (head.sequence < last) {
+    for await (const event of store.readEvents(taskId, head.sequence)) {
+      head.add(event);
+      if (event.sequence === last) break;
+    }
+  }
+  // A head may be left of a log that is being deleted.
+  const isWhole = head.sequence === last && (await isStored(store, taskId));
+  return isWhole ? head : undefined;
+}
+
+/** Whether the store has a task. */
+export async function isStored(
+  store: TaskStore,
+  taskId: string,
+): Promise<boolean> {
+  for await (const _first of store.readEvents(taskId, 0n)) return true;
+  return false;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Goal } from "./goal_pb.ts";
 import { file_devtool_v1alpha_goal } from "./goal_pb.ts";
-import type { MessageDelivery } from "./task_pb.ts";
+import type { ConversationFork, MessageDelivery } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { TurnSettings } from "./turn_settings_pb.ts";
 import { file_devtool_v1alpha_turn_settings } from "./turn_settings_pb.ts";
@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/message_settings.proto.
  */
 export const file_devtool_v1alpha_message_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIq0BCg9NZXNzYWdlU2V0dGluZ3MSMgoIZGVsaXZlcnkYASABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EhQKDGNsaWVudF9sYWJlbBgCIAEoCRIrCgR0dXJuGAMgASgLMh0uZGV2dG9vbC52MWFscGhhLlR1cm5TZXR0aW5ncxIjCgRnb2FsGAQgASgLMhUuZGV2dG9vbC52MWFscGhhLkdvYWxiBnByb3RvMw", [file_devtool_v1alpha_goal, file_devtool_v1alpha_task, file_devtool_v1alpha_turn_settings]);
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIt4BCg9NZXNzYWdlU2V0dGluZ3MSMgoIZGVsaXZlcnkYASABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EhQKDGNsaWVudF9sYWJlbBgCIAEoCRIrCgR0dXJuGAMgASgLMh0uZGV2dG9vbC52MWFscGhhLlR1cm5TZXR0aW5ncxIjCgRnb2FsGAQgASgLMhUuZGV2dG9vbC52MWFscGhhLkdvYWwSLwoEZm9yaxgFIAEoCzIhLmRldnRvb2wudjFhbHBoYS5Db252ZXJzYXRpb25Gb3JrYgZwcm90bzM", [file_devtool_v1alpha_goal, file_devtool_v1alpha_task, file_devtool_v1alpha_turn_settings]);
 
 /**
  * Settings of one message that the RFC does not have.
@@ -69,6 +69,21 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
    * @generated from field: devtool.v1alpha.Goal goal = 4;
    */
   goal?: Goal | undefined;
+
+  /**
+   * The conversation that the message goes on with in a new one, up to where it
+   * says: the message begins a task in a context of its own, with the settings
+   * that the other conversation has now, which it may change as a later message
+   * of that one could.
+   *
+   * Fails with NOT_FOUND if the caller has no such task, with INVALID_ARGUMENT if
+   * the task has no such message, and with FAILED_PRECONDITION if it is that of a
+   * slash command, or has not ended and no message is named. An agent that cannot
+   * go on with a part of a conversation refuses it with INVALID_ARGUMENT.
+   *
+   * @generated from field: devtool.v1alpha.ConversationFork fork = 5;
+   */
+  fork?: ConversationFork | undefined;
 };
 
 /**
