@@ -120,6 +120,47 @@ describe.skipIf(!HAS_TMUX)(
       );
     });
 
+    it("goes back to before a message with Esc Esc, and leaves the conversation as it was", async () => {
+      await start(scripted);
+      await terminal.type("text One.", "Enter");
+      await terminal.shows(/^● One\.\n[\s\S]*default\n>$/m);
+      await terminal.type("text Two.", "Enter");
+      await terminal.shows(/^● Two\.\n[\s\S]*default\n>$/m);
+      await terminal.type("", "Escape", "Escape");
+      await terminal.shows(
+        /^ {2}text One\.\n❯ text Two\.\n[\s\S]*Enter goes on from before it, Esc goes back$/m,
+      );
+      await terminal.type("", "Enter");
+      await terminal.shows(
+        /a new conversation goes on from before this message; task [\da-f]{8}\s+stays as it is/,
+      );
+      await terminal.shows(/^> text Two\.$/m);
+      await terminal.type(" Else.", "Enter");
+      await terminal.shows(/^● Two\. Else\.\n[\s\S]*default\n>$/m);
+      // The messages before it are still there to go back to.
+      await terminal.type("/rewind", "Enter");
+      await terminal.shows(/^ {2}text One\.\n❯ text Two\. Else\.$/m);
+      await terminal.type("", "Escape");
+      await terminal.shows(/default\n>$/m);
+      await terminal.type("/quit", "Enter");
+      await terminal.shows(/devtool chat --task [\da-f]{8}\n\$$/m);
+      const { tasks } = clientOf(scripted);
+      const [fork] = (await tasks.listTasks({ pageSize: 1 })).tasks;
+      const { task } = await tasks.getTask({ taskId: fork?.id ?? "" });
+      const { fork: from } = task?.history[0] ?? {};
+      const origin = await tasks.getTask({ taskId: from?.taskId ?? "" });
+      const texts = [origin.task, task].map((each) =>
+        (each?.history ?? []).map(
+          ({ parts: [first] }) => first?.content.value ?? "",
+        ),
+      );
+      expect(texts).toEqual([
+        ["text One.", "One.", "text Two.", "Two."],
+        ["text Two. Else.", "Two. Else."],
+      ]);
+      expect(from?.beforeMessageId).toBe(origin.task?.history[2]?.messageId);
+    });
+
     it("shows what waits, takes it back, steers, and cancels with Esc", async () => {
       await start(server);
       await terminal.type("begin", "Enter");

@@ -2,9 +2,13 @@ import type { ListedAgent } from "@devtool/schema";
 import type { Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { Io } from "./io.ts";
 import type { NewSessionOptions } from "./session.ts";
+import type { ForkOptions } from "./user-messages.ts";
 
 /** The options of `devtool chat`. */
-export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
+export interface ChatOptions
+  extends ConnectionOptions,
+    NewSessionOptions,
+    ForkOptions {
   readonly workspace?: string;
   readonly task?: string;
   /** Whether to continue the last conversation in the workspace. */

@@ -2,10 +2,11 @@ import { oneLine } from "@devtool/internal/visible-text";
 import type { ListedAgent } from "@devtool/schema";
 
 /** The settings that users choose in a chat, by the names of their fields. */
-export type ChosenSetting = "approval_mode" | "model";
+export type ChosenSetting = "approval_mode" | "fork_before_message" | "model";
 
 const WORDS: Readonly<Record<ChosenSetting, string>> = {
   approval_mode: "approval mode",
+  fork_before_message: "message to go on from",
   model: "model",
 };
 

@@ -24,6 +24,7 @@ import {
 } from "@devtool/schema";
 import type { Approver } from "./approval.ts";
 import { userMessage } from "./error-text.ts";
+import type { ForkPoint } from "./user-messages.ts";
 
 /** Dependencies of a conversation. */
 export interface ConversationOptions {
@@ -50,6 +51,8 @@ interface MessageToSend {
   readonly goal?: Goal | undefined;
   /** What holds for the turn of the message. Default: as for the session. */
   readonly turn?: MessageInitShape<typeof MessageSettingsSchema>["turn"];
+  /** The conversation that a new one goes on with. Default: none. */
+  readonly fork?: ForkPoint | undefined;
   /** The task before the message; undefined for a new one. */
   readonly before?: Task | undefined;
 }
@@ -71,7 +74,12 @@ export async function converse(
     ...sent.request,
     messageSettings: create(
       MessageSettingsSchema,
-      defined({ clientLabel, goal: sent.goal, turn: sent.turn }),
+      defined({
+        clientLabel,
+        goal: sent.goal,
+        turn: sent.turn,
+        fork: sent.fork,
+      }),
     ),
   };
   for await (const event of streamMessage(client, request, signal, resume)) {

@@ -63,7 +63,9 @@ function addIde(program: Command, io: Io, done: Done): void {
 }
 
 function addRun(program: Command, io: Io, done: Done): void {
-  withConnection(withApproval(withSession(program.command("run [prompt]"))))
+  withConnection(
+    withApproval(withFork(withSession(program.command("run [prompt]")))),
+  )
     .description(
       'Give an agent a task and follow it until it ends; without a prompt, or with "-", read it from standard input',
     )
@@ -98,8 +100,23 @@ function addRun(program: Command, io: Io, done: Done): void {
     );
 }
 
+/** The options that leave the continued conversation as it is. */
+function withFork(command: Command): Command {
+  return command
+    .option(
+      "--fork",
+      "go on in a new conversation, and leave the continued one as it is",
+    )
+    .addOption(
+      new Option(
+        "--before <message>",
+        "with --fork: go on from before your message with this number (1 is the first) or id",
+      ).implies({ fork: true }),
+    );
+}
+
 function addChat(program: Command, io: Io, done: Done): void {
-  withConnection(withApproval(withSession(program.command("chat"))))
+  withConnection(withApproval(withFork(withSession(program.command("chat")))))
     .description("Chat with an agent")
     .option("--workspace <dir>", "directory to work in (default: the server's)")
     .addOption(

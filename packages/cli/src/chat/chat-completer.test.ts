@@ -24,7 +24,11 @@ describe("what Tab completes in the chat", () => {
       "/pl",
       ["/plan "],
     ],
-    ["those of the terminal beside them", "/re", ["/restore", "/resume "]],
+    [
+      "those of the terminal beside them",
+      "/re",
+      ["/restore", "/resume ", "/rewind"],
+    ],
     ["words of a command", "/plan s", ["/plan show"]],
     ["names of models", "/model fa", ["/model fast-1", "/model fast-2"]],
     [

@@ -22,6 +22,7 @@ import {
 import type { ListedModel } from "@devtool/schema/operator";
 import { begunTaskId } from "../continued-task.ts";
 import { readSlashLine } from "../slash-line.ts";
+import type { ForkPoint } from "../user-messages.ts";
 import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";
 
@@ -103,6 +104,11 @@ export class ChatTasks {
   command: ShownTask | undefined;
   /** The model and the approval mode of the next messages. */
   readonly choices: ChatChoices;
+  /**
+   * Where the next message leaves the conversation that a new one goes on with;
+   * undefined for none, and without effect once the message has a task.
+   */
+  fork: ForkPoint | undefined;
   readonly #options: ChatTasksOptions;
   #contextId = "";
   #reading = new AbortController();
@@ -154,6 +160,7 @@ export class ChatTasks {
     this.#reading.abort();
     this.#reading = new AbortController();
     this.#contextId = "";
+    this.fork = undefined;
     this.conversation = this.#show(taskId);
     this.#options.onChange();
   }
@@ -176,14 +183,16 @@ export class ChatTasks {
   ): Promise<void> {
     const { conversation } = this;
     const { view } = conversation;
-    const messageSettings = create(MessageSettingsSchema, {
-      delivery,
-      clientLabel: CLIENT_LABEL,
-    });
     const isNew = view.snapshot().task.id === "";
-    const settings = isNew
-      ? this.choices.forNewSession()
-      : this.choices.changes();
+    const fork = isNew ? this.fork : undefined;
+    const messageSettings = create(
+      MessageSettingsSchema,
+      defined({ delivery, clientLabel: CLIENT_LABEL, fork }),
+    );
+    const settings =
+      isNew && !fork ? this.choices.forNewSession() : this.choices.changes();
+    // A command may have had a context before the fork has its own.
+    if (fork) this.#contextId = "";
     const contextId = isNew ? this.#contextId : "";
     await this.#during(conversation, (signal) =>
       view.send(

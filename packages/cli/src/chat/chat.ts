@@ -1,6 +1,7 @@
 import type { MessageDelivery } from "@devtool/schema";
 import { shortTaskId } from "../task-id.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
+import type { UserMessage } from "../user-messages.ts";
 import { type AnswerMeans, Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
 import {
@@ -16,10 +17,10 @@ import { type Intent, intentOf } from "./intent.ts";
 import { type LocalLine, readLocalCommand } from "./local-command.ts";
 import { missingMentions } from "./mention.ts";
 import { Outbox } from "./outbox.ts";
+import type { Picker } from "./picker.ts";
 import { Printout } from "./printout.ts";
 import { drawCall } from "./question.ts";
 import type { Timers } from "./question-keys.ts";
-import type { SessionPicker } from "./session-picker.ts";
 import { UserTurn } from "./user-turn.ts";
 
 /** Dependencies of `Chat`. */
@@ -52,8 +53,8 @@ export class Chat {
   readonly composer: Composer;
   readonly asking: Asking;
   readonly turn: UserTurn;
-  /** The list of sessions, while the user chooses one. */
-  picker: SessionPicker | undefined;
+  /** The list from which the user chooses; undefined while there is none. */
+  picker: Picker | undefined;
   /** Whether the user has left, and how. */
   left: "not" | "between turns" | "during a turn" = "not";
   readonly #options: ChatParts;
@@ -63,6 +64,8 @@ export class Chat {
    * does not send what was kept.
    */
   #hasJustAnswered = false;
+  /** Whether the last key was an Esc that had nothing to do. */
+  #hasJustEscaped = false;
 
   constructor(options: ChatParts) {
     this.#options = options;
@@ -149,6 +152,20 @@ export class Chat {
     tasks.open(taskId);
   }
 
+  /**
+   * Begins a conversation that goes on from before a message, whose text comes
+   * back into the input.
+   */
+  rewind({ taskId, messageId, text }: UserMessage): void {
+    this.open(undefined);
+    this.tasks.fork = { taskId, beforeMessageId: messageId };
+    this.composer.restore(text);
+    const restores = this.tasks.commands.some(({ name }) => name === "restore");
+    this.printout.tell(
+      `a new conversation goes on from before this message; task ${shortTaskId(taskId)} stays as it is, and files do${restores ? ": /restore puts them back" : ""}`,
+    );
+  }
+
   /** Handles input of the terminal. */
   take(input: TerminalInput): void {
     const intent =
@@ -232,10 +249,21 @@ export class Chat {
   #takeCommand(intent: Intent): boolean {
     const { composer } = this;
     const isWriting = composer.search !== undefined || this.asking.isInWords;
+    const hasJustEscaped = this.#hasJustEscaped;
+    this.#hasJustEscaped = false;
     switch (intent.case) {
       case "escape":
-        if (!composer.search && !this.asking.back()) this.cancelTurn();
-        return !composer.search;
+      case "escape twice": {
+        if (composer.search) return false;
+        const isFree =
+          !this.asking.back() && !this.cancelTurn() && this.#isAtRest;
+        const isSecond = hasJustEscaped || intent.case === "escape twice";
+        if (isFree && isSecond) {
+          this.#runLocal({ name: "rewind", argument: "" });
+        }
+        this.#hasJustEscaped = isFree && !isSecond;
+        return true;
+      }
       case "leave":
         if (composer.text === "") {
           this.leave();
@@ -293,12 +321,23 @@ export class Chat {
     const local = readLocalCommand(text);
     if (local) {
       this.printout.echo(text);
-      void this.#options
-        .runLocal(local)
-        .catch((reason: unknown) => this.printout.tellProblem(reason));
-      return;
+      this.#runLocal(local);
+    } else {
+      this.submit(text, delivery);
     }
-    this.submit(text, delivery);
+  }
+
+  /** Whether nothing runs, waits or is being written. */
+  get #isAtRest(): boolean {
+    const { tasks, turn, composer, outbox } = this;
+    const isIdle = !tasks.isWorking && !turn.isCanceling;
+    return isIdle && composer.text === "" && outbox.texts.length === 0;
+  }
+
+  #runLocal(command: LocalLine): void {
+    void this.#options
+      .runLocal(command)
+      .catch((reason: unknown) => this.printout.tellProblem(reason));
   }
 
   async #editDraft(): Promise<void> {

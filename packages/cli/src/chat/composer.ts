@@ -157,6 +157,7 @@ export class Composer {
         if (at > 0) this.#find(query, at - 1);
         return true;
       case "escape":
+      case "escape twice":
         this.search = undefined;
         return true;
       default: {

@@ -16,6 +16,7 @@ type Command =
   | "up"
   | "down"
   | "escape"
+  | "escape twice"
   | "complete"
   | "next mode"
   | "search"
@@ -25,8 +26,11 @@ type Command =
 
 /** Returns what a key means; undefined for a key that means nothing. */
 export function intentOf(text: string, key: Key): Intent | undefined {
-  // Node reads it as an Alt key.
-  if (key.name === "escape") return { case: "escape" };
+  // Node reads it as an Alt key, and two that follow closely as one.
+  if (key.name === "escape") {
+    const isTwice = key.sequence === "\u001b\u001b";
+    return { case: isTwice ? "escape twice" : "escape" };
+  }
   if (key.ctrl) return CONTROL.get(key.name ?? "");
   if (key.meta) return ALT.get(key.name ?? "");
   const named = NAMED.get(

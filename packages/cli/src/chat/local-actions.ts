@@ -12,8 +12,10 @@ import { errorCode } from "../errors.ts";
 import { countOf } from "../render/count.ts";
 import { modelLines } from "../render/model-lines.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
+import { userMessages } from "../user-messages.ts";
 import type { Chat } from "./chat.ts";
 import { commandRefusal, helpLines, type LocalLine } from "./local-command.ts";
+import { MessagePicker } from "./message-picker.ts";
 import { SessionPicker } from "./session-picker.ts";
 
 /** Dependencies of the commands of the terminal. */
@@ -60,6 +62,8 @@ export async function runLocal(
     case "resume":
       if (argument === "") return pickSession(chat, actions);
       return chat.open(await findTaskId(actions.client, argument, NEVER));
+    case "rewind":
+      return pickMessage(chat, actions);
     case "copy":
       return copyAnswer(chat, actions.write);
     case "export":
@@ -132,6 +136,25 @@ function pickSession(
     onChange,
     onProblem: (reason) => chat.printout.tellProblem(reason),
     onChosen,
+  });
+  onChange();
+}
+
+/** Lets the user choose the message before which a new conversation goes on. */
+async function pickMessage(
+  chat: Chat,
+  { client, onChange }: LocalActions,
+): Promise<void> {
+  const { tasks } = chat;
+  const { id } = tasks.conversation.view.snapshot().task;
+  const known = id || (tasks.fork?.taskId ?? "");
+  const messages = known === "" ? [] : await userMessages(client, known, NEVER);
+  if (messages.length === 0) {
+    return chat.printout.tell("there is no message to go back to yet");
+  }
+  chat.picker = new MessagePicker(messages, (message) => {
+    chat.picker = undefined;
+    if (message) chat.rewind(message);
   });
   onChange();
 }

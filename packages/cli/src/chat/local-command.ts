@@ -35,6 +35,11 @@ export const LOCAL_COMMANDS = [
     what: "continues an earlier conversation",
   },
   {
+    name: "rewind",
+    argument: "",
+    what: "goes on from before an earlier message, in a new conversation",
+  },
+  {
     name: "copy",
     argument: "",
     what: "copies the agent's last answer to the clipboard",
@@ -69,6 +74,8 @@ export function readLocalCommand(line: string): LocalLine | undefined {
 const SETTINGS: ReadonlyMap<string, ChosenSetting> = new Map([
   ["model", "model"],
   ["mode", "approval_mode"],
+  ["rewind", "fork_before_message"],
+  ["Esc Esc", "fork_before_message"],
   ["Shift-Tab", "approval_mode"],
 ]);
 
@@ -93,6 +100,7 @@ const KEYS = [
     "Esc, Ctrl-C",
     "interrupts the agent; Ctrl-C empties the line first, and leaves between turns",
   ],
+  ["Esc Esc", "between turns: goes on from before an earlier message"],
   ["Up, Down", "earlier messages; Up takes a queued message back"],
   ["Ctrl-R", "searches earlier messages"],
   ["Tab", "completes /commands, names of models and modes, and @files"],

@@ -186,7 +186,7 @@ function inputOf(
   const { paint } = style;
   if (picker) {
     const line = `filter: ${picker.filter}`;
-    const hint = "Enter continues it, Esc goes back";
+    const hint = `${picker.enterHint}, Esc goes back`;
     return {
       lines: [paint("dim", hint), line],
       cursor: { row: 1, column: stringWidth(line) },

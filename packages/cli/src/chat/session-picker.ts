@@ -10,6 +10,7 @@ import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
 import { taskStateName } from "../task-state-name.ts";
 import type { Intent } from "./intent.ts";
+import { firstShown, type Picker } from "./picker.ts";
 
 /** Maximum number of sessions to choose from: the largest page. */
 const MAX_SESSIONS = 100;
@@ -26,7 +27,8 @@ interface SessionPickerOptions {
 }
 
 /** Lets the user choose one of the earlier conversations. */
-export class SessionPicker {
+export class SessionPicker implements Picker {
+  readonly enterHint = "Enter continues it";
   /** What the titles of the shown sessions contain, in any case. */
   filter = "";
   readonly #list: SessionList;
@@ -60,10 +62,7 @@ export class SessionPicker {
           : "no title contains this";
       return [isLoaded ? `  ${none}` : "  …"];
     }
-    const from = Math.max(
-      0,
-      Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines),
-    );
+    const from = firstShown(index, sessions.length, maxLines);
     const rows = sessions
       .slice(from, from + maxLines)
       .map(({ id, title, lastEvent, messageCount }) => ({
@@ -87,7 +86,7 @@ export class SessionPicker {
   /** Handles a key. */
   take(intent: Intent): void {
     const [sessions, index] = [this.#sessions, this.#index];
-    if (intent.case === "escape") {
+    if (intent.case === "escape" || intent.case === "escape twice") {
       this.#choose(undefined);
     } else if (intent.case === "submit") {
       this.#choose(sessions[index]?.id);

@@ -16,6 +16,7 @@ import { createAnswering } from "../session.ts";
 import { shortTaskId } from "../task-id.ts";
 import { Bell } from "../terminal/bell.ts";
 import { Terminal } from "../terminal/terminal.ts";
+import { forkPoint } from "../user-messages.ts";
 import { Chat } from "./chat.ts";
 import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
@@ -177,7 +178,9 @@ class TerminalChat {
         { ...options, workspace: this.#workspace },
         NEVER,
       );
-      if (taskId !== undefined) this.#tasks.open(taskId);
+      const { client } = connection;
+      this.#tasks.fork = await forkPoint(client, taskId, options, NEVER);
+      if (taskId !== undefined && !this.#tasks.fork) this.#tasks.open(taskId);
       await Promise.all([listing, this.#left.promise]);
       return chat.left === "during a turn" ? ExitCode.CANCELED : ExitCode.OK;
     } finally {

@@ -39,6 +39,7 @@ import {
   sessionSettings,
 } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
+import { type ForkPoint, forkPoint } from "../user-messages.ts";
 
 /**
  * `devtool chat`: a conversation in one task, and slash commands in its
@@ -193,6 +194,8 @@ class ChatSession {
    * is continued.
    */
   #change: Partial<ChosenSettings> = {};
+  /** Where the first message leaves the conversation that it goes on with. */
+  #fork: ForkPoint | undefined;
   readonly #transcript: Transcript;
 
   constructor({ client, workspace, options, io }: ChatSessionOptions) {
@@ -233,7 +236,13 @@ class ChatSession {
       this.#options,
       this.signal,
     );
-    if (taskId === undefined) return;
+    this.#fork = await forkPoint(
+      this.#client,
+      taskId,
+      this.#options,
+      this.signal,
+    );
+    if (taskId === undefined || this.#fork) return;
     const { task } = await this.#client.tasks.getTask(
       { taskId },
       { signal: this.signal },
@@ -287,11 +296,14 @@ class ChatSession {
     const message = { ...text, parts: [...text.parts, ...mentioned.parts] };
     const before = this.#task;
     this.running = before;
+    const fork = before.id === "" ? this.#fork : undefined;
+    // A command may have had a context before the fork has its own.
+    if (fork) this.#contextId = "";
     const where =
       before.id === "" ? this.#where() : { taskId: before.id, ...this.#change };
     const task = await interrupts.during(async (signal) => {
       const ended = await converse(
-        { request: { message, ...where }, before },
+        { request: { message, ...where }, fork, before },
         conversation,
         signal,
       );

@@ -1,10 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { PassThrough } from "node:stream";
+import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import type { Task } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { createClient } from "../connection/connection.ts";
 import { runProgram } from "../program.ts";
 import { runCommand } from "../testing/run-command.ts";
 
@@ -164,5 +167,67 @@ describe("the exit code of devtool run and exec", () => {
       ["run", "--url", server.url, "--token", server.token, prompt],
       terminal.io,
     );
+  }
+});
+
+describe("devtool run --fork", () => {
+  let server: DevtoolServer;
+  let client: DevtoolClient;
+  let taskId: string;
+
+  beforeAll(async () => {
+    const workspace = temporaryDirectory();
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
+    client = await createClient(server, "connect");
+    taskId = await played("text One.");
+    await played("text Two.", "--task", taskId);
+  });
+  afterAll(() => server.close());
+
+  it.each([
+    ["from the end", "nothing"],
+    ["from before a message, by its number", "number"],
+    ["from before a message, by its id", "id"],
+  ])("goes on in a new conversation %s", async (_where, named) => {
+    const first = await taskOf(taskId);
+    const id = first?.history[2]?.messageId ?? "";
+    const before =
+      { nothing: [], number: ["--before", "2"], id: ["--before", id] }[named] ??
+      [];
+    const flags = ["--task", taskId, "--fork", ...before];
+    const fork = await taskOf(await played("text Else.", ...flags));
+    expect(fork?.contextId).not.toBe(first?.contextId);
+    expect(fork?.history[0]?.fork).toMatchObject({
+      taskId,
+      beforeMessageId: named === "nothing" ? "" : id,
+    });
+    expect(await taskOf(taskId)).toEqual(first);
+  });
+
+  it("needs a conversation, and a message that there is", async () => {
+    expect(await command("text Else.", "--fork")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--fork needs a conversation"),
+    });
+    const far = await command("text No.", "--task", taskId, "--before", "7");
+    expect(far.code).toBe(1);
+    expect(far.err).toContain(
+      "--before 7: the conversation has 2 messages of yours",
+    );
+  });
+
+  function command(...words: readonly string[]) {
+    const place = ["--url", server.url, "--token", server.token];
+    return runCommand(["run", ...place, ...words]);
+  }
+
+  /** Runs a job, and returns the id of its task. */
+  async function played(...words: readonly string[]): Promise<string> {
+    const { err } = await command(...words);
+    return /task ([\w-]+)/.exec(err)?.[1] ?? expect.fail(err);
+  }
+
+  async function taskOf(id: string): Promise<Task | undefined> {
+    return (await client.tasks.getTask({ taskId: id })).task;
   }
 });

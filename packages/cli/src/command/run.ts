@@ -40,12 +40,14 @@ import {
   sessionSettings,
 } from "../session.ts";
 import { shortTaskId } from "../task-id.ts";
+import { type ForkOptions, forkPoint } from "../user-messages.ts";
 
 /** The options of `devtool run`. */
 export interface RunOptions
   extends JobOptions,
     SessionOptions,
     PromptOptions,
+    ForkOptions,
     GoalOptions {
   /** The name of the job's approval mode. Default: the operator's. */
   readonly approvalMode?: string;
@@ -168,16 +170,18 @@ async function followJob(
   const text = textMessage(conversation.nextId(), prompt);
   const message = { ...text, parts: [...text.parts, ...others] };
   const named = defined({ task: options.task, approvalMode });
-  const taskId =
-    (await continuedTaskId(server.client, named, interrupt.signal)) ?? "";
+  const { client } = server;
+  const { signal } = interrupt;
+  const taskId = await continuedTaskId(client, named, signal);
+  const fork = await forkPoint(client, taskId, options, signal);
   const request = {
     message,
-    taskId,
+    taskId: fork ? "" : (taskId ?? ""),
     ...sessionSettings({ workspace, model, approvalMode, agent }),
   };
   try {
     task = await converse(
-      { request, goal },
+      { request, goal, fork },
       { ...conversation, resume, onEvent },
       interrupt.signal,
     );
