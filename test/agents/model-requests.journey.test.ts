@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { ServerMetrics } from "@devtool/cli/testing";
 import {
   confirmationPart,
@@ -160,6 +161,37 @@ describe("what asks the model beside the turn's own steps", () => {
     },
   );
 
+  it.for([
+    [{ day: { tokens: 200n } }, "used 200 tokens"],
+    [{ day: { time: durationFromMs(1) } }, "s of work"],
+    [{ day: { cost: 1 } }, "has no price"],
+  ] as const)(
+    "lets a command speak that asks no model, also when a budget is used up: %s",
+    async ([budget, words]) => {
+      await using server = await serve(budget);
+      const client = clientOf(server);
+      const { id, contextId } = await converse(client, "say one");
+      const next = await converse(client, "say two", { contextId });
+      expect(next.stateText).toContain(words);
+      for (const word of ["cost", "stats", "plan", "help"]) {
+        const { state, stateText } = await runCommand(client, word, contextId);
+        expect([word, state, stateText]).toEqual([
+          word,
+          TaskState.COMPLETED,
+          "",
+        ]);
+      }
+      const goal = await runCommand(client, "goal", contextId);
+      expect(goal.error).toContain("this conversation has no goal");
+      const call = await runCommand(client, "memory add", contextId, "a fact");
+      expect(call.stateText).toContain(words);
+      const stats = await runCommand(client, "stats", contextId);
+      expect(textOf(stats.history.at(-1))).toMatch(
+        new RegExp(`^task: (${id}|${next.id}), the latest of 2\n`),
+      );
+    },
+  );
+
   it("counts for the turn of /compress, and for the day of its principal", async () => {
     await using told = await startTelemetry();
     const budget = { day: { tokens: 700n }, prices: PRICES };
@@ -174,11 +206,15 @@ describe("what asks the model beside the turn's own steps", () => {
     expect(after.task?.usage?.inputTokens).toBe(talk.usage?.inputTokens);
     // A command that asks no model has no step of one.
     const stats = await runCommand(client, "stats", contextId);
-    expect(textOf(stats.history.at(-1))).toContain("\ncost: 0.1300\n");
+    expect(textOf(stats.history.at(-1))).toContain("\ncost: 0.1950\n");
     await converse(client, "say more", { taskId: id });
     const refused = await runCommand(client, "compress", contextId);
     expect(refused.stateText).toContain(
       "Today, your tasks used 800 tokens, and the limit is 700.",
+    );
+    const report = await runCommand(client, "cost", contextId);
+    expect(textOf(report.history.at(-1))).toBe(
+      "tokens: 600 in (0 cached), 200 out (0 thoughts)\ncost: 0.2600\n  m-1: 800 tokens, 0.2600",
     );
     await server.close();
     await told.flush();
@@ -239,7 +275,7 @@ function serve(
 async function converse(
   client: DevtoolClient,
   text: string,
-  more: { readonly taskId?: string } = {},
+  more: { readonly taskId?: string; readonly contextId?: string } = {},
 ): Promise<Task> {
   const message = textMessage(crypto.randomUUID(), text);
   let { task = emptyTask() } = await client.tasks.sendMessage({
@@ -260,14 +296,15 @@ async function converse(
   }
 }
 
-/** Runs a slash command to its end. */
+/** Runs a slash command to its end, or until it asks. */
 async function runCommand(
   client: DevtoolClient,
-  word: string,
+  words: string,
   contextId: string,
+  args = "",
 ): Promise<Task> {
   const { result } = await client.commands.runSlashCommand({
-    command: { commandPath: [word] },
+    command: { commandPath: words.split(" "), args },
     contextId,
   });
   const taskId = result?.executionId ?? "";

@@ -153,6 +153,52 @@ describeWithPostgres("a workflow that DBOS keeps", (database) => {
     expect(counts).not.toHaveProperty("PENDING");
   });
 
+  it("leaves nothing in DBOS of a run that is deleted, and all of another one", async () => {
+    const flow = defineWorkflow({
+      name: "flow",
+      steps: ["a", "b"].map((id) => ({
+        id,
+        agent: "echo",
+        task: "{{input.text}}",
+      })),
+    });
+    await using server = await createServer({
+      // Two agents share the engine.
+      agents: {
+        flow: workflowAgent(flow, { engine }),
+        other: workflowAgent({ ...flow, name: "other" }, { engine }),
+        echo,
+      },
+      workspace: temporaryDirectory(),
+    });
+    const { tasks } = clientOf(server);
+    const tables = await database.run(
+      "select table_name as name from information_schema.tables where table_schema = 'devtool_dbos'",
+    );
+    const kept = async (): Promise<string[]> => {
+      const all = await Promise.all(
+        tables.map(({ name }) =>
+          database.run(
+            `select each::text as row from devtool_dbos.${name} each`,
+          ),
+        ),
+      );
+      return ["first-secret", "second-secret"].filter((text) =>
+        all.flat().some(({ row }) => String(row).includes(text)),
+      );
+    };
+    const [taskId = ""] = await Promise.all(
+      ["first-secret", "second-secret"].map(async (text) => {
+        const message = textMessage(text, text);
+        const { task } = await tasks.sendMessage({ message });
+        return task?.id;
+      }),
+    );
+    expect(await kept()).toEqual(["first-secret", "second-secret"]);
+    await tasks.deleteTask({ taskId });
+    expect(await kept()).toEqual(["second-secret"]);
+  });
+
   it("fails at once when the database refuses what DBOS keeps", async () => {
     const table = "alter table devtool_dbos.workflow_status";
     await database.run(`${table} add constraint none check (false) not valid`);

@@ -214,6 +214,7 @@ function allCommands(): SlashCommand[] {
     loadMemory: async () => ({ files: [], notices: [] }),
     conversations: {
       find: async () => undefined,
+      async *tasks() {},
       compress: async () => 0,
       spending: async () => [],
     },

@@ -50,6 +50,7 @@ interface Attempt {
 export class CodexExecutor implements AgentExecutor {
   readonly takesSteering = true;
   readonly keepsSession = true;
+  readonly metersCommands = true;
   readonly #host: CodexHost;
 
   constructor(host: CodexHost) {

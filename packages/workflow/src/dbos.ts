@@ -62,6 +62,7 @@ class DbosEngine implements WorkflowEngine {
     const running = await this.#running;
     return {
       driverOf: (task) => DbosDriver.open(running, task),
+      forget: running.forget,
       [Symbol.asyncDispose]: async () => {
         if (--this.#users > 0) return;
         this.#running = undefined;
@@ -154,6 +155,16 @@ class RunningDbos {
       this.#works.delete(id);
     }
   }
+
+  readonly forget = async (taskId: string): Promise<void> => {
+    const all = await this.dbos.listWorkflows({
+      workflow_id_prefix: `${taskId}/`,
+      loadInput: false,
+      loadOutput: false,
+    });
+    if (all.length === 0) return;
+    await this.dbos.deleteWorkflows(all.map(({ workflowID }) => workflowID));
+  };
 
   shutdown(): Promise<void> {
     return this.dbos.shutdown({

@@ -84,6 +84,7 @@ export function workflowAgent(
       await untold.resume(async (task) => reachOf(task).agents);
       return {
         worksWhileAsking: true,
+        forget: engine?.forget,
         createExecutor: () => ({
           continuesFromLog: "unasked",
           execute: (turn, signal) =>

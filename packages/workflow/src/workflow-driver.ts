@@ -41,4 +41,7 @@ export interface StartedEngine extends AsyncDisposable {
    * another server still does of it counts no more.
    */
   driverOf(task: Task): Promise<WorkflowDriver>;
+
+  /** Removes all that is kept of a run that has ended, by the id of its task. */
+  readonly forget: (taskId: string) => Promise<void>;
 }

@@ -54,6 +54,7 @@ function commandsOf(
 /** Plays the command of a task. */
 function playerOf(ide: OperatorIde): AgentExecutor {
   return {
+    metersCommands: true,
     async *execute({ task, say }, signal) {
       if (!task.command) return;
       const user = await ide.user();

@@ -107,6 +107,7 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
   return {
     takesSteering: true,
     continuesFromLog: true,
+    metersCommands: true,
     modelFor: (task) => chosenModel(task) || options.model.name,
     execute: (turn, signal) => {
       history ??= options.histories.startAfter(turn.earlier);

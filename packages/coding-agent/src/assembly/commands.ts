@@ -69,11 +69,12 @@ function mcpSession({
  * writes the summaries.
  */
 export function createConversations(
-  { find, summarize, spending }: AgentConversations,
+  { find, tasks, summarize, spending }: AgentConversations,
   model: AgentModel,
 ): Conversations {
   return {
     find,
+    tasks,
     spending,
     async compress(taskId, asked, signal) {
       let messageCount = 0;

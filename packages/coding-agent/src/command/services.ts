@@ -55,7 +55,8 @@ export interface CommandServices {
 }
 
 /** The conversations in which commands are sent. */
-export interface Conversations extends Pick<AgentConversations, "spending"> {
+export interface Conversations
+  extends Pick<AgentConversations, "tasks" | "spending"> {
   /**
    * Returns the latest task that a message opened in the context. Undefined
    * when there is none.

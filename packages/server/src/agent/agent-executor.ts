@@ -307,6 +307,13 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
   readonly continuesFromLog?: boolean | "unasked" | undefined;
 
   /**
+   * Whether slash commands ask models through `Turn.beginStep` alone, or not at
+   * all. One then begins although a budget is used up, and ends when it asks a
+   * model or makes a call. Default false.
+   */
+  readonly metersCommands?: boolean | undefined;
+
+  /**
    * Returns the name of the model that answers the task in its current state;
    * empty for none. Called at the start of each turn, which fails when it
    * throws. Default: empty.

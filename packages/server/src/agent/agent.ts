@@ -206,6 +206,14 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
   readonly checks?: GoalChecks | undefined;
 
   /**
+   * Removes what the agent keeps of a task outside of the store. Called before
+   * the store deletes a task that has ended, whichever agent had it; agents that
+   * have the same function keep the same. When it rejects, nothing is deleted.
+   * Default: the agent keeps nothing.
+   */
+  readonly forget?: ((taskId: string) => Promise<void>) | undefined;
+
+  /**
    * Creates the executor of one task: a new task, or one that an earlier run of
    * the server left. Called again for a task that the server closed while it
    * was idle. Must not throw.
@@ -452,6 +460,12 @@ export interface AgentConversations {
   ): Promise<Task | undefined>;
 
   /**
+   * Yields the tasks of a conversation as they are stored, with all content, the
+   * one that changed last first. None for a new conversation.
+   */
+  tasks(conversation: ConversationKey): AsyncIterable<Task>;
+
+  /**
    * Replaces the older history of a task with a summary.
    *
    * `make` receives the task; its history begins with that of the tasks which
@@ -467,12 +481,12 @@ export interface AgentConversations {
   ): Promise<Summary | undefined>;
 
   /**
-   * Returns what each model used for a task, and for the tasks in which other
-   * agents of the server did some of its work: tokens of input and output, and
-   * what they cost in the currency of `budget.prices`. The cost is undefined
+   * Returns what each model used in a conversation, and in the tasks in which
+   * other agents of the server did some of its work: tokens of input and output,
+   * and what they cost in the currency of `budget.prices`. The cost is undefined
    * for a model without a price.
    */
-  spending(taskId: string): Promise<
+  spending(conversation: ConversationKey): Promise<
     readonly {
       readonly model: string;
       readonly tokens: number;

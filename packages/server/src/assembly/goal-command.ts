@@ -52,6 +52,7 @@ export function goalExecutor(services: GoalServices): AgentExecutor {
   return {
     // What it sends has the same id again.
     continuesFromLog: "unasked",
+    metersCommands: true,
     async *execute({ task }, signal) {
       const value = await play(task, services, signal).catch((reason) => {
         if (!(reason instanceof ConnectError)) throw reason;

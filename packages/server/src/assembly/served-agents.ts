@@ -170,6 +170,12 @@ export class ServedAgents implements AsyncDisposable {
     }
   }
 
+  /** Removes what agents keep of a task outside of the store. */
+  async forget(taskId: string): Promise<void> {
+    const all = [...this.#opened.values()].map(({ forget }) => forget);
+    for (const forget of new Set(all)) await forget?.(taskId);
+  }
+
   /** The names of the agents that work beside their questions. */
   get workingWhileAsking(): readonly string[] {
     return [...this.#opened]

@@ -364,6 +364,7 @@ function createTasks(
     shared,
     assertReachable: (path) => assertReachable(path, roots),
     sign: async (record) => signTombstone(record, await keys.current()),
+    forget: (taskId) => agents.forget(taskId),
     budgets,
   });
   return { store, registry, messages, roots, operations, budgets };

@@ -1,5 +1,6 @@
-import type { AgentConversations } from "../agent/agent.ts";
+import type { AgentConversations, ConversationKey } from "../agent/agent.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { listTaskIds, readTask } from "../task/read-task.ts";
 import type { Budgets } from "../task/turn-budget.ts";
 import type { OpenTasks } from "./open-tasks.ts";
 
@@ -31,10 +32,24 @@ export function createAgentConversations(
       }
       return undefined;
     },
+    async *tasks(conversation) {
+      for await (const taskId of idsOf(store, conversation)) {
+        const task = await readTask(store, taskId);
+        if (task) yield task;
+      }
+    },
     async summarize(taskId, make) {
       using held = await registry.get(taskId);
       return await held?.handle.summarize(make);
     },
-    spending: (taskId) => budgets.spending(taskId),
+    spending: (conversation) => budgets.spending(idsOf(store, conversation)),
   };
+}
+
+/** Yields the ids of the tasks of a conversation; none for a new one. */
+async function* idsOf(
+  store: TaskStore,
+  { contextId, principal }: ConversationKey,
+): AsyncIterable<string> {
+  if (contextId !== "") yield* listTaskIds(store, { contextId, principal });
 }

@@ -38,6 +38,10 @@ interface OpenTasksOptions extends TaskOpenerOptions {
   readonly assertReachable?: ((workspacePath: string) => void) | undefined;
   /** Signs the audit record of a deletion. Default: it has no signature. */
   readonly sign?: ((record: AuditRecord) => Promise<AuditRecord>) | undefined;
+  /**
+   * Removes what agents keep of a task outside of the store. Default: nothing.
+   */
+  readonly forget?: ((taskId: string) => Promise<void>) | undefined;
 }
 
 /** Work of a server for its open tasks, beside that of their agents. */
@@ -274,9 +278,11 @@ export class OpenTasks implements AsyncDisposable {
     task: Pick<Task, "id" | "contextId" | "principal" | "sequence" | "state">,
     by: TaskDeleter,
   ): Promise<void> {
-    const { store, now, sign } = this.#options;
+    const { store, now, sign, forget } = this.#options;
     const deletion = await deletionOf(store, task, by, now());
     const record = (await sign?.(deletion.record)) ?? deletion.record;
+    // What a crash leaves in the store after this can be deleted again.
+    await forget?.(task.id);
     await store.delete({ ...deletion, record });
     const { id: taskId, contextId, principal } = task;
     await this.#noteDeleted({ taskId, contextId, principal });

@@ -206,7 +206,7 @@ export class Spending {
     taskId: string,
   ): Promise<Pick<TaskSpending, "turn" | "goal" | "all">> {
     const task = await this.of(taskId);
-    const below = await this.#tasksBelow(taskId, task);
+    const below = await this.#tasksBelow(task, new Set([taskId]));
     const since = (ms: number): Spent => {
       const { tokens, cost } = below
         .map((child) => child.since(ms))
@@ -221,27 +221,35 @@ export class Spending {
   }
 
   /**
-   * Returns what each model used for a task, by the model's name: in the task,
-   * and in what other agents of this store did for it.
+   * Returns what each model used for some tasks, by the model's name: in the
+   * tasks, and in what other agents of this store did for them.
    */
-  async byModel(taskId: string): Promise<ReadonlyMap<string, Spent>> {
-    const task = await this.of(taskId);
+  async byModel(
+    taskIds: AsyncIterable<string>,
+  ): Promise<ReadonlyMap<string, Spent>> {
     const models = new Map<string, Spent>();
-    for (const each of [task, ...(await this.#tasksBelow(taskId, task))]) {
-      for (const [model, spent] of each.models) {
-        models.set(model, sum(models.get(model) ?? NOTHING, spent));
+    const ids = await Array.fromAsync(taskIds);
+    const seen = new Set(ids);
+    for (const id of ids) {
+      const task = await this.of(id);
+      for (const each of [task, ...(await this.#tasksBelow(task, seen))]) {
+        for (const [model, spent] of each.models) {
+          models.set(model, sum(models.get(model) ?? NOTHING, spent));
+        }
       }
     }
     return models;
   }
 
-  /** Returns the tasks of this store that a task has caused, each one once. */
+  /**
+   * Returns the tasks of this store that a task has caused, each one once, and
+   * none that was seen before.
+   */
   async #tasksBelow(
-    taskId: string,
     { called, caller }: Pick<TaskSpending, "called" | "caller">,
+    seen: Set<string>,
   ): Promise<readonly Pick<TaskSpending, "since" | "models">[]> {
     const below: Pick<TaskSpending, "since" | "models">[] = [];
-    const seen = new Set([taskId]);
     const next = [...called];
     for (let id = next.pop(); id !== undefined; id = next.pop()) {
       if (seen.has(id)) continue;

@@ -16,7 +16,7 @@ it("reads what called agents used when a call changes, and else once a second", 
     reads++;
     return below;
   };
-  const options = { model: "m", price: undefined, readBelow };
+  const options = { model: "m", price: undefined, readBelow, isFree: false };
   const budget = new TurnBudget(
     [],
     { ...options, now: () => new Date(nowMs) },

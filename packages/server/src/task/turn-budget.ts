@@ -103,11 +103,13 @@ export class Budgets {
   }
 
   /**
-   * Returns what each model used for a task, as `AgentConversations.spending`
-   * describes it.
+   * Returns what each model used for some tasks, as
+   * `AgentConversations.spending` describes it.
    */
-  async spending(taskId: string): ReturnType<AgentConversations["spending"]> {
-    const models = await this.#spending.byModel(taskId);
+  async spending(
+    taskIds: AsyncIterable<string>,
+  ): ReturnType<AgentConversations["spending"]> {
+    const models = await this.#spending.byModel(taskIds);
     return [...models].map(([model, { tokens, cost }]) => ({
       model,
       tokens,
@@ -122,7 +124,12 @@ export class Budgets {
   async begin(
     task: Task,
     model: string,
-    turn: { readonly isNew: boolean; readonly wanted: Budget | undefined },
+    turn: {
+      readonly isNew: boolean;
+      readonly wanted: Budget | undefined;
+      /** Whether the turn may only say something, which no limit ends. */
+      readonly isFree: boolean;
+    },
   ): Promise<TurnBudget | undefined> {
     const all = [this.#config, ...callersLimits(this.#config, task)];
     const turns = [...all.map((limits) => limits.turn), turn.wanted];
@@ -152,7 +159,13 @@ export class Budgets {
     const below = await readBelow();
     return new TurnBudget(
       scopes,
-      { model, price: this.priceOf(model), now: this.#now, readBelow },
+      {
+        model,
+        price: this.priceOf(model),
+        now: this.#now,
+        readBelow,
+        isFree: turn.isFree,
+      },
       turn.isNew ? { ...below, turn: NOTHING } : below,
     );
   }
@@ -199,6 +212,8 @@ interface TurnBudgetOptions {
   readonly now: () => Date;
   /** Reads what other agents have used by now. */
   readonly readBelow: () => Promise<Below>;
+  /** Whether no limit counts before `TurnBudget.use`. */
+  readonly isFree: boolean;
 }
 
 /** What a turn has used, and may use. */
@@ -210,6 +225,7 @@ export class TurnBudget {
   /** The states of calls for which the work below was counted, and when. */
   readonly #counted = new Set<string>();
   #countedMs = 0;
+  #isFree: boolean;
 
   constructor(
     scopes: readonly Scope[],
@@ -219,6 +235,12 @@ export class TurnBudget {
     this.#scopes = scopes;
     this.#options = options;
     this.#below = below;
+    this.#isFree = options.isFree;
+  }
+
+  /** Has the limits count from now on, if the turn was free. */
+  use(): void {
+    this.#isFree = false;
   }
 
   /** Counts a step of the model. */
@@ -255,6 +277,7 @@ export class TurnBudget {
   }
 
   #problem(): BudgetReached | undefined {
+    if (this.#isFree) return undefined;
     const hasCost = this.#scopes.some(({ limit }) => limit.cost !== undefined);
     const { model, price } = this.#options;
     if (hasCost && !price) {
@@ -303,7 +326,8 @@ export class TurnBudget {
       }
       const leftMs = Math.min(...limitsMs) - this.#spent.workMs;
       // A question stops the clock, so it is looked at each second.
-      timer = setTimeout(look, Math.min(leftMs, CLOCK_MS));
+      const waitMs = leftMs > 0 ? Math.min(leftMs, CLOCK_MS) : CLOCK_MS;
+      timer = setTimeout(look, waitMs);
     };
     timer = setTimeout(look, 0);
     return { [Symbol.dispose]: () => clearTimeout(timer) };

@@ -279,6 +279,7 @@ export class TurnRunner implements AsyncDisposable {
     const budget = await this.#options.budgets?.begin(atStart, recorder.model, {
       isNew: news.message !== undefined,
       wanted: prompt?.turnSettings?.budget,
+      isFree: executor.metersCommands === true && atStart.command !== undefined,
     });
     const cut = (reason: BudgetReached): void =>
       this.#run?.controller.abort(reason);
@@ -312,6 +313,7 @@ export class TurnRunner implements AsyncDisposable {
       },
       sessionFence: agentSession?.fence ?? 0n,
       beginStep: (model, about = {}) => {
+        budget?.use();
         budget?.assertWithin(cut);
         const end = operations?.beginStep(log.task, model, about);
         return this.#countedEnd(end, budget);
@@ -327,6 +329,7 @@ export class TurnRunner implements AsyncDisposable {
       }
       if (!isChecked) assertNoCheck(event);
       if (event.case === "toolCalls") {
+        budget?.use();
         const calls = event.value.filter(isOfAgent);
         if (calls.length > 0) await budget?.addBelow(calls);
       }

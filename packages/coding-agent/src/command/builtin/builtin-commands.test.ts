@@ -201,6 +201,35 @@ tool calls: 3 (2 succeeded, 1 failed)
     );
   });
 
+  it("/stats, /cost and /plan are about all tasks of the conversation, the latest first", async () => {
+    const { usage } = busyTask();
+    const command = { commandPath: ["compress"] };
+    const talk = create(TaskSchema, {
+      id: "talk",
+      usage,
+      history: [{ role: Role.USER }, { role: Role.AGENT }],
+    });
+    const compressed = create(TaskSchema, { id: "c", usage, command });
+    const conversations = {
+      ...conversation(undefined),
+      async *tasks() {
+        yield* [compressed, talk, busyTask()];
+      },
+    };
+    const shown = (word: string) =>
+      say(word, "", { ...services, conversations });
+    const tokens = "tokens: 300 in (120 cached), 60 out (15 thoughts)";
+    expect(await shown("stats")).toBe(`task: talk, the latest of 2
+model: none
+time: 1 min 5 s, 2 of your messages, 2 steps
+${tokens}
+tool calls: 3 (2 succeeded, 1 failed)
+  update_plan: 2 (2 succeeded)
+  read_file: 1 (1 failed)`);
+    expect(await shown("cost")).toBe(`${tokens}\ncost: 0.0000`);
+    expect(await shown("plan")).toBe("[x] look\n[>] mend\n[ ] test");
+  });
+
   it("/cost and /stats show what the models of the conversation cost", async () => {
     const priced = { model: "some-model", tokens: 120, cost: 0.0421 };
     const unpriced = { model: "other", tokens: 30, cost: undefined };
@@ -246,6 +275,7 @@ tool calls: 3 (2 succeeded, 1 failed)
     const conversations = {
       find: async ({ contextId }: CommandContext) =>
         contextId === "context" ? busyTask() : undefined,
+      async *tasks() {},
       compress: async (taskId: string) => compressed.push(taskId) * 7,
       spending: async () => [],
     };
@@ -408,6 +438,9 @@ function conversation(
 ) {
   return {
     find: async () => task,
+    async *tasks() {
+      if (task) yield task;
+    },
     compress: async () => 0,
     spending: async () => spending,
   };

@@ -61,12 +61,29 @@ export function conversationCommands(
 /** What each model used. */
 type Spending = Awaited<ReturnType<Conversations["spending"]>>;
 
-/** Creates a command that replies with a report about the task. */
+/** What a conversation has come to, over all of its tasks. */
+interface Report {
+  /** The task that a message opened and that changed last. */
+  readonly latest: Task;
+  /** The number of tasks that messages opened. */
+  readonly tasks: number;
+  readonly milliseconds: number;
+  readonly prompts: number;
+  readonly steps: number;
+  readonly calls: readonly Pick<ToolCall, "toolName" | "status">[];
+  /** The last successful call of `update_plan`. Undefined for none. */
+  readonly plan: ToolCall | undefined;
+  /** The tokens of all tasks. Undefined when none were counted. */
+  readonly usage: Usage | undefined;
+  readonly spending: Spending;
+}
+
+/** Creates a command that replies with a report about the conversation. */
 function reportCommand(
   word: string,
   description: string,
   conversations: Conversations,
-  report: (task: Task, spending: Spending) => string,
+  format: (report: Report) => string,
 ): SlashCommand {
   return {
     path: [word],
@@ -74,10 +91,76 @@ function reportCommand(
     arguments: [],
     play: (_args, context) =>
       replyWith(async () => {
-        const task = await conversations.find(context);
-        if (!task) return noConversation(context);
-        return report(task, await conversations.spending(task.id));
+        const spending = await conversations.spending(context);
+        const report = await readReport(conversations.tasks(context), spending);
+        return report ? format(report) : noConversation(context);
       }),
+  };
+}
+
+/**
+ * Folds the tasks of a conversation, the latest first. Undefined when no message
+ * has opened one.
+ */
+async function readReport(
+  tasks: AsyncIterable<Task>,
+  spending: Spending,
+): Promise<Report | undefined> {
+  let report: Report | undefined;
+  let commandUsage: Usage | undefined;
+  for await (const task of tasks) {
+    if (task.command) {
+      commandUsage = sumUsage(commandUsage, task.usage);
+    } else {
+      report = addTask(report, task, spending);
+    }
+  }
+  return report && { ...report, usage: sumUsage(report.usage, commandUsage) };
+}
+
+function addTask(
+  before: Report | undefined,
+  task: Task,
+  spending: Spending,
+): Report {
+  const { history, createTime, updateTime } = task;
+  const calls = history.flatMap(toolCallsOf);
+  const plan = calls.findLast(
+    ({ toolName, status }) =>
+      toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED,
+  );
+  // From the first to the last event, which includes waiting for the user.
+  const milliseconds =
+    createTime && updateTime
+      ? timestampMs(updateTime) - timestampMs(createTime)
+      : 0;
+  const prompts = history.filter(({ role }) => role === Role.USER).length;
+  // Without what the calls hold: a conversation may have many tasks.
+  const outcomes = calls.map(({ toolName, status }) => ({ toolName, status }));
+  return {
+    latest: before?.latest ?? task,
+    tasks: (before?.tasks ?? 0) + 1,
+    milliseconds: (before?.milliseconds ?? 0) + milliseconds,
+    prompts: (before?.prompts ?? 0) + prompts,
+    steps: (before?.steps ?? 0) + history.length - prompts,
+    calls: [...(before?.calls ?? []), ...outcomes],
+    plan: before?.plan ?? plan,
+    usage: sumUsage(before?.usage, task.usage),
+    spending,
+  };
+}
+
+function sumUsage(
+  one: Usage | undefined,
+  other: Usage | undefined,
+): Usage | undefined {
+  if (!one || !other) return one ?? other;
+  return {
+    ...one,
+    inputTokens: one.inputTokens + other.inputTokens,
+    cachedTokens: one.cachedTokens + other.cachedTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    thoughtTokens: one.thoughtTokens + other.thoughtTokens,
   };
 }
 
@@ -86,17 +169,9 @@ const STEP_MARKS: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["in_progress", "[>]"],
 ]);
 
-/**
- * Formats the steps that the agent's last successful `update_plan` call has.
- */
-function formatPlan(task: Task): string {
-  const update = task.history
-    .flatMap(toolCallsOf)
-    .findLast(
-      ({ toolName, status }) =>
-        toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED,
-    );
-  const lines = listOrEmpty(update?.inputParameters?.plan).flatMap((entry) => {
+/** Formats the steps of the agent's last plan. */
+function formatPlan({ plan }: Report): string {
+  const lines = listOrEmpty(plan?.inputParameters?.plan).flatMap((entry) => {
     if (!isObject(entry) || typeof entry.step !== "string") return [];
     return [`${STEP_MARKS.get(entry.status) ?? "[ ]"} ${entry.step}`];
   });
@@ -105,24 +180,18 @@ function formatPlan(task: Task): string {
     : "The agent has no plan in this conversation.";
 }
 
-function formatStats(task: Task, spending: Spending): string {
-  const { usage, createTime, updateTime } = task;
-  // From the first to the last event, which includes waiting for the user.
-  const seconds =
-    createTime && updateTime
-      ? Math.round((timestampMs(updateTime) - timestampMs(createTime)) / 1000)
-      : 0;
+function formatStats(report: Report): string {
+  const { latest, tasks, calls, prompts, steps, usage, spending } = report;
+  const seconds = Math.round(report.milliseconds / 1000);
   const duration =
     seconds < 60
       ? `${seconds} s`
       : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  const calls = task.history.flatMap(toolCallsOf);
-  const prompts = task.history.filter(({ role }) => role === Role.USER).length;
   const byTool = [...Map.groupBy(calls, ({ toolName }) => toolName)];
   return [
-    `task: ${task.id}`,
-    `model: ${task.model === "" ? "none" : task.model}`,
-    `time: ${duration}, ${prompts} of your messages, ${task.history.length - prompts} steps`,
+    `task: ${latest.id}${tasks > 1 ? `, the latest of ${tasks}` : ""}`,
+    `model: ${latest.model === "" ? "none" : latest.model}`,
+    `time: ${duration}, ${prompts} of your messages, ${steps} steps`,
     formatTokens(usage),
     ...(spending.some(({ cost }) => cost !== undefined)
       ? [`cost: ${costOf(spending)}`]
@@ -143,8 +212,8 @@ function formatTokens(usage: Usage | undefined): string {
     : "tokens: not counted";
 }
 
-/** Formats what a task cost: in all, and for each model. */
-function formatCost({ usage }: Task, spending: Spending): string {
+/** Formats what a conversation cost: in all, and for each model. */
+function formatCost({ usage, spending }: Report): string {
   const unpriced = spending.filter(({ cost }) => cost === undefined);
   return [
     formatTokens(usage),
@@ -182,7 +251,7 @@ const OUTCOMES: ReadonlyMap<ToolCallStatus, string> = new Map([
   [ToolCallStatus.CANCELLED, "declined or canceled"],
 ]);
 
-function countOutcomes(calls: readonly ToolCall[]): string {
+function countOutcomes(calls: Report["calls"]): string {
   const byOutcome = Map.groupBy(
     calls,
     ({ status }) => OUTCOMES.get(status) ?? "open",
