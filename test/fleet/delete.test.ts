@@ -1,13 +1,11 @@
 import { Code } from "@connectrpc/connect";
-import { type DevtoolClient, textMessage } from "@devtool/client";
+import type { DevtoolClient } from "@devtool/client";
 import { fetchKeySet } from "@devtool/client/testing";
 import { AuditAction } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { expect, it } from "vitest";
-import { KILL_ORDER } from "../durability/failpoints/kill-at.ts";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./agents.ts";
 import { type Replica, startReplica } from "./replicas.ts";
-import { ServerFleet } from "./server-fleet.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 
 describeWithPostgres("DeleteTask at a server of several", (database) => {
@@ -107,66 +105,6 @@ describeWithPostgres("DeleteTask at a server of several", (database) => {
     }
   });
 });
-
-describeWithPostgres(
-  "a server of several that is killed at DeleteTask",
-  (database) => {
-    it.each([
-      "devtool:postgres.delete.before",
-      "devtool:postgres.delete.after",
-    ])(
-      "leaves a whole task or nothing of it, at %s",
-      { timeout: 3 * LIMIT_MS },
-      async (failpoint) => {
-        const schema = `killed_${failpoint.at(-1)}`;
-        await using fleet = await ServerFleet.start({
-          ...{ database, schema, replicas: 2 },
-          loaded: new URL(
-            "../durability/failpoints/kill-at.ts",
-            import.meta.url,
-          ),
-        });
-        const client = fleet.client(0);
-        const message = textMessage(crypto.randomUUID(), "read missing.txt");
-        const { task } = await client.tasks.sendMessage({ message });
-        const { id: taskId = "" } = task ?? {};
-        await fleet.server(1).kill();
-        const order = { failpoint, passage: 1, from: "start" };
-        process.env[KILL_ORDER] = JSON.stringify(order);
-        try {
-          await fleet.launch(1);
-        } finally {
-          delete process.env[KILL_ORDER];
-        }
-        const { ended } = fleet.server(1);
-        const deleting = fleet.client(1).tasks.deleteTask({ taskId });
-        await expect(deleting).rejects.toThrow();
-        await ended;
-        const isDone = failpoint.endsWith("after");
-        const { tasks } = await client.tasks.listTasks({ idPrefix: taskId });
-        expect(tasks).toHaveLength(isDone ? 0 : 1);
-        for (const table of ["event", "label", "message", "audit_shown"]) {
-          const rows = await fleet.rows("1", table, `task_id = '${taskId}'`);
-          expect([table, rows.length > 0]).toEqual([table, !isDone]);
-        }
-        async function* records() {
-          for await (const { record } of client.audit.readAudit({})) {
-            if (record) yield record;
-          }
-        }
-        const { fault, deleted } = await verifyAudit(records());
-        expect(fault).toBeUndefined();
-        expect(deleted).toHaveLength(isDone ? 1 : 0);
-        // Once more, by the server that lives.
-        const again = client.tasks.deleteTask({ taskId }).then(
-          () => "deleted",
-          (reason: { code: Code }) => Code[reason.code],
-        );
-        expect(await again).toBe(isDone ? "NotFound" : "deleted");
-      },
-    );
-  },
-);
 
 /** Listens for the first task that a list loses. */
 function removed(client: DevtoolClient) {

@@ -23,6 +23,8 @@ export interface FleetOptions {
   readonly loaded?: URL | undefined;
   /** Further flags of each server. Default: none. */
   readonly flags?: readonly string[] | undefined;
+  /** Lines at the top of each server's `config.toml`. Default: none. */
+  readonly settings?: string | undefined;
   /** The lease of each server, such as `60s`. Default: the servers' own. */
   readonly lease?: string | undefined;
 }
@@ -81,8 +83,15 @@ export class ServerFleet implements AsyncDisposable {
     return this.#balancer.url;
   }
 
-  /** Starts a server, or starts it again after it has ended. */
-  async launch(index: number): Promise<void> {
+  /**
+   * Starts a server, or starts it again after it has ended.
+   *
+   * @param settings lines at the top of its `config.toml`. Default: the fleet's
+   */
+  async launch(
+    index: number,
+    settings: string = this.#options.settings ?? "",
+  ): Promise<void> {
     const { database, schema, flags = [], loaded, lease } = this.#options;
     const data = join(this.#root, `data-${index}`);
     await mkdir(data, { recursive: true, mode: 0o700 });
@@ -91,7 +100,8 @@ export class ServerFleet implements AsyncDisposable {
       `schema = "${schema}"`,
       ...(lease ? [`lease = "${lease}"`] : []),
     ];
-    putFile(data, "config.toml", `[store]\n${store.join("\n")}\n`);
+    const lines = [settings, "[store]", ...store, ""];
+    putFile(data, "config.toml", lines.join("\n"));
     const place = [
       "--data",
       data,

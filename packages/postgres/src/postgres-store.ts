@@ -260,7 +260,9 @@ export class PostgresStore implements ServerStore {
     });
     // Wakes who waits for an answer from the inbox.
     this.#changes.announce(taskId);
+    failpoint("devtool:postgres.forget.before");
     await query(this.#pool, forgetStatement(deletion));
+    failpoint("devtool:postgres.forget.after");
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {

@@ -20,6 +20,9 @@ export interface KillOrder {
   readonly report?: string;
 }
 
+/** What the report of an order says from SIGUSR2 on. */
+export const ARMED = "armed";
+
 /** What the report of an order says that was carried out. */
 export const CARRIED_OUT = "carried out";
 
@@ -50,6 +53,9 @@ function obey(order: KillOrder): void {
   if (from === "start") {
     arm();
   } else {
-    process.once("SIGUSR2", arm);
+    process.once("SIGUSR2", () => {
+      arm();
+      tell(ARMED);
+    });
   }
 }
