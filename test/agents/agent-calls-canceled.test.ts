@@ -10,8 +10,14 @@ import {
   textMessage,
 } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
+import { objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { BudgetConfigSchema, type Task, TaskState } from "@devtool/schema";
+import {
+  BudgetConfigSchema,
+  type Task,
+  TaskState,
+  toolCallsOf,
+} from "@devtool/schema";
 import {
   Code,
   createServer,
@@ -20,7 +26,12 @@ import {
   type ServerOptions,
 } from "@devtool/server";
 import { MemoryTaskStore, type TaskAppend } from "@devtool/server/store";
-import { defineWorkflow, workflowAgent } from "@devtool/workflow";
+import {
+  defineWorkflow,
+  meshAgent,
+  readMesh,
+  workflowAgent,
+} from "@devtool/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { processesOf } from "../processes.ts";
@@ -158,7 +169,7 @@ describe("the cancellation of a task that calls other agents", () => {
       if (agent === "main") {
         await begin("wait 60000");
       } else {
-        await beginFlow("wait 60000");
+        await beginAt("flow", "wait 60000");
       }
       await until(async () =>
         (await childStates()).includes(TaskState.WORKING) ? true : undefined,
@@ -175,14 +186,14 @@ describe("the cancellation of a task that calls other agents", () => {
     },
   );
 
-  it.each(["main", "flow"])(
+  it.each(["main", "flow", "mesh"])(
     "says so when the agent cannot be told, and tells it after a restart: %s",
     async (agent) => {
       const { tasks } = clientOf(above);
       const { id } =
         agent === "main"
           ? await begin(`run ${SLEEPS}`)
-          : await beginFlow(`run ${SLEEPS}`);
+          : await beginAt(agent, `run ${SLEEPS}`);
       await until(async () => {
         const task = await taskOf(clientOf(above), id);
         if (pendingToolCalls(task).length > 0) await approve(id);
@@ -204,8 +215,6 @@ describe("the cancellation of a task that calls other agents", () => {
       above = await start();
       await expect.poll(childStates).toEqual([TaskState.CANCELED]);
       await expect.poll(sleepers).toEqual([]);
-      const kept = () =>
-        readdirSync(dataDirectory).filter((name) => name.startsWith("untold"));
       await expect.poll(kept).toEqual([]);
       await expect
         .poll(() => notices.at(-1))
@@ -214,6 +223,60 @@ describe("the cancellation of a task that calls other agents", () => {
         );
     },
   );
+
+  it("reaches an agent behind a mesh that could not be told, after a restart", async () => {
+    const { id } = await begin(`run ${SLEEPS}`, "mesh");
+    await until(async () => {
+      const task = await taskOf(clientOf(above), id);
+      if (pendingToolCalls(task).length > 0) await approve(id);
+      return sleepers().length >= 2 ? true : undefined;
+    });
+    reach = () => Promise.reject(new TypeError("nobody is there"));
+    await clientOf(above).tasks.cancelTask({ taskId: id });
+    await expect.poll(kept).not.toEqual([]);
+    await above.close();
+    expect(sleepers().length).toBeGreaterThanOrEqual(2);
+    reach = fetch;
+    above = await start();
+    await expect.poll(childStates).toEqual([TaskState.CANCELED]);
+    await expect.poll(sleepers).toEqual([]);
+    await expect.poll(kept, { timeout: 10_000 }).toEqual([]);
+  });
+
+  it.each([
+    [true, "its task was canceled"],
+    [
+      false,
+      "it could not be told to cancel its task: its work may go on until it is told, which this server tries for an hour",
+    ],
+  ])("is what silence does, told at once: %s", async (isTold, fate) => {
+    await above.close();
+    above = await start({}, { silenceMs: 3000 });
+    const canBeTold = Promise.withResolvers<void>();
+    if (isTold) canBeTold.resolve();
+    reach = async (input, init) => {
+      const { method = "" } = objectOrEmpty(
+        init?.body ? JSON.parse(String(init.body)) : {},
+      );
+      if (/cancel/i.test(`${method}`)) await canBeTold.promise;
+      return fetch(input, init);
+    };
+    const { id } = await begin("wait 600000");
+    const ended = await until(async () => {
+      const task = await taskOf(clientOf(above), id);
+      return task.state === TaskState.COMPLETED ? task : undefined;
+    });
+    const [call] = ended.history.flatMap(toolCallsOf);
+    expect(call?.result.value).toMatchObject({
+      message: `agent far: it said nothing for 3 seconds: ${fate}`,
+    });
+    expect(kept()).toHaveLength(isTold ? 0 : 1);
+    canBeTold.resolve();
+    await expect
+      .poll(childStates, { timeout: 30_000 })
+      .toEqual([TaskState.CANCELED]);
+    await expect.poll(kept, { timeout: 30_000 }).toEqual([]);
+  });
 
   it("says so when an agent of A2A 0.3 has not said which task it works for", async () => {
     const sent = reachOldAgent();
@@ -227,7 +290,7 @@ describe("the cancellation of a task that calls other agents", () => {
 
   it("says so to the operator when a step of a workflow cannot be told", async () => {
     const sent = reachOldAgent();
-    const { id: taskId } = await beginFlow("x");
+    const { id: taskId } = await beginAt("flow", "x");
     await sent;
     await clientOf(above).tasks.cancelTask({ taskId });
     expect(notices).toEqual([
@@ -275,6 +338,9 @@ describe("the cancellation of a task that calls other agents", () => {
 
   function start(
     more: Pick<ServerOptions, "budget" | "observer" | "openStore"> = {},
+    agentCalls: NonNullable<
+      Parameters<typeof codingAgent>[0]
+    >["agentCalls"] = {},
   ): Promise<DevtoolServer> {
     const far = {
       name: "far",
@@ -285,7 +351,11 @@ describe("the cancellation of a task that calls other agents", () => {
     };
     return createServer({
       agents: {
-        main: codingAgent({ remoteAgents: [far] }),
+        main: codingAgent({ remoteAgents: [far], agentCalls }),
+        mesh: meshAgent(
+          readMesh("agents: [{ name: far }]\notherwise: [far]", "mesh.yaml"),
+          { remoteAgents: [far] },
+        ),
         flow: workflowAgent(
           defineWorkflow({
             name: "flow",
@@ -301,22 +371,29 @@ describe("the cancellation of a task that calls other agents", () => {
     });
   }
 
-  /** Has the agent above call the one below with a script, and approves that. */
-  async function begin(script: string): Promise<Task> {
+  /** The files of what could not be told. */
+  function kept(): readonly string[] {
+    return readdirSync(dataDirectory).filter((name) =>
+      name.startsWith("untold"),
+    );
+  }
+
+  /** Has the agent above call another one with a script, and approves that. */
+  async function begin(script: string, agent = "far"): Promise<Task> {
     const { tasks } = clientOf(above);
     const { task } = await tasks.sendMessage({
-      message: textMessage(crypto.randomUUID(), callOf("far", script)),
+      message: textMessage(crypto.randomUUID(), callOf(agent, script)),
     });
     if (!task) throw new Error("there is no task");
     await approve(task.id);
     return task;
   }
 
-  /** Has the workflow give the agent below a script. */
-  async function beginFlow(script: string): Promise<Task> {
+  /** Has the workflow or the mesh give the agent below a script. */
+  async function beginAt(agent: string, script: string): Promise<Task> {
     const { task } = await clientOf(above).tasks.sendMessage({
       message: textMessage(crypto.randomUUID(), script),
-      sessionSettings: { agent: "flow" },
+      sessionSettings: { agent },
       returnImmediately: true,
     });
     if (!task) throw new Error("there is no task");

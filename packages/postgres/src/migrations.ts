@@ -229,6 +229,11 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "DROP INDEX label_by_workspace, label_by_agent",
   },
+  {
+    // What agents elsewhere could not be told to cancel: an UntoldCancel each.
+    up: `CREATE TABLE untold_cancel (id text COLLATE "C" PRIMARY KEY, data bytea NOT NULL)`,
+    down: "DROP TABLE untold_cancel",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

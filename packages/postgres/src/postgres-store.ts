@@ -42,6 +42,7 @@ import { PostgresInbox } from "./postgres-inbox.ts";
 import { PostgresKeyStorage } from "./postgres-key-storage.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
+import { PostgresUntoldCancels } from "./postgres-untold-cancels.ts";
 import { bounded } from "./stored-value.ts";
 import {
   type DeletedRow,
@@ -143,6 +144,7 @@ export class PostgresStore implements ServerStore {
     readonly sessions: PostgresAgentSessions;
     readonly keys: PostgresKeyStorage;
     readonly approvals: PostgresApprovals;
+    readonly untoldCancels: PostgresUntoldCancels;
     readonly forgetMessage: (
       principal: string,
       messageId: string,
@@ -194,6 +196,7 @@ export class PostgresStore implements ServerStore {
     const sessions = new PostgresAgentSessions(pool, leases);
     const keys = new PostgresKeyStorage(pool);
     const approvals = new PostgresApprovals(pool);
+    const untoldCancels = new PostgresUntoldCancels(pool);
     const forgetMessage = async (
       principal: string,
       messageId: string,
@@ -216,6 +219,7 @@ export class PostgresStore implements ServerStore {
       sessions,
       keys,
       approvals,
+      untoldCancels,
       forgetMessage,
     };
     this.#appends = new AppendQueue(pool, leases, (taskId, rows) =>

@@ -278,6 +278,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "server/src/observer.ts",
   "server/src/store/agent-sessions.ts",
   "server/src/store/approval-storage.ts",
+  "server/src/store/untold-cancel-storage.ts",
   "server/src/store/key-storage.ts",
   "server/src/store/push-config-store.ts",
   "server/src/store/task-changes.ts",

@@ -12,7 +12,9 @@ import {
   type Task,
   TaskService,
   ToolCallStatus,
+  type UntoldCancel,
 } from "@devtool/schema";
+import { DevtoolError } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { CalledAgent } from "./called-agent.ts";
 import { UntoldCancels } from "./untold-cancels.ts";
@@ -175,8 +177,8 @@ describe("the cancellations that agents could not be told", () => {
     await expect.poll(files).toEqual([copy, broken]);
     expect(told).toEqual(["child"]);
     expect(notices.filter((each) => each.includes("cannot be used"))).toEqual([
-      expect.stringContaining(copy),
-      expect.stringContaining(broken),
+      expect.stringContaining("0".repeat(64)),
+      expect.stringContaining("f".repeat(64)),
     ]);
   });
 
@@ -195,6 +197,59 @@ describe("the cancellations that agents could not be told", () => {
       dataDirectory: undefined,
     });
     expect(await keep(nowhere)).toBe(false);
+  });
+
+  it("are taken over by another server of a shared store, once that looks", async () => {
+    const shared = memoryStorage();
+    const looks: (() => void)[] = [];
+    using other = open(
+      (ms) =>
+        ms === 10_000
+          ? new Promise((resolve) => looks.push(() => resolve(undefined)))
+          : Promise.resolve(),
+      shared,
+    );
+    await other.resume(async () => [agent()]);
+    {
+      using dying = open(() => new Promise(() => undefined), shared);
+      expect(await keep(dying)).toBe(true);
+    }
+    expect([files(), shared.kept.size, told]).toEqual([[], 1, []]);
+    looks.shift()?.();
+    await expect.poll(() => told).toEqual(["child"]);
+    await expect.poll(() => shared.kept.size).toBe(0);
+  });
+
+  it("of a shared store are dropped when the task gets work at another server", async () => {
+    const shared = memoryStorage();
+    const found: boolean[] = [];
+    const { read } = shared;
+    shared.read = async (id) => {
+      const cancel = await read(id);
+      found.push(cancel !== undefined);
+      return cancel;
+    };
+    const waiting = Promise.withResolvers<void>();
+    using one = open(() => waiting.promise, shared);
+    using other = open(() => new Promise(() => undefined), shared);
+    await keep(one);
+    await other.drop("far", "child");
+    expect(shared.kept.size).toBe(0);
+    waiting.resolve();
+    await expect.poll(() => found).toEqual([true, false]);
+    expect([told, notices]).toEqual([[], []]);
+  });
+
+  it("wait for a shared store that is away", async () => {
+    const shared = memoryStorage();
+    const away = new DevtoolError("the store is away", Code.Unavailable);
+    let outages = 3;
+    const { read } = shared;
+    shared.read = (id) => (outages-- > 0 ? Promise.reject(away) : read(id));
+    using untold = open(undefined, shared);
+    await keep(untold);
+    await expect.poll(() => shared.kept.size).toBe(0);
+    expect([told, waits]).toEqual([["child"], [1000, 2000, 4000, 8000]]);
   });
 
   /** Keeps a cancellation, and ends before the first try. */
@@ -220,8 +275,9 @@ describe("the cancellations that agents could not be told", () => {
       waits.push(ms);
       nowMs += ms;
     },
+    untoldCancels?: ReturnType<typeof memoryStorage>,
   ): UntoldCancels {
-    return new UntoldCancels(services(), delay);
+    return new UntoldCancels({ ...services(), untoldCancels }, delay);
   }
 
   function services(): ConstructorParameters<typeof UntoldCancels>[0] {
@@ -233,6 +289,7 @@ describe("the cancellations that agents could not be told", () => {
     };
     return {
       dataDirectory,
+      untoldCancels: undefined,
       now: () => new Date(nowMs),
       onNotice: (text) => void heard.push(text),
       agents: {
@@ -274,6 +331,18 @@ describe("the cancellations that agents could not be told", () => {
       .sort();
   }
 });
+
+/** What servers share that keeps cancellations. */
+function memoryStorage() {
+  const kept = new Map<string, UntoldCancel>();
+  return {
+    kept,
+    list: async () => [...kept.keys()],
+    read: async (id: string) => kept.get(id),
+    put: async (id: string, cancel: UntoldCancel) => void kept.set(id, cancel),
+    delete: async (id: string) => kept.delete(id),
+  };
+}
 
 /** A task with a call of an agent, whose task is `child`. */
 function calling(id: string, status: ToolCallStatus, agent = "far"): Task {

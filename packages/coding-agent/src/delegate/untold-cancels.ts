@@ -1,17 +1,12 @@
 import { hash } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as timer } from "node:timers/promises";
-import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import {
   timestampFromDate,
   timestampFromMs,
   timestampMs,
 } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { failpoint } from "@devtool/internal/failpoint";
-import { replaceFile } from "@devtool/internal/replace-file";
 import { Semaphore } from "@devtool/internal/semaphore";
 import {
   emptyTask,
@@ -23,56 +18,74 @@ import {
   type UntoldCancel,
   UntoldCancelSchema,
 } from "@devtool/schema";
-import { type AgentServices, quoted } from "@devtool/server/agent";
+import {
+  type AgentServices,
+  DevtoolError,
+  quoted,
+} from "@devtool/server/agent";
 import type {
   CalledAgent,
   CanceledCall,
   CancelKeeper,
 } from "./called-agent.ts";
+import { CancelFiles, type CancelStorage } from "./cancel-files.ts";
 
 /** How long an agent is tried to be told, in milliseconds. */
 const GIVE_UP_MS = 60 * 60_000;
 /** The wait before the first try, which doubles, and its bound, in milliseconds. */
 const MIN_WAIT_MS = 1000;
 const MAX_WAIT_MS = 60_000;
-/** The maximum number of cancellations that a data directory keeps. */
+/**
+ * The time between two looks for what other servers of a shared store keep, in
+ * milliseconds.
+ */
+const LOOK_MS = 10_000;
+/** The maximum number of cancellations that are kept in one place. */
 const MAX_KEPT = 256;
 /** The maximum number of agents that are tried to be told at the same time. */
 const MAX_TRIES = 8;
 
-const FILE = /^untold-cancel-[0-9a-f]{64}\.json$/;
-
 /** Dependencies of `UntoldCancels`. */
 interface UntoldServices
-  extends Pick<AgentServices, "dataDirectory" | "now" | "onNotice"> {
+  extends Pick<
+    AgentServices,
+    "dataDirectory" | "untoldCancels" | "now" | "onNotice"
+  > {
   readonly agents: Pick<AgentServices["agents"], "transportFor">;
 }
 
-/** What came of a try: `"later"` for a call that has not ended itself yet. */
-type Fate = "told" | "dropped" | "later";
+/** Returns the agents that a task may call. */
+type AgentsOf = (task: Task) => Promise<readonly CalledAgent[]>;
 
 /**
- * The cancellations that called agents could not be told, a file each in the
- * data directory. Tries each again after 1 to 60 seconds, also after a restart,
- * and gives up after an hour, which the operator is told.
+ * What came of a try: `"later"` for a call that has not ended itself yet,
+ * `"gone"` where another agent or server has told it.
+ */
+type Fate = "told" | "dropped" | "later" | "gone";
+
+/**
+ * The cancellations that called agents could not be told, in the store that
+ * servers share or in the data directory, a file each. Tries each again after 1
+ * to 60 seconds, also after a restart and at another server of the store, and
+ * gives up after an hour, which the operator is told.
  *
- * Several may have one data directory, as the agents of a server do: whoever
- * removes the file has told the agent. What is told twice has one effect, as
+ * Several may have one place, as the agents of a server do: whoever removes a
+ * cancellation has told the agent. What is told twice has one effect, as
  * canceling has.
  *
- * A file only says where to look. What counts is the log of the calling task:
- * without such a call in it, nobody is told.
+ * What is kept only says where to look. What counts is the log of the calling
+ * task: without such a call in it, nobody is told.
  */
 export class UntoldCancels implements CancelKeeper, Disposable {
   readonly #services: UntoldServices;
+  readonly #storage: CancelStorage | undefined;
   readonly #delay: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly #closed = new AbortController();
   readonly #tries = new Semaphore(MAX_TRIES);
-  /** What is tried, by the paths of the files. */
-  readonly #kept = new Map<
-    string,
-    { readonly cancel: UntoldCancel; readonly dropped: AbortController }
-  >();
+  /** What ends the tries of each cancellation, by its id. */
+  readonly #followed = new Map<string, AbortController>();
+  /** The ids of what nobody can read. */
+  readonly #unusable = new Set<string>();
 
   /**
    * @param delay waits, and rejects when the signal aborts. Default: a timer
@@ -84,51 +97,26 @@ export class UntoldCancels implements CancelKeeper, Disposable {
       signal,
     ) => timer(ms, undefined, { signal, ref: false }),
   ) {
+    const { dataDirectory, untoldCancels } = services;
     this.#services = services;
+    this.#storage =
+      untoldCancels ??
+      (dataDirectory === undefined
+        ? undefined
+        : new CancelFiles(dataDirectory));
     this.#delay = delay;
   }
 
-  /**
-   * Goes on with what is in the data directory.
-   *
-   * @param agentsOf returns the agents that a task may call
-   */
-  async resume(
-    agentsOf: (task: Task) => Promise<readonly CalledAgent[]>,
-  ): Promise<void> {
-    const { dataDirectory = "", now, onNotice } = this.#services;
-    for (const name of await filesIn(dataDirectory)) {
-      const path = join(dataDirectory, name);
-      try {
-        const text = await readFile(path, "utf8");
-        const cancel = fromJsonString(UntoldCancelSchema, text);
-        if (fileOf(cancel) !== name) throw new Error("it has another name");
-        // A clock that was set back ends no later.
-        const { createTime } = cancel;
-        const sinceMs = createTime ? timestampMs(createTime) : 0;
-        const startMs = Math.min(sinceMs, now().getTime());
-        void this.#follow(
-          path,
-          { ...cancel, createTime: timestampFromMs(startMs) },
-          async (task) =>
-            (await agentsOf(task)).find(
-              (agent) =>
-                agent.name === cancel.agent &&
-                agent.definitionHash === cancel.definitionHash,
-            ),
-        );
-      } catch (reason) {
-        const { rawMessage } = ConnectError.from(reason);
-        onNotice(
-          `file ${JSON.stringify(path)} cannot be used: ${rawMessage}: no agent is told, remove the file`,
-        );
-      }
-    }
+  /** Goes on with what is kept, also with what other servers keep later. */
+  async resume(agentsOf: AgentsOf): Promise<void> {
+    await this.#take(agentsOf);
+    if (this.#services.untoldCancels) void this.#watch(agentsOf);
   }
 
   async keep(agent: CalledAgent, call: CanceledCall): Promise<boolean> {
-    const { dataDirectory, now, onNotice } = this.#services;
-    if (dataDirectory === undefined) return false;
+    const { now, onNotice } = this.#services;
+    const storage = this.#storage;
+    if (!storage) return false;
     const { task, toolCallId, taskId, conversation } = call;
     const cancel = create(UntoldCancelSchema, {
       ...{ parentTaskId: task.id, toolCallId, principal: task.principal },
@@ -138,64 +126,117 @@ export class UntoldCancels implements CancelKeeper, Disposable {
       earlierTaskIds: [...(conversation?.taskIds ?? [])],
       createTime: timestampFromDate(now()),
     });
-    const path = join(dataDirectory, fileOf(cancel));
-    if (this.#kept.has(path)) return true;
+    const id = idOf(cancel);
+    if (this.#followed.has(id)) return true;
     try {
-      const { length } = await filesIn(dataDirectory);
+      const { length } = await storage.list();
       if (length >= MAX_KEPT) {
         throw new Error(`${length} are kept: limit is ${MAX_KEPT}`);
       }
-      await replaceFile(path, `${toJsonString(UntoldCancelSchema, cancel)}\n`);
+      await storage.put(id, cancel);
     } catch (reason) {
       const { rawMessage } = ConnectError.from(reason);
       onNotice(`${about(cancel)} is not told later: ${rawMessage}`);
       return false;
     }
-    void this.#follow(path, cancel, async () => agent);
+    void this.#follow(storage, cancel, async () => agent);
     return true;
   }
 
   async drop(agentName: string, taskId: string): Promise<void> {
-    for (const [path, { cancel, dropped }] of this.#kept) {
-      if (cancel.agent !== agentName || cancel.taskId !== taskId) continue;
-      dropped.abort();
-      await remove(path);
+    const storage = this.#storage;
+    for (const id of (await storage?.list()) ?? []) {
+      const cancel = await storage?.read(id).catch(() => undefined);
+      if (cancel?.agent !== agentName || cancel.taskId !== taskId) continue;
+      this.#followed.get(id)?.abort();
+      await storage?.delete(id);
     }
   }
 
-  /** Ends all tries. What is not told stays in the data directory. */
+  /** Ends all tries. What is not told stays where it is kept. */
   [Symbol.dispose](): void {
     this.#closed.abort();
   }
 
+  /** Takes what servers of a shared store keep that may have died since. */
+  async #watch(agentsOf: AgentsOf): Promise<void> {
+    for (;;) {
+      try {
+        await this.#delay(LOOK_MS, this.#closed.signal);
+        await this.#take(agentsOf);
+      } catch {
+        // The server reports an outage of its store; the next look comes.
+        if (this.#closed.signal.aborted) return;
+      }
+    }
+  }
+
+  /** Follows what is kept and not followed here. */
+  async #take(agentsOf: AgentsOf): Promise<void> {
+    const storage = this.#storage;
+    const { now, onNotice } = this.#services;
+    for (const id of (await storage?.list()) ?? []) {
+      if (this.#followed.has(id) || this.#unusable.has(id)) continue;
+      try {
+        const cancel = await storage?.read(id);
+        if (!storage || !cancel) continue;
+        if (idOf(cancel) !== id) throw new Error("it has another name");
+        // A clock that was set back ends no later.
+        const { createTime } = cancel;
+        const sinceMs = createTime ? timestampMs(createTime) : 0;
+        const startMs = Math.min(sinceMs, now().getTime());
+        void this.#follow(
+          storage,
+          { ...cancel, createTime: timestampFromMs(startMs) },
+          async (task) =>
+            (await agentsOf(task)).find(
+              ({ name, isOwnServer, definitionHash }) =>
+                name === cancel.agent &&
+                // The work of an agent of this server is here, whatever its URL.
+                (isOwnServer || definitionHash === cancel.definitionHash),
+            ),
+        );
+      } catch (reason) {
+        if (DevtoolError.from(reason).code === Code.Unavailable) throw reason;
+        this.#unusable.add(id);
+        const { rawMessage } = ConnectError.from(reason);
+        onNotice(
+          `the kept cancellation "untold-cancel-${id}" cannot be used: ${rawMessage}: no agent is told, remove it`,
+        );
+      }
+    }
+  }
+
   /** Tries to tell an agent until it is told, or for an hour. */
   async #follow(
-    path: string,
+    storage: CancelStorage,
     cancel: UntoldCancel,
     agentOf: (task: Task) => Promise<CalledAgent | undefined>,
   ): Promise<void> {
     const { now, onNotice } = this.#services;
     const { createTime } = cancel;
     const endMs = (createTime ? timestampMs(createTime) : 0) + GIVE_UP_MS;
+    const id = idOf(cancel);
+    if (this.#followed.has(id)) return;
     const dropped = new AbortController();
-    this.#kept.set(path, { cancel, dropped });
+    this.#followed.set(id, dropped);
     const signal = AbortSignal.any([dropped.signal, this.#closed.signal]);
     let problem = "the call has not ended";
     try {
       for (let waitMs = MIN_WAIT_MS; ; waitMs *= 2) {
         await this.#delay(Math.min(waitMs, MAX_WAIT_MS), signal);
-        // Another agent of the server has told it.
-        if (!existsSync(path)) return;
         let fate: Fate = "later";
         try {
-          fate = await this.#tell(cancel, agentOf, signal);
+          const isKept = await storage.read(id);
+          fate = isKept ? await this.#tell(cancel, agentOf, signal) : "gone";
         } catch (reason) {
           signal.throwIfAborted();
           problem = ConnectError.from(reason).rawMessage;
         }
+        if (fate === "gone") return;
         const isLate = now().getTime() >= endMs;
         if (fate === "later" && !isLate) continue;
-        if (!(await remove(path)) || fate === "dropped") return;
+        if (!(await storage.delete(id)) || fate === "dropped") return;
         onNotice(
           fate === "told"
             ? `${about(cancel)} is told now`
@@ -208,7 +249,7 @@ export class UntoldCancels implements CancelKeeper, Disposable {
       const { rawMessage } = ConnectError.from(reason);
       onNotice(`${about(cancel)} is not told any more: ${rawMessage}`);
     } finally {
-      this.#kept.delete(path);
+      this.#followed.delete(id);
     }
   }
 
@@ -284,25 +325,9 @@ export class UntoldCancels implements CancelKeeper, Disposable {
   }
 }
 
-/** Returns the name of the file of a cancellation. */
-function fileOf({ parentTaskId, toolCallId }: UntoldCancel): string {
-  const name = hash("sha256", JSON.stringify([parentTaskId, toolCallId]));
-  return `untold-cancel-${name}.json`;
-}
-
-async function filesIn(dataDirectory: string): Promise<readonly string[]> {
-  if (dataDirectory === "") return [];
-  const names = await readdir(dataDirectory).catch(() => []);
-  return names.filter((name) => FILE.test(name));
-}
-
-/** Removes a file. Returns whether it was there. */
-async function remove(path: string): Promise<boolean> {
-  if (!existsSync(path)) return false;
-  failpoint("devtool:untold-cancel.remove.before");
-  await rm(path, { force: true });
-  failpoint("devtool:untold-cancel.remove.after");
-  return true;
+/** Returns what identifies a cancellation where it is kept. */
+function idOf({ parentTaskId, toolCallId }: UntoldCancel): string {
+  return hash("sha256", JSON.stringify([parentTaskId, toolCallId]));
 }
 
 function about({ agent, parentTaskId }: UntoldCancel): string {

@@ -11,6 +11,7 @@ import type {
 } from "@devtool/schema";
 import type { JSONWebKeySet } from "jose";
 import type { ApprovalStorage } from "../store/approval-storage.ts";
+import type { UntoldCancelStorage } from "../store/untold-cancel-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "./agent-offers.ts";
 import type { AgentWorkspace } from "./agent-workspace.ts";
@@ -349,6 +350,12 @@ export interface AgentServices {
    * directory.
    */
   readonly approvals: ApprovalStorage | undefined;
+
+  /**
+   * What agents elsewhere could not be told to cancel, which all servers of a
+   * shared store have. Undefined when the agent keeps it in the data directory.
+   */
+  readonly untoldCancels: UntoldCancelStorage | undefined;
 
   /**
    * Which MCP servers clients may add to their sessions: none, those at a URL,

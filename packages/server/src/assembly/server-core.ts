@@ -153,6 +153,7 @@ export async function openCore(
       agentServices(options, surroundings, {
         conversations: createAgentConversations(registry, store, budgets),
         approvals: shared?.approvals,
+        untoldCancels: shared?.untoldCancels,
         agents: createAgentDirectory(
           { ...options, ...surroundings, agents, sources: parts.sources },
           parts.handler,
@@ -462,7 +463,10 @@ function agentServices(
     authentication,
   }: ServerSettings,
   { clock, nextId, ownPorts, isLocal, onNotice }: Surroundings,
-  kept: Pick<AgentServices, "agents" | "conversations" | "approvals">,
+  kept: Pick<
+    AgentServices,
+    "agents" | "conversations" | "approvals" | "untoldCancels"
+  >,
 ): AgentServices {
   return {
     workspace: workspace && realPathOrMissing(workspace),

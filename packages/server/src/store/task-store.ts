@@ -6,6 +6,7 @@ import type { PushConfigStore } from "./push-config-store.ts";
 import type { TaskChanges } from "./task-changes.ts";
 import type { InboxAnswer, TaskInbox } from "./task-inbox.ts";
 import type { TaskLeases } from "./task-lease.ts";
+import type { UntoldCancelStorage } from "./untold-cancel-storage.ts";
 
 /** Selects the tasks to list. */
 export interface TaskQuery {
@@ -284,6 +285,9 @@ export interface SharedTasks {
 
   /** Keeps the approvals that the operator gave for good. */
   readonly approvals: ApprovalStorage;
+
+  /** Keeps the cancellations that called agents could not be told. */
+  readonly untoldCancels: UntoldCancelStorage;
 
   /**
    * Lets one server at a time work in a conversation that its agent keeps

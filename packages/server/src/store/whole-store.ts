@@ -41,6 +41,7 @@ const SHARED: {
   inbox: ["put", "takeReply", "waiting", "backlog", "next", "reply", "watch"],
   keys: ["read", "replace"],
   approvals: ["read", "replace"],
+  untoldCancels: ["list", "read", "put", "delete"],
   sessions: ["begin"],
 };
 

@@ -6,6 +6,7 @@ import {
   PushSubscriptionSchema,
   RuleDecision,
   SigningKeyFileSchema,
+  UntoldCancelSchema,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
@@ -47,6 +48,8 @@ export function testSharedStore<Store extends SharedStore>(
   describe("changes", () => testTaskChanges(make));
   describe("messages and push configs under a lease", () => testFences(make));
   describe("signing keys and saved approvals", () => testKept(make));
+  describe("cancellations that agents could not be told", () =>
+    testUntoldCancels(make));
   describe("conversations of agents", () => testAgentSessions(make));
 }
 
@@ -122,6 +125,35 @@ function testFences<Store extends SharedStore>(
     };
     expect(await cursorAfter(zombie, 9n, lease.fence)).toBe(0n);
     expect(await cursorAfter(other, 1n, next?.fence)).toBe(1n);
+  });
+}
+
+function testUntoldCancels<Store extends SharedStore>(
+  make: () => SharedStoreGround<Store>,
+): void {
+  it("are read by every server, also when none had the store open, and removed once", async () => {
+    const ground = make();
+    const cancel = create(UntoldCancelSchema, {
+      ...{ parentTaskId: "nul\0", toolCallId: "call", agent: "far" },
+    });
+    {
+      await using one = await ground.open();
+      const { untoldCancels } = one.shared;
+      expect(await untoldCancels.list()).toEqual([]);
+      await untoldCancels.put("a", create(UntoldCancelSchema));
+      await untoldCancels.put("a", cancel);
+    }
+    await using one = await ground.open();
+    await using other = await ground.open();
+    const [mine, theirs] = [one.shared, other.shared].map(
+      ({ untoldCancels }) => untoldCancels,
+    );
+    expect(await theirs?.list()).toEqual(["a"]);
+    expect(await theirs?.read("a")).toEqual(cancel);
+    expect(await theirs?.read("b")).toBeUndefined();
+    const removed = [mine?.delete("a"), theirs?.delete("a")];
+    expect((await Promise.all(removed)).toSorted()).toEqual([false, true]);
+    expect(await mine?.list()).toEqual([]);
   });
 }
 
