@@ -13,6 +13,7 @@ import {
   ConfirmationRequestSchema,
   findToolCallDetail,
   type Task,
+  TaskState,
   ToolCallDetailSchema,
   ToolCallSchema,
   ToolCallStatus,
@@ -171,9 +172,7 @@ describe("an agent elsewhere that attacks its caller", () => {
     const far = await serve(agentOf(flood));
     const client = clientOf(await caller({ url: far.url, token: far.token }));
     const asked = await send(client, "far", "Hi.");
-    const startMs = performance.now();
     const task = await approve(client, asked);
-    const most = (performance.now() - startMs) / 250 + 20;
     let events = 0;
     let bytes = 0;
     for await (const { payload } of subscribeTask(
@@ -186,7 +185,7 @@ describe("an agent elsewhere that attacks its caller", () => {
         bytes = Math.max(bytes, payload.value.liveContent?.length ?? 0);
       }
     }
-    expect(events).toBeLessThan(most);
+    expect(events).toBeLessThan(PIECES / 10);
     expect(bytes).toBeLessThan(100_000);
     expect(JSON.stringify(callOf(task).result).length).toBeLessThan(100_000);
   });
@@ -206,6 +205,90 @@ describe("an agent elsewhere that attacks its caller", () => {
       if (live) shown.push(live);
     }
     expect(shown).toEqual([...new Set(shown)]);
+  });
+
+  it.each<[string, () => AsyncIterable<object>, string]>([
+    [
+      "asks what fills its caller's log",
+      async function* () {
+        yield { task: { ...PLAIN, status: { state: WORKING } } };
+        yield statusOf("TASK_STATE_INPUT_REQUIRED", "x".repeat(5_000_000));
+      },
+      "agent far: its question is 5000",
+    ],
+    [
+      "sends more than its caller can hold",
+      async function* () {
+        yield { task: { ...PLAIN, status: { state: WORKING } } };
+        for (let number = 0; number < 70; number++) {
+          const parts = [{ text: "x".repeat(1_000_000) }];
+          const artifact = { artifactId: `${number}`, parts };
+          yield { artifactUpdate: { ...PLACE, artifact, lastChunk: true } };
+        }
+      },
+      "agent far: its task is 6",
+    ],
+  ])(
+    "fails one call, and its task is canceled, when it %s",
+    async (_why, attack, problem) => {
+      const posts: string[] = [];
+      const reach = plainAgent((method) => {
+        posts.push(method);
+        if (method === "SendStreamingMessage") return attack();
+        return { ...PLAIN, status: { state: "TASK_STATE_CANCELED" } };
+      });
+      const place = { url: "http://127.0.0.1:9" };
+      const client = clientOf(await caller(place, reach));
+      const task = await approve(client, await send(client, "far", "Hi."));
+      const { message } = objectOrEmpty(callOf(task).result.value);
+      expect(message).toContain(problem);
+      expect(message).toMatch(/: limit is \d+: its task was canceled$/);
+      expect(posts.at(-1)).toBe("CancelTask");
+      const length = JSON.stringify(task, (_key, value) =>
+        typeof value === "bigint" ? `${value}` : value,
+      ).length;
+      expect(length).toBeLessThan(100_000);
+    },
+  );
+
+  it("is asked no more often than its live output is shown, when it withdraws its questions", async () => {
+    const asked: number[] = [];
+    let over = false;
+    const ask = () => {
+      const text = `Question ${asked.length}`;
+      return statusOf("TASK_STATE_INPUT_REQUIRED", text);
+    };
+    const reach = plainAgent((method) => {
+      if (method === "SendStreamingMessage") {
+        return (async function* () {
+          yield { task: { ...PLAIN, status: { state: WORKING } } };
+          yield ask();
+        })();
+      }
+      if (method === "SubscribeToTask") {
+        asked.push(performance.now());
+        over = asked.length > 8;
+        return (async function* () {
+          yield over ? statusOf("TASK_STATE_COMPLETED", "Over.") : ask();
+        })();
+      }
+      return {
+        ...PLAIN,
+        ...(over ? statusOf("TASK_STATE_COMPLETED", "Over.") : ask())
+          .statusUpdate,
+      };
+    });
+    const place = { url: "http://127.0.0.1:9" };
+    const client = clientOf(await caller(place, reach));
+    const task = await approve(client, await send(client, "far", "Hi."));
+    await expect
+      .poll(async () => (await taskOf(client, task.id)).state, {
+        timeout: 60_000,
+      })
+      .toBe(TaskState.COMPLETED);
+    // A slow machine only adds to it.
+    const [first = 0] = asked;
+    expect((asked.at(-1) ?? 0) - first).toBeGreaterThan(8 * 240);
   });
 
   function caller(
@@ -230,6 +313,52 @@ describe("an agent elsewhere that attacks its caller", () => {
     return server;
   }
 });
+
+const WORKING = "TASK_STATE_WORKING";
+const PLACE = { taskId: "t", contextId: "c" };
+const PLAIN = { id: "t", contextId: "c" };
+
+function statusOf(state: string, text: string) {
+  const messageId = crypto.randomUUID();
+  const message = { messageId, role: "ROLE_AGENT", parts: [{ text }] };
+  return { statusUpdate: { ...PLACE, status: { state, message } } };
+}
+
+/**
+ * An agent of A2A 1.0 without the extension.
+ *
+ * @param answer returns the result of a method, or what its stream shows
+ */
+function plainAgent(
+  answer: (method: string) => object | AsyncIterable<object>,
+): typeof fetch {
+  return async (_address, init) => {
+    if (init?.method !== "POST") {
+      const url = "http://127.0.0.1:9/";
+      return Response.json({
+        ...{ name: "far", description: "Attacks.", version: "1.0.0" },
+        supportedInterfaces: [
+          { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+        ],
+        capabilities: { streaming: true },
+      });
+    }
+    const { id, method } = JSON.parse(String(init.body));
+    const result = answer(method);
+    const wrapped = (one: object) => ({ jsonrpc: "2.0", id, result: one });
+    if (!(Symbol.asyncIterator in result))
+      return Response.json(wrapped(result));
+    const frames = (async function* () {
+      for await (const one of result) {
+        // As a network does, which lets others work in between.
+        await new Promise((resolve) => setImmediate(resolve));
+        yield Buffer.from(`data: ${JSON.stringify(wrapped(one))}\n\n`);
+      }
+    })();
+    const headers = { "content-type": "text/event-stream" };
+    return new Response(ReadableStream.from(frames), { headers });
+  };
+}
 
 /** Returns the keys that sign the card of a server. */
 function keysOf({ url }: DevtoolServer): ReturnType<typeof fetchKeySet> {
@@ -281,9 +410,11 @@ async function* askForged({ confirmations }: Turn): AsyncIterable<AgentEvent> {
   yield { case: "end", value: { state: 6, text: "" } };
 }
 
-/** Says 1.5 MB in small pieces. */
+/** The number of pieces of a flood, of 1 kB each. */
+const PIECES = 1500;
+
 function* flood(): Iterable<AgentEvent> {
-  for (let piece = 0; piece < 1500; piece++) {
+  for (let piece = 0; piece < PIECES; piece++) {
     yield { case: "text", value: "x".repeat(1000) };
   }
 }

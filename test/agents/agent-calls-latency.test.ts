@@ -24,7 +24,9 @@ describe("a question of an agent that another one calls", () => {
     const direct = await costsOf(client, runs, 0);
     const two = callOf("two", callOf("three", runs));
     const overTwo = await costsOf(client, two, 2);
-    expect((median(overTwo) - median(direct)) / 2).toBeLessThan(25);
+    // The cheapest of each: what others do at the time only adds.
+    const [least, most] = [Math.min(...direct), Math.min(...overTwo)];
+    expect((most - least) / 2).toBeLessThan(25);
   });
 });
 
@@ -56,9 +58,4 @@ async function costsOf(
 
 function callOf(agent: string, message: string): string {
   return `call agent_${agent} ${JSON.stringify({ message })}`;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -27,6 +27,8 @@ export interface ChildQuestion {
   /** Undefined for a question in words. */
   readonly call: AskedToolCall | undefined;
   readonly question: LastingQuestion;
+  /** The size of what the question shows, in bytes. */
+  readonly bytes: number;
 }
 
 /** The maximum number of agents of a path that are named. */
@@ -50,9 +52,9 @@ export function questionOf(
   reason: string,
 ): ChildQuestion | undefined {
   const [call] = pendingToolCalls(task);
-  if (call) return { call, question: callQuestion(agent, task, call, reason) };
+  if (call) return { call, ...callQuestion(agent, task, call, reason) };
   if (!isInterrupted(task.state)) return undefined;
-  return { call: undefined, question: textQuestion(agent, task, reason) };
+  return { call: undefined, ...textQuestion(agent, task, reason) };
 }
 
 function callQuestion(
@@ -60,7 +62,7 @@ function callQuestion(
   task: Task,
   call: AskedToolCall,
   reason: string,
-): LastingQuestion {
+): Omit<ChildQuestion, "call"> {
   const { toolCallId, toolName, description = "", inputParameters } = call;
   const detail = findToolCallDetail(task, toolCallId);
   const below = detail?.delegation;
@@ -121,7 +123,7 @@ function textQuestion(
   agent: string,
   task: Task,
   reason: string,
-): LastingQuestion {
+): Omit<ChildQuestion, "call"> {
   const { history, id: taskId, state, stateText } = task;
   const said = history.findLast(({ role }) => role === Role.AGENT);
   const text = [said ? textOf(said.parts) : "", stateText]
@@ -170,7 +172,7 @@ export function textOf(parts: readonly Part[]): string {
 function withDigest(
   question: Omit<LastingQuestion, "digest">,
   shown: string,
-): LastingQuestion {
+): Omit<ChildQuestion, "call"> {
   const { description, details, options, args, reason, key } = question;
   const request = create(ConfirmationRequestSchema, {
     details,
@@ -184,5 +186,7 @@ function withDigest(
     args,
     reason,
   };
-  return { ...question, digest: hash("sha256", canonicalJson(all), "buffer") };
+  const text = canonicalJson(all);
+  const digest = hash("sha256", text, "buffer");
+  return { question: { ...question, digest }, bytes: Buffer.byteLength(text) };
 }

@@ -1,5 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type JsonObject,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   callWithRetry,
@@ -20,6 +24,8 @@ import {
   type SendMessageRequestSchema,
   type Task,
   type TaskEvent,
+  TaskEventSchema,
+  TaskSchema,
   type TraceContext,
 } from "@devtool/schema";
 import { delegationOf } from "../tool/delegation.ts";
@@ -78,6 +84,10 @@ export interface ChildCall extends PlacedCall {
 /** The minimum time between two versions of the live output, in milliseconds. */
 const LIVE_MS = 250;
 const SILENCE_MS: number = 30 * 60_000;
+/** The maximum size of a task elsewhere that is held here, in bytes. */
+const MAX_TASK_BYTES = 64 * 1024 * 1024;
+/** The maximum size of a question from elsewhere, in bytes. */
+const MAX_QUESTION_BYTES = 4 * 1024 * 1024;
 /** How long a cancellation of the agent's task may take, in milliseconds. */
 export const CANCEL_MS = 5000;
 
@@ -98,6 +108,8 @@ export class ChildTask {
   readonly #arrived = Promise.withResolvers<void>();
   #task: Task = emptyTask();
   #events: AsyncIterable<TaskEvent> | undefined;
+  /** How much the task may have grown since it was measured, in bytes. */
+  #grownBytes = 0;
   /** The live output, as it was shown last. */
   #shown = "";
   /** Why the task asks again. */
@@ -128,6 +140,9 @@ export class ChildTask {
         if (!asked) break;
         const { key } = asked.question;
         if (this.#declined?.key === key) throw this.#declined.reason;
+        if (!agent.isOwnServer) {
+          await this.#assertWithin("question", asked.bytes, MAX_QUESTION_BYTES);
+        }
         yield* this.#ask(asked);
       }
     } finally {
@@ -290,6 +305,7 @@ export class ChildTask {
     let shownMs = Number.NEGATIVE_INFINITY;
     for await (const event of this.#untilSilent(events)) {
       this.#task = reduceTask(this.#task, event);
+      await this.#assertHeld(event);
       const { id: taskId } = this.#task;
       if (taskId !== knownTaskOf(this.#call.place)) {
         const value = delegationOf({ agent: agent.name, taskId });
@@ -326,14 +342,36 @@ export class ChildTask {
       }
     } catch (reason) {
       if (!silence.signal.aborted) throw reason;
-      throw await this.#cancelSilent(silenceMs);
+      throw await this.#giveUp(
+        `it said nothing for ${silenceMs / 1000} seconds`,
+        Code.DeadlineExceeded,
+      );
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Cancels the task of an agent that is silent, and returns what is wrong. */
-  async #cancelSilent(silenceMs: number): Promise<ConnectError> {
+  /** Gives up an agent elsewhere whose task grows beyond the limit. */
+  async #assertHeld(event: TaskEvent): Promise<void> {
+    if (this.#call.agent.isOwnServer) return;
+    this.#grownBytes += toBinary(TaskEventSchema, event).length;
+    if (this.#grownBytes <= MAX_TASK_BYTES) return;
+    this.#grownBytes = toBinary(TaskSchema, this.#task).length;
+    await this.#assertWithin("task", this.#grownBytes, MAX_TASK_BYTES);
+  }
+
+  async #assertWithin(
+    what: string,
+    bytes: number,
+    maxBytes: number,
+  ): Promise<void> {
+    if (bytes <= maxBytes) return;
+    const problem = `its ${what} is ${bytes} bytes: limit is ${maxBytes}`;
+    throw await this.#giveUp(problem, Code.ResourceExhausted);
+  }
+
+  /** Cancels the task of an agent, and returns what is wrong with it. */
+  async #giveUp(problem: string, code: Code): Promise<ConnectError> {
     const limit = AbortSignal.any([
       this.#signal,
       AbortSignal.timeout(CANCEL_MS),
@@ -344,10 +382,7 @@ export class ChildTask {
       async () =>
         `it could not be told to cancel its task: ${limit.aborted ? await keepUntold(agent, this.#call) : MAY_GO_ON}`,
     );
-    return new ConnectError(
-      `it said nothing for ${silenceMs / 1000} seconds: ${fate}`,
-      Code.DeadlineExceeded,
-    );
+    return new ConnectError(`${problem}: ${fate}`, code);
   }
 
   /** Asks the user, and gives the agent the answer. */
@@ -372,6 +407,10 @@ export class ChildTask {
     // Somebody else answered, so the task is not as it was.
     if (withdrawn.signal.aborted && !this.#events) {
       this.#reason = "";
+      // What an agent withdraws fills the log no faster than its live output.
+      const parts = asked.bytes / this.#call.maxOutputLength;
+      const waitMs = LIVE_MS * Math.max(1, parts);
+      await delay(waitMs, undefined, { signal: this.#signal });
       await this.#load(this.#task.id);
     }
   }
