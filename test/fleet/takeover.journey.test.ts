@@ -21,13 +21,24 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
-import { streamedText } from "../tasks.ts";
+import { approve, streamedText } from "../tasks.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 
 const LIMIT_MS = 120_000;
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/dist/main.js", import.meta.url),
 );
+const PAYMENTS = fileURLToPath(
+  new URL("../mcp/payment-server.ts", import.meta.url),
+);
+const TYPED = [
+  "--experimental-transform-types",
+  "--disable-warning=ExperimentalWarning",
+];
+
+/** A script that pays by the MCP server that a later message brings. */
+const pay = (to: string): string =>
+  `call mcp__late__pay ${JSON.stringify({ to, amount: 7 })}\ntext Paid.`;
 
 describeWithPostgres("devtool serve --store", (database) => {
   let base: string;
@@ -48,12 +59,15 @@ describeWithPostgres("devtool serve --store", (database) => {
   });
 
   /** Starts a server on the database, with a data directory of its own. */
-  async function start(more: readonly string[] = []): Promise<ServerProcess> {
+  async function start(
+    more: readonly string[] = [],
+    config = "",
+  ): Promise<ServerProcess> {
     const data = join(base, `data-${servers.length}`);
     await mkdir(data, { mode: 0o700 });
     await writeFile(
       join(data, "config.toml"),
-      `[store]\nurl = "${database.url}"\nschema = "takeover_${schemas}"\n`,
+      `${config}[store]\nurl = "${database.url}"\nschema = "takeover_${schemas}"\n`,
     );
     const flags = [
       "--data",
@@ -89,6 +103,47 @@ describeWithPostgres("devtool serve --store", (database) => {
     expect(answered.task?.state).toBe(TaskState.COMPLETED);
     expect(await readFile(join(base, "work", "asked.txt"), "utf8")).toBe(
       "answered",
+    );
+  });
+
+  it("asks for a call of an MCP server that a later message brought, runs it once, and has that server in the next turn", async () => {
+    const config = 'client_mcp_servers = "all"\n';
+    const [one, other] = [await start([], config), await start([], config)];
+    const payments = join(base, "payments");
+    const value = {
+      command: process.execPath,
+      args: [...TYPED, PAYMENTS],
+      env: { PAYMENTS: payments },
+    };
+    const mcpServers = [
+      { name: "late", transport: { case: "stdio" as const, value } },
+    ];
+    const client = clientOf(other.info, "2");
+    const say = async (
+      place: ServerProcess,
+      text: string,
+      more: { taskId?: string; mcpServers?: typeof mcpServers } = {},
+    ) => {
+      const { taskId = "", mcpServers: brought = [] } = more;
+      const { task } = await clientOf(place.info, "2").tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), text),
+        taskId,
+        sessionSettings: { mcpServers: brought },
+      });
+      if (!task) throw new Error("there is no task");
+      return task;
+    };
+    const { id: taskId } = await say(one, "text Hi.");
+    const asked = await say(one, pay("ada"), { taskId, mcpServers });
+    expect(pendingToolCalls(asked)).toHaveLength(1);
+    const fence = await fenceOf(taskId);
+    await one.kill();
+    await owned(taskId, fence + 1);
+    expect((await approve(client, asked)).state).toBe(TaskState.COMPLETED);
+    const next = await say(other, pay("bob"), { taskId });
+    expect((await approve(client, next)).state).toBe(TaskState.COMPLETED);
+    expect(await readFile(payments, "utf8")).toBe(
+      '{"to":"ada","amount":7}\n{"to":"bob","amount":7}\n',
     );
   });
 
@@ -202,16 +257,20 @@ describeWithPostgres("devtool serve --store", (database) => {
     expect(stderr).not.toContain("secret");
   });
 
+  /** Returns how often a task was acquired. */
+  async function fenceOf(taskId: string): Promise<number> {
+    const [row] = await database.run(
+      `SELECT fence FROM takeover_${schemas}.task WHERE id = '${taskId}'`,
+    );
+    return Number(row?.fence);
+  }
+
   /** Waits until a task was acquired as often as this. */
   async function owned(taskId: string, fence: number): Promise<void> {
     const began = performance.now();
-    const fenceOf = async () => {
-      const [row] = await database.run(
-        `SELECT fence FROM takeover_${schemas}.task WHERE id = '${taskId}'`,
-      );
-      return Number(row?.fence);
-    };
-    await expect.poll(fenceOf, { timeout: LIMIT_MS, interval: 20 }).toBe(fence);
+    await expect
+      .poll(() => fenceOf(taskId), { timeout: LIMIT_MS, interval: 20 })
+      .toBe(fence);
     console.info(
       `taken over after ${Math.round(performance.now() - began)} ms`,
     );

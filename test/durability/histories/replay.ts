@@ -73,9 +73,11 @@ function counted({ sequence, taskId, contextId }: TaskEvent): TaskEvent {
  * The event without what A2A 0.3 has no place for: whose task it is, how far it
  * goes without asking, the command it runs, that it is answered with a message alone, the model of its
  * first message, when and by which model something was made, settings that say
- * nothing, and what a user answered (STREAM-2).
+ * nothing, that a later message brought MCP servers, and what a user answered
+ * (STREAM-2).
  */
-export function carriedByA2a(event: TaskEvent): TaskEvent {
+export function carriedByA2a(whole: TaskEvent): TaskEvent {
+  const event = { ...whole, mcpServersAdded: false };
   const { payload } = event;
   if (encodeStreamFrame(event, "extension") === undefined) {
     return counted(event);

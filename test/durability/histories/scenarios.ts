@@ -279,6 +279,28 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     },
   },
   {
+    name: "later-server",
+    options: { mcp: createMcp() },
+    play: async (talk, client) => {
+      await talk.say("text One.");
+      await client.tasks.sendMessage({
+        taskId: talk.task.id,
+        message: textMessage("second", "text Two."),
+        sessionSettings: {
+          mcpServers: [
+            {
+              name: "docs",
+              transport: {
+                case: "http",
+                value: { url: "http://127.0.0.1:9/mcp" },
+              },
+            },
+          ],
+        },
+      });
+    },
+  },
+  {
     name: "limited",
     first: { sessionSettings: { allowedTools: ["read_file"] } },
     play: (talk) => talk.say("text One."),
