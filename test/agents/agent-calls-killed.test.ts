@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import {
@@ -7,7 +7,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { fileText } from "@devtool/internal/testing/files";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   confirmationsOf,
@@ -16,89 +16,92 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
-import { roundsOf, seedOf } from "../depth.ts";
-import {
-  type ServerProcess,
-  startServing,
-} from "../durability/crash/server-process.ts";
+import { roundsOf, seedOf, variantsOf } from "../depth.ts";
 import { generator } from "../json-mutants.ts";
 import { processesOf } from "../processes.ts";
-import { SteadyAddress } from "./chain/steady-address.ts";
+import { KILLS, TwoServers } from "./chain/two-servers.ts";
 
 const signal = AbortSignal.timeout(900_000);
-/** How many chains have their servers killed. */
-const CHAINS = roundsOf("DEVTOOL_CHAINS", { quick: 1, ci: 2, deep: 40 });
+/** How often each chain is played. */
+const ROUNDS = roundsOf("DEVTOOL_CHAINS", { quick: 1, ci: 1, deep: 4 });
 
 const random = generator(seedOf());
 
-/** Who is killed. */
-const KILLS = ["both", "above", "below"] as const;
+/** Who is killed; `"connections"` cuts those to the server below. */
+type Blow = (typeof KILLS)[number] | "connections";
+const BLOWS: readonly Blow[] = [...KILLS, "connections"];
+
+/**
+ * By what an agent is called: as a tool, which the configuration or a file of
+ * `.gemini/agents` names, and by a mesh.
+ */
+const CALLERS = [
+  { by: "tool", agent: "helper" },
+  { by: "mesh", agent: "helper" },
+  { by: "remote file", agent: "filed" },
+];
+
+/** Each caller with each blow, so that a few of them have all callers. */
+const CHAINS = Array.from({ length: ROUNDS }, (_, round) =>
+  CALLERS.flatMap((caller, at) =>
+    BLOWS.map((_blow, index) => {
+      const who = BLOWS[(index + at) % BLOWS.length] ?? [];
+      return { ...caller, who, round };
+    }),
+  ),
+).flat();
 
 describe("a chain of agents over two servers that are killed", () => {
   let base: string;
-  /** Where the server below is, whatever port it has. */
-  let address: SteadyAddress;
-  let servers: Record<"above" | "below", ServerProcess>;
+  let servers: TwoServers;
 
   beforeEach(async () => {
     base = temporaryDirectory();
-    address = await SteadyAddress.open();
-    await prepare("below", "");
-    const below = await start("below");
-    await writeFile(join(base, "token"), below.info.token, { mode: 0o600 });
-    await prepare(
-      "above",
-      `[[agents]]\nmodule = "devtool"\n[[agents]]\nmodule = "front.mesh.yaml"\n[[remote_agents]]\nname = "helper"\nurl = "${address.url}"\ntoken_file = "${join(base, "token")}"\n`,
-    );
+    await mkdir(join(base, "work/below"), { recursive: true });
     const mesh = "agents: [{ name: helper }, { name: devtool }]\n";
-    await writeFile(join(base, "above/front.mesh.yaml"), mesh, { mode: 0o600 });
-    servers = { above: await start("above"), below };
+    putFile(base, "front.mesh.yaml", mesh);
+    servers = await TwoServers.start(base, {
+      above: `[[agents]]\nmodule = "devtool"\n[[agents]]\nmodule = ${JSON.stringify(join(base, "front.mesh.yaml"))}\n`,
+      below: "",
+    });
+    const { url, token } = servers.place("below");
+    putFile(
+      base,
+      "home/.gemini/agents/filed.md",
+      `---\nkind: remote\nname: filed\nagent_card_url: ${url}/.well-known/agent-card.json\nauth: { type: http, scheme: Bearer, token: "${token}" }\n---\n`,
+    );
   });
-  afterEach(async () => {
-    await Promise.all(Object.values(servers).map((server) => server.kill()));
-    await address[Symbol.asyncDispose]();
-  });
+  afterEach(() => servers[Symbol.asyncDispose]());
 
-  it.each(
-    (["tool", "mesh"] as const).flatMap((by) =>
-      Array.from(
-        { length: by === "tool" ? CHAINS : CHAINS / 2 },
-        (_, round) => ({
-          by,
-          round,
-          who: KILLS[round % KILLS.length] ?? "both",
-        }),
-      ),
-    ),
-  )(
-    "have the open question again, and its answer once: by a $by, $who, chain $round",
-    async ({ by, who }) => {
+  it.each(variantsOf("chains of agents", CHAINS, 1, 3))(
+    "have the open question again, and its answer once: by a $by, $who, round $round",
+    async ({ by, agent, who }) => {
       const script = "write below/made.txt made\ntext Made.";
-      const message = JSON.stringify({ message: script });
-      const { task: begun } = await clientOf(
-        servers.above.info,
-      ).tasks.sendMessage({
+      const above = servers.client("above").tasks;
+      const { task: begun } = await above.sendMessage({
         sessionSettings: { agent: by === "mesh" ? "front" : "devtool" },
         returnImmediately: by === "mesh",
         message: textMessage(
           crypto.randomUUID(),
-          by === "mesh" ? `@helper ${script}` : `call agent_helper ${message}`,
+          by === "mesh"
+            ? `@helper ${script}`
+            : `call agent_${agent} ${JSON.stringify({ message: script })}`,
         ),
       });
       if (!begun) throw new Error("there is no task");
       const { id } = begun;
-      if (by === "tool") await answerWith(id, crypto.randomUUID());
+      if (by !== "mesh") await answerWith(id, crypto.randomUUID());
       // The one above is killed at any point of the call's beginning.
-      if (who !== "below") await kill("above", random() * 1500);
+      if (who.includes("above")) await strike(["above"], random() * 1500);
       const asked = await until(id, (task) =>
         task.state === TaskState.INPUT_REQUIRED &&
         pendingToolCalls(task).length > 0
           ? pendingToolCalls(task)[0]
           : undefined,
       );
-      expect(asked.description).toMatch(/^Agent helper → "write_file"/);
-      await kill(who, 0);
+      expect(asked.description).toContain(`Agent ${agent} → "write_file"`);
+      await strike(who, 0);
+      const below = servers.client("below").tasks;
       const again = await until(id, (task) => pendingToolCalls(task)[0]);
       expect([again.toolCallId, again.shownDigest]).toEqual([
         asked.toolCallId,
@@ -106,10 +109,9 @@ describe("a chain of agents over two servers that are killed", () => {
       ]);
       const answerId = crypto.randomUUID();
       await answerWith(id, answerId);
-      await kill(who, random() * 300);
+      await strike(who, random() * 300);
       const done = await finish(id);
       expect(fileText(base, "work/below/made.txt")).toBe("made");
-      const { tasks: below } = clientOf(servers.below.info);
       const { tasks: children } = await below.listTasks({});
       expect(children).toHaveLength(1);
       const { task: child } = await below.getTask({
@@ -121,12 +123,10 @@ describe("a chain of agents over two servers that are killed", () => {
           .flatMap(confirmationsOf)
           .filter(({ toolCallId }) => toolCallId === asked.toolCallId),
       ).toHaveLength(1);
-      if (by === "tool") return;
+      if (by !== "mesh") return;
       // The next message of the conversation names no agent.
-      await kill("above", 0);
-      const { task: next } = await clientOf(
-        servers.above.info,
-      ).tasks.sendMessage({
+      await strike(["above"], 0);
+      const { task: next } = await above.sendMessage({
         sessionSettings: { agent: "front" },
         contextId: done.contextId,
         message: {
@@ -135,9 +135,7 @@ describe("a chain of agents over two servers that are killed", () => {
         },
       });
       expect(next?.state, next?.error).toBe(TaskState.COMPLETED);
-      const { tasks: all } = await clientOf(servers.below.info).tasks.listTasks(
-        {},
-      );
+      const { tasks: all } = await below.listTasks({});
       expect(all).toHaveLength(2);
       expect(all[0]?.contextId).toBe(all[1]?.contextId);
     },
@@ -150,8 +148,8 @@ describe("a chain of agents over two servers that are killed", () => {
       const sleepers = () => processesOf(`sleep\0${seconds}`);
       const script = `run sh -c 'sleep ${seconds} & sleep ${seconds}'`;
       const message = JSON.stringify({ message: script });
-      const { tasks } = clientOf(servers.above.info);
-      const { task } = await tasks.sendMessage({
+      const above = servers.client("above").tasks;
+      const { task } = await above.sendMessage({
         message: textMessage(
           crypto.randomUUID(),
           `call agent_helper ${message}`,
@@ -162,19 +160,17 @@ describe("a chain of agents over two servers that are killed", () => {
       await until(id, (now) => pendingToolCalls(now)[0]);
       await answerWith(id, crypto.randomUUID());
       await expect.poll(() => sleepers().length).toBeGreaterThanOrEqual(2);
-      address.lead(undefined);
-      if (fate === "killed") await servers.below.kill();
-      await tasks.cancelTask({ taskId: id });
-      await kill("above", 0);
-      if (fate === "killed") {
-        servers.below = await start("below");
-      } else {
+      servers.cutOff("below");
+      if (fate === "killed") await servers.end("below");
+      await above.cancelTask({ taskId: id });
+      await servers.kill(["above"]);
+      if (fate === "cut off") {
         expect(sleepers().length).toBeGreaterThanOrEqual(2);
-        address.lead(servers.below.info.url);
       }
-      const below = clientOf(servers.below.info);
+      await servers.restart("below");
+      const below = servers.client("below").tasks;
       const states = async () =>
-        (await below.tasks.listTasks({})).tasks.map(
+        (await below.listTasks({})).tasks.map(
           ({ lastEvent }) => lastEvent?.state,
         );
       await expect.poll(states).toEqual([TaskState.CANCELED]);
@@ -189,37 +185,16 @@ describe("a chain of agents over two servers that are killed", () => {
     },
   );
 
-  async function prepare(name: string, config: string): Promise<void> {
-    const data = join(base, name);
-    await mkdir(data, { mode: 0o700 });
-    await mkdir(join(base, "work/below"), { recursive: true });
-    await writeFile(join(data, "config.toml"), config, { mode: 0o600 });
-  }
-
-  async function start(name: "above" | "below"): Promise<ServerProcess> {
-    const server = await startServing([
-      ...["--data", join(base, name)],
-      ...["--workspace", join(base, "work")],
-      ...(name === "below" ? ["--public-url", address.url] : []),
-    ]);
-    if (name === "below") address.lead(server.info.url);
-    return server;
-  }
-
-  async function kill(
-    who: (typeof KILLS)[number],
-    afterMs: number,
-  ): Promise<void> {
+  async function strike(who: Blow, afterMs: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, afterMs));
-    const killed = who === "both" ? (["above", "below"] as const) : [who];
-    await Promise.all(killed.map((name) => servers[name].kill()));
-    // The one above is back first and finds nobody below.
-    for (const name of killed) servers[name] = await start(name);
+    if (who !== "connections") return servers.kill(who);
+    servers.cutOff("below");
+    await servers.restart("below");
   }
 
   /** Says yes to what the task above asks. */
   async function answerWith(taskId: string, messageId: string): Promise<void> {
-    const { tasks } = clientOf(servers.above.info);
+    const { tasks } = servers.client("above");
     const { task } = await tasks.getTask({ taskId });
     if (!task) throw new Error("there is no task");
     const parts = pendingToolCalls(task).map((call) =>
@@ -245,7 +220,7 @@ describe("a chain of agents over two servers that are killed", () => {
       );
       if (rests.state === TaskState.COMPLETED) return rests;
       const [question] = pendingToolCalls(rests);
-      expect(question?.description).toBe("Agent helper asks");
+      expect(question?.description).toMatch(/^Agent \w+ asks$/);
       await answerWith(taskId, crypto.randomUUID());
     }
   }
@@ -256,9 +231,7 @@ describe("a chain of agents over two servers that are killed", () => {
   ): Promise<T> {
     for (;;) {
       signal.throwIfAborted();
-      const { task } = await clientOf(servers.above.info).tasks.getTask({
-        taskId,
-      });
+      const { task } = await servers.client("above").tasks.getTask({ taskId });
       const found = task && look(task);
       if (found) return found;
       if (

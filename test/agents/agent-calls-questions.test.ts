@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -7,6 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import {
   callWithRetry,
   confirmationPart,
+  type DevtoolClient,
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
@@ -21,15 +21,10 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../client-of.ts";
 import { DEPTH, roundsOf, seedOf } from "../depth.ts";
-import {
-  type ServerProcess,
-  startServing,
-} from "../durability/crash/server-process.ts";
 import { generator } from "../json-mutants.ts";
 import { taskOf } from "../tasks.ts";
-import { SteadyAddress } from "./chain/steady-address.ts";
+import { KILLS, TwoServers } from "./chain/two-servers.ts";
 
 /** How many questions come up from below, at least. */
 const QUESTIONS = roundsOf("DEVTOOL_CHAIN_QUESTIONS", {
@@ -45,11 +40,6 @@ const MAX_MS = DEPTH === "deep" ? 4 * 3_600_000 : 180_000;
 
 const signal = AbortSignal.timeout(MAX_MS);
 const random = generator(seedOf());
-
-const NAMES = ["above", "below"] as const;
-type Name = (typeof NAMES)[number];
-/** Who is killed, in turn. */
-const KILLS: readonly (readonly Name[])[] = [NAMES, ["above"], ["below"]];
 
 const PAYMENTS = fileURLToPath(
   new URL("../mcp/payment-server.ts", import.meta.url),
@@ -70,22 +60,16 @@ const PATIENT = { maxAttempts: 1000 };
  */
 describe("the questions of chains of agents whose servers are killed at random", () => {
   let base: string;
-  let address: Record<Name, SteadyAddress>;
-  let servers: Record<Name, ServerProcess>;
+  let servers: TwoServers;
   /** How many answers the chains were given. */
   let answers = 0;
 
   beforeEach(async () => {
     base = temporaryDirectory();
     answers = 0;
-    await mkdir(join(base, "work"));
-    address = {
-      above: await SteadyAddress.open(),
-      below: await SteadyAddress.open(),
-    };
-    await prepare(
-      "below",
-      `[[agents]]
+    servers = await TwoServers.start(base, {
+      above: "",
+      below: `[[agents]]
 name = "main"
 module = "devtool"
 [[agents]]
@@ -98,25 +82,9 @@ command = ${JSON.stringify(process.execPath)}
 args = ["--experimental-transform-types", "--disable-warning=ExperimentalWarning", ${JSON.stringify(PAYMENTS)}]
 env = { PAYMENTS = ${JSON.stringify(join(base, "payments"))} }
 `,
-    );
-    const below = await start("below");
-    await writeFile(join(base, "token"), below.info.token, { mode: 0o600 });
-    await prepare(
-      "above",
-      `[[remote_agents]]
-name = "helper"
-url = ${JSON.stringify(address.below.url)}
-token_file = ${JSON.stringify(join(base, "token"))}
-`,
-    );
-    servers = { below, above: await start("above") };
+    });
   });
-  afterEach(async () => {
-    await Promise.all(NAMES.map((name) => servers[name].kill()));
-    await Promise.all(
-      NAMES.map((name) => address[name][Symbol.asyncDispose]()),
-    );
-  });
+  afterEach(() => servers[Symbol.asyncDispose]());
 
   it(
     `are each answered exactly once: at least ${QUESTIONS}`,
@@ -246,12 +214,12 @@ token_file = ${JSON.stringify(join(base, "token"))}
   }
 
   async function* tasksBelow(): AsyncIterable<Task> {
-    const { tasks } = clientOf(servers.below.info);
+    const below = servers.client("below");
     let pageToken = "";
     do {
-      const page = await tasks.listTasks({ pageToken, pageSize: 100 });
+      const page = await below.tasks.listTasks({ pageToken, pageSize: 100 });
       for (const { id } of page.tasks) {
-        yield await taskOf(clientOf(servers.below.info), id);
+        yield await taskOf(below, id);
       }
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
@@ -265,11 +233,7 @@ token_file = ${JSON.stringify(join(base, "token"))}
       while (answers < from + further && !until.aborted) await delay(20);
       if (until.aborted) return count;
       await delay(random() * 500);
-      const killed = KILLS[count % KILLS.length] ?? NAMES;
-      for (const name of killed) address[name].lead(undefined);
-      await Promise.all(killed.map((name) => servers[name].kill()));
-      // The one above is back first and finds nobody below.
-      for (const name of killed) servers[name] = await start(name);
+      await servers.kill(KILLS[count % KILLS.length] ?? []);
     }
   }
 
@@ -282,29 +246,10 @@ token_file = ${JSON.stringify(join(base, "token"))}
   }
 
   function above<T>(
-    call: (
-      client: ReturnType<typeof clientOf>,
-      limit: AbortSignal,
-    ) => Promise<T>,
+    call: (client: DevtoolClient, limit: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { token } = servers.above.info;
-    const client = clientOf({ url: address.above.url, token });
+    const client = servers.client("above");
     return callWithRetry((limit) => call(client, limit), PATIENT, signal);
-  }
-
-  async function prepare(name: Name, config: string): Promise<void> {
-    await mkdir(join(base, name), { mode: 0o700 });
-    await writeFile(join(base, name, "config.toml"), config, { mode: 0o600 });
-  }
-
-  async function start(name: Name): Promise<ServerProcess> {
-    const server = await startServing([
-      ...["--data", join(base, name)],
-      ...["--workspace", join(base, "work")],
-      ...["--public-url", address[name].url],
-    ]);
-    address[name].lead(server.info.url);
-    return server;
   }
 });
 

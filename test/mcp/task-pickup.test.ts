@@ -55,6 +55,7 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
         `[[rule]]\nmcp_server = "${name}"\ndecision = "allow"\n[[rule]]\ntool = "write_file"\npath = "${name}.txt"\ndecision = "allow"`,
     );
   };
+  /** Begins a task with calls, and returns its id when the first is one, too. */
   const begin = async (
     calls = "call mcp__tasks__report {}",
   ): Promise<string> => {
@@ -63,7 +64,15 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
       returnImmediately: true,
     });
     if (!task) throw new Error("no task");
+    // The call looks at its task once the log has that.
+    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     return task.id;
+  };
+  /** Kills the server, and starts it again while the MCP server is away. */
+  const restartAlone = async (): Promise<void> => {
+    await server.kill();
+    remote.isAway = true;
+    server = await start();
   };
   const get = async (taskId: string): Promise<Task> => {
     const { task } = await clientOf(server.info).tasks.getTask({ taskId });
@@ -81,8 +90,6 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("goes on after kill -9: the call ran once, and its result is there", async () => {
     const taskId = await begin();
-    // The call looks at its task once the log has that.
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     const begun = await get(taskId);
     const { toolCallId = "" } = callOf(begun) ?? {};
     expect(findToolCallDetail(begun, toolCallId)?.delegation).toMatchObject({
@@ -100,14 +107,10 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("waits for its server after kill -9, however often that is away", async () => {
     const taskId = await begin();
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
-    await server.kill();
-    remote.isAway = true;
-    const before = remote.refused;
-    server = await start();
+    await restartAlone();
     // More than a server is tried that is only needed.
     await expect
-      .poll(() => remote.refused - before, { timeout: 60_000 })
+      .poll(() => remote.refused, { timeout: 60_000 })
       .toBeGreaterThan(3);
     expect(TaskState[(await get(taskId)).state]).toBe("WORKING");
     remote.result = "the report";
@@ -126,7 +129,6 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
     const taskId = await begin(
       "call mcp__tasks__report {}\ncall mcp__other__report {}\nwrite other.txt After.",
     );
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     await expect.poll(() => other.calls("tasks/get")).toBeGreaterThan(0);
     await server.kill();
     remote.isAway = true;
@@ -175,13 +177,9 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("waits no longer once its task is cancelled", async () => {
     const taskId = await begin();
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
-    await server.kill();
-    remote.isAway = true;
-    const before = remote.refused;
-    server = await start();
+    await restartAlone();
     await expect
-      .poll(() => remote.refused - before, { timeout: 60_000 })
+      .poll(() => remote.refused, { timeout: 60_000 })
       .toBeGreaterThan(0);
     const { task } = await clientOf(server.info).tasks.cancelTask({ taskId });
     expect(task?.state).toBe(TaskState.CANCELED);
@@ -190,13 +188,10 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
   it("waits no longer than its server keeps the task", async () => {
     remote.ttlMs = 1;
     const taskId = await begin();
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     const call = callOf(await get(taskId));
     const detail = findToolCallDetail(await get(taskId), `${call?.toolCallId}`);
     expect(detail?.delegation?.expireTime).toBeDefined();
-    await server.kill();
-    remote.isAway = true;
-    server = await start();
+    await restartAlone();
     await completed(taskId);
     const failed = callOf(await get(taskId));
     expect(failed?.status).toBe(ToolCallStatus.FAILED);
@@ -208,7 +203,6 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("goes on after an orderly stop, which cancels nothing", async () => {
     const taskId = await begin();
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     await server.stop();
     expect(remote.calls("tasks/cancel")).toBe(0);
     remote.result = "the report";
@@ -219,7 +213,6 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("is cancelled at its server with the task, and no other agent is missed", async () => {
     const taskId = await begin();
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     const client = clientOf(server.info);
     await client.tasks.cancelTask({ taskId });
     expect(remote.calls("tasks/cancel")).toBe(1);
@@ -236,7 +229,6 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
 
   it("is not lost with a look at its task that fails", async () => {
     const taskId = await begin();
-    await expect.poll(() => remote.calls("tasks/get")).toBeGreaterThan(0);
     remote.failures = 3;
     await expect.poll(() => remote.failures, { timeout: 10_000 }).toBe(0);
     remote.result = "the report";
