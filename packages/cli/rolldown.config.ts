@@ -159,7 +159,11 @@ const COMMON: RolldownOptions = {
   resolve: {
     // `import` and `require` are added as each is used.
     conditionNames: ["@devtool/source", "node", "default"],
-    alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
+    alias: {
+      standardwebhooks: join(import.meta.dirname, "no-webhooks.ts"),
+      // Its other form requires its files in a way that no bundler sees.
+      "jsonc-parser": require.resolve("jsonc-parser/lib/esm/main.js"),
+    },
   },
 };
 

@@ -94,7 +94,7 @@ describe("the config file", () => {
     }
   });
 
-  it("has variables of the environment in what only MCP servers see", async () => {
+  it("has variables of the operator's environment in [[mcp_servers]], where only these servers see them", async () => {
     const { mcpServers } = await read(
       `[[mcp_servers]]
 name = "a"
@@ -135,7 +135,7 @@ stdio = { command = "sh", args = ['-c', 'echo \${KEY}'], env = { KEY = '\${TOKEN
       "and variables are replaced only in env, headers and url of mcp_servers",
     ],
   ])(
-    "N14: is refused with a variable that is not replaced: %s",
+    "N14: is refused with a variable that is not set, or stands elsewhere: %s",
     async (settings, place, problem) => {
       const text = `[[mcp_servers]]\nname = "a"\n${settings}`;
       const error = await read(text, { KEY: "sesame" }).catch(String);
