@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { textMessage } from "@devtool/client";
@@ -11,7 +11,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, type Task, toolCallsOf } from "@devtool/schema";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { clientOf } from "../client-of.ts";
 
 /** A server on standard streams with one tool, which says what it reaches. */
@@ -99,6 +99,41 @@ describe("an MCP server with sandbox = true", () => {
     },
   );
 
+  it.skipIf(!found.confines)(
+    `reads no home directory by where its program or its work is${why}`,
+    async () => {
+      const place = putProgram();
+      putFile(place.directory, "secret", "s3cret");
+      const program = join(place.directory, "server");
+      putFile(place.directory, "server", `#!/usr/bin/env node\n${PROGRAM}`);
+      chmodSync(program, 0o755);
+      vi.stubEnv("HOME", place.directory);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const notices: string[] = [];
+      const onNotice = (text: string) => notices.push(text);
+      const secret = join(place.directory, "secret");
+      const args = { secret, address: "http://127.0.0.1:1", own: "/usr" };
+      const { workspace, directory } = place;
+      const command = { command: program, args: [] };
+      await using server = await serve(
+        place,
+        { onNotice },
+        { ...command, workingDirectory: workspace },
+      );
+      const task = await call(server, { ...args, workspace });
+      expect(JSON.parse(resultOf(task))).toMatchObject({ secret: "ENOENT" });
+      await using atHome = await serve(
+        place,
+        { onNotice },
+        { ...command, workingDirectory: directory },
+      );
+      await call(atHome, { ...args, workspace });
+      expect(notices).toContainEqual(
+        expect.stringContaining("has the home directory in it"),
+      );
+    },
+  );
+
   it("does not start where no sandbox works, and says why", async () => {
     const place = putProgram();
     const notices: string[] = [];
@@ -138,12 +173,18 @@ function putProgram(): Place {
 function serve(
   { workspace, directory }: Place,
   options: CodingServerOptions,
+  more: {
+    readonly command?: string;
+    readonly args?: string[];
+    readonly workingDirectory?: string;
+  } = {},
 ): ReturnType<typeof serveCodingAgent> {
   const program = {
     command: process.execPath,
     args: [join(directory, "server.mjs")],
     workingDirectory: directory,
     env: { BASH_ENV: join(workspace, "run.sh"), TOKEN: "t0ken" },
+    ...more,
   };
   return serveCodingAgent({
     workspace,
