@@ -1,7 +1,12 @@
-import { createServer, type RequestListener } from "node:http";
+import {
+  createServer,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import {
@@ -123,6 +128,22 @@ describe("B1: a list with an odd tool", () => {
       expect(`${leftOut}${notices}`).not.toMatch(/invalid_|"code"/);
     },
   );
+
+  it("leaves out a tool that requires the tasks of 2025-11-25, and names it", async () => {
+    const tasks = {
+      ...GOOD,
+      name: "t",
+      execution: { taskSupport: "required" },
+    };
+    const result = { tools: [GOOD, tasks] };
+    const { names, leftOut, notices } = await listed(
+      odd({ "tools/list": { result } }),
+    );
+    expect(names).toEqual(["mcp__odd__good"]);
+    const text = 'tool "t" is left out: it requires the tasks of 2025-11-25';
+    expect(leftOut).toContain(text);
+    expect(notices).toContain(text);
+  });
 
   it.each<[string, object]>([
     ["properties", schema({ properties: null })],
@@ -678,13 +699,15 @@ describe("F10: a malformed reply", () => {
 });
 
 describe("a server over HTTP", () => {
+  type Own =
+    | { status?: number; type?: string; body: string }
+    | ((response: ServerResponse, id: string) => void);
+
   /** Serves MCP by a function of the method, and calls the tool "good". */
   async function callOver(
-    answer: (
-      method: string,
-      session: string,
-    ) => { status?: number; type?: string; body: string } | undefined,
+    answer: (method: string, session: string) => Own | undefined,
     calls = 1,
+    more: MessageInitShape<typeof McpServerSchema> = {},
   ): Promise<string[]> {
     let sessions = 0;
     const handle: RequestListener = (request, response) => {
@@ -704,6 +727,7 @@ describe("a server over HTTP", () => {
         }
         const session = String(request.headers["mcp-session-id"] ?? "");
         const own = answer(method, session);
+        if (typeof own === "function") return own(response, JSON.stringify(id));
         const result =
           method === "initialize"
             ? {
@@ -734,6 +758,7 @@ describe("a server over HTTP", () => {
     const http = create(McpServerSchema, {
       name: "odd",
       transport: { case: "http", value: { url } },
+      ...more,
     });
     try {
       await using servers = serversOf([http]).servers;
@@ -840,4 +865,93 @@ describe("a server over HTTP", () => {
       expect(message.length).toBeLessThan(400);
     },
   );
+
+  const EVENTS = { "content-type": "text/event-stream" };
+  const JSON_TYPE = { "content-type": "application/json" };
+  it.each<[string, (response: ServerResponse, id: string) => void, string]>([
+    [
+      "half of its answer, and then cuts",
+      (response, id) =>
+        response
+          .writeHead(200, JSON_TYPE)
+          .write(`{"jsonrpc":"2.0","id":${id},"result":{"con`, () =>
+            response.destroy(),
+          ),
+      "terminated",
+    ],
+    [
+      "half an event, and then cuts",
+      (response, id) =>
+        response
+          .writeHead(200, EVENTS)
+          .write(`data: {"jsonrpc":"2.0","id":${id},"result":{"con`, () =>
+            response.destroy(),
+          ),
+      "invalid answer: its stream ended without it",
+    ],
+    [
+      "an answer to what was not asked",
+      (response) =>
+        response
+          .writeHead(200, JSON_TYPE)
+          .end('{"jsonrpc":"2.0","id":12345,"result":{"content":[]}}'),
+      "invalid answer: it has another id",
+    ],
+    [
+      "headers that never end",
+      (response) => {
+        const drip = setInterval(
+          () => response.socket?.write("x-more: 1\r\n"),
+          50,
+        );
+        response.socket?.once("close", () => clearInterval(drip));
+        response.socket?.write("HTTP/1.1 200 OK\r\n");
+      },
+      "showed no progress for 1000 ms",
+    ],
+    [
+      "an answer byte by byte, without end",
+      (response) => {
+        response.writeHead(200, EVENTS);
+        const drip = setInterval(() => response.write(":"), 50);
+        response.once("close", () => clearInterval(drip));
+      },
+      "showed no progress for 1000 ms",
+    ],
+    [
+      "an event that has no end",
+      (response) => {
+        response.writeHead(200, EVENTS).write("data: ");
+        pourInto(response, "x".repeat(65_536));
+      },
+      "it sent a message of more than 8388608 bytes",
+    ],
+    [
+      "a flood of events",
+      (response) => {
+        response.writeHead(200, EVENTS);
+        const note =
+          '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+        pourInto(response, `data: ${note}\n\n`.repeat(500));
+      },
+      "it sent more than 5000 messages within a second",
+    ],
+  ])("F10: ends a call whose server sends %s", async (_what, own, text) => {
+    const [message = ""] = await callOver(
+      (method) => (method === "tools/call" ? own : undefined),
+      1,
+      { callTimeout: durationFromMs(5000) },
+    );
+    expect(message).toContain(text);
+    expect(message.length).toBeLessThan(400);
+  });
+
+  /** Writes a text again and again, as fast as it is read. */
+  function pourInto(response: ServerResponse, text: string): void {
+    const pour = (): void => {
+      while (!response.destroyed && response.write(text));
+      if (!response.destroyed) response.once("drain", pour);
+    };
+    pour();
+  }
 });

@@ -1,8 +1,9 @@
 /**
  * An MCP server of 2026-07-28 whose calls become tasks (SEP-2663), written
  * without an SDK. The tool `ask` asks for a name, `slow` works until it is
- * cancelled, `fail` fails, `gone` withdraws its question, `many` asks 101; `log` returns the
- * requests that came before.
+ * cancelled, `fail` fails, `gone` withdraws its question, `many` asks 101; a
+ * client that does not declare the extension does not see them. `log` returns
+ * the requests that came before.
  */
 import { createInterface } from "node:readline";
 
@@ -54,18 +55,20 @@ function answer({ method, params = {} }: Call): object {
         capabilities: { tools: {}, extensions: { [EXTENSION]: {} } },
         serverInfo: { name: "tasks", version: "1" },
       };
-    case "tools/list":
+    case "tools/list": {
+      const tasks = ["ask", "slow", "fail", "gone", "many"];
+      const offered = declaresTasks(params) ? [...tasks, "log"] : ["log"];
       return {
-        tools: ["ask", "slow", "fail", "gone", "many", "log"].map((tool) => ({
+        tools: offered.map((tool) => ({
           name: tool,
           inputSchema: { type: "object" },
           execution: { taskSupport: "required" },
         })),
       };
+    }
     case "tools/call": {
       if (name === "log") return text(JSON.stringify(log.splice(0)));
-      const key = "io.modelcontextprotocol/clientCapabilities";
-      log.push({ capabilities: params._meta?.[key] });
+      if (!declaresTasks(params)) return text("the client takes no tasks");
       return { resultType: "task", ...task(name, "working") };
     }
     case "tasks/get":
@@ -78,6 +81,11 @@ function answer({ method, params = {} }: Call): object {
     default:
       return {};
   }
+}
+
+function declaresTasks({ _meta }: NonNullable<Call["params"]>): boolean {
+  const declared = _meta?.["io.modelcontextprotocol/clientCapabilities"];
+  return EXTENSION in Object(Object(declared).extensions);
 }
 
 function look(taskId: string): object {

@@ -174,20 +174,24 @@ export class McpConnection implements AsyncDisposable {
 
   /**
    * Returns the tools of the server, without those that require the tasks of
-   * 2025, which this client does not support. Since 2026 the server decides
-   * whether a call becomes a task.
+   * 2025-11-25, which this client does not support. Since 2026-07-28 the server
+   * decides whether a call becomes a task (SEP-2663).
    */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
     return this.lists.tools.get(async () => {
       const tools = await this.#list("tools", signal, (client, options) =>
         client.listTools(undefined, options).then((listed) => listed.tools),
       );
-      return tools
-        .filter(
-          ({ execution }) =>
-            this.#isModern || execution?.taskSupport !== "required",
-        )
-        .map((tool) => this.#readTool(tool));
+      return tools.flatMap((tool) => {
+        if (this.#isModern || tool.execution?.taskSupport !== "required") {
+          return [this.#readTool(tool)];
+        }
+        this.leftOut.add(
+          "tools",
+          `tool ${showJson(tool.name)} is left out: it requires the tasks of 2025-11-25`,
+        );
+        return [];
+      });
     });
   }
 

@@ -120,6 +120,7 @@ export async function createTransport(
         boundedFetch(options.fetchFor?.(server) ?? globalThis.fetch),
         reader,
         protocol,
+        options.now,
       );
       return createHttpTransport(
         protocol,

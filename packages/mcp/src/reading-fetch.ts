@@ -4,6 +4,8 @@ import { unmarkLongIds } from "@devtool/internal/long-ids";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { withBody } from "./bounded-fetch.ts";
+import { describeError } from "./describe-error.ts";
+import { FloodGate } from "./flood-gate.ts";
 import { showJson } from "./message-problem.ts";
 import type { MessageReader } from "./message-reader.ts";
 
@@ -14,12 +16,17 @@ import type { MessageReader } from "./message-reader.ts";
  * A request whose answer is not JSON, is the answer to none, or whose stream
  * ends without an answer and cannot be resumed, ends with an error. With consent
  * (401, 403) it may be resumed. Over `sse`, answers come in another stream.
+ * A stream also ends when the server floods its streams (`FloodGate`).
+ *
+ * @param now the clock, in milliseconds
  */
 export function readingFetch(
   fetch: FetchLike,
   reader: MessageReader,
   protocol: "http" | "sse",
+  now: () => number,
 ): FetchLike {
+  const gate = new FloodGate(now);
   return async (url, init) => {
     const body = init?.body;
     const sent = typeof body === "string" ? parseJsonOrUndefined(body) : null;
@@ -42,7 +49,7 @@ export function readingFetch(
     if (!response.ok) return response;
     const type = response.headers.get("content-type") ?? "";
     if (response.body && /^\s*text\/event-stream\b/i.test(type)) {
-      const events = readEvents(response.body, reader, id);
+      const events = readEvents(response.body, reader, gate, id);
       return withBody(response, ReadableStream.from(events), type);
     }
     const isRequest = message?.id !== undefined && message.method !== undefined;
@@ -63,6 +70,7 @@ export function readingFetch(
 async function* readEvents(
   body: AsyncIterable<Uint8Array>,
   reader: MessageReader,
+  gate: FloodGate,
   id: JsonValue | undefined,
 ): AsyncIterable<Uint8Array> {
   const events: EventSourceMessage[] = [];
@@ -74,9 +82,11 @@ async function* readEvents(
   });
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
+  let why = "its stream ended without it";
   try {
     for await (const chunk of body) {
       parser.feed(decoder.decode(chunk, { stream: true }));
+      gate.count(events.length, chunk.length);
       for (const event of events.splice(0)) {
         isResumable ||= event.id !== undefined;
         if (event.id !== undefined) reader.noteEvent(id, event.id);
@@ -86,9 +96,10 @@ async function* readEvents(
     }
   } catch (reason) {
     if (isResumable || id === undefined) throw reason;
+    why += `: ${describeError(reason)}`;
   }
   if (isResumable) return;
-  const [ended] = reader.fail(id, "its stream ended without it");
+  const [ended] = reader.fail(id, why);
   if (ended) yield encoder.encode(asEvent(ended));
 }
 
