@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { createMcp } from "@devtool/mcp";
 import {
   ClientCredentialsProvider,
@@ -15,15 +16,25 @@ type ClientInformation = Awaited<
   ReturnType<OAuthClientProvider["clientInformation"]>
 >;
 type Tokens = Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
-type DiscoveryState = Parameters<
-  NonNullable<OAuthClientProvider["saveDiscoveryState"]>
->[0];
 
 /**
  * The context that the conformance suite gives a client besides the address, by
  * the suite's names.
  */
-export type Context = Readonly<Record<string, string>>;
+export interface Context {
+  readonly client_id?: string;
+  readonly client_secret?: string;
+  readonly private_key_pem?: string;
+  readonly signing_algorithm?: string;
+  readonly idp_client_id?: string;
+  readonly idp_id_token?: string;
+  readonly idp_token_endpoint?: string;
+  /** The calls that a scenario wants. */
+  readonly toolCalls?: readonly {
+    readonly name: string;
+    readonly arguments: JsonObject;
+  }[];
+}
 
 /**
  * Makes the authorization of a scenario: a user who agrees to all, or an
@@ -53,7 +64,7 @@ export function testAuthorization(
         }),
       };
     }
-    case "auth/cross-app-access-complete-flow":
+    case "auth/enterprise-managed-authorization":
       return { provider: crossAppAccess(context) };
     default: {
       const user = new AgreeingUser(
@@ -115,7 +126,6 @@ class AgreeingUser implements OAuthClientProvider {
   #client: ClientInformation;
   #tokens: Tokens;
   #verifier = "";
-  #discovery: DiscoveryState | undefined;
   #parameters = Promise.withResolvers<URLSearchParams>();
 
   constructor(client: ClientInformation) {
@@ -159,13 +169,5 @@ class AgreeingUser implements OAuthClientProvider {
 
   codeVerifier(): string {
     return this.#verifier;
-  }
-
-  saveDiscoveryState(state: DiscoveryState): void {
-    this.#discovery = state;
-  }
-
-  discoveryState(): DiscoveryState | undefined {
-    return this.#discovery;
   }
 }
