@@ -311,14 +311,59 @@ describe("the Tasks extension (SEP-2663)", () => {
     });
     const none = await ask({ method: "tasks/update", params: { taskId } });
     expect(none.error).toMatchObject({ code: -32_602 });
-    const elsewhere = await ask({
-      method: "tasks/get",
-      params: { taskId },
-      headers: { "mcp-name": "another" },
-    });
-    expect(elsewhere.error).toMatchObject({ code: -32_020 });
     expect((await get(taskId)).status).toBe("input_required");
   });
+
+  it.each<[string, Record<string, string | undefined>]>([
+    ["Mcp-Method of another method", { "mcp-method": "tools/list" }],
+    ["Mcp-Method in other letters", { "mcp-method": "TOOLS/CALL" }],
+    ["no Mcp-Method", { "mcp-method": undefined }],
+    ["Mcp-Name of another tool", { "mcp-name": "task_wait" }],
+    ["Mcp-Name twice", { "mcp-name": "agent_devtool, agent_devtool" }],
+    ["no Mcp-Name", { "mcp-name": undefined }],
+    [
+      "MCP-Protocol-Version of another revision",
+      { "mcp-protocol-version": "2025-11-25" },
+    ],
+  ])(
+    "refuses a request whose headers do not match its body, and runs nothing: %s",
+    async (_what, headers) => {
+      const args = { prompt: "text Ran." };
+      const { status, answer } = await modernRequest(server, {
+        method: "tools/call",
+        params: { name: "agent_devtool", arguments: args },
+        headers,
+      });
+      expect([status, answer.error?.code]).toEqual([400, -32_020]);
+      const { result } = await ask({ method: "resources/list" });
+      expect(result.resources).toEqual([]);
+    },
+  );
+
+  it.each([
+    ["tasks/get", (taskId: string) => ({ taskId })],
+    ["tasks/update", (taskId: string) => ({ taskId, inputResponses: {} })],
+    ["tasks/cancel", (taskId: string) => ({ taskId })],
+    [
+      "resources/read",
+      (taskId: string) => ({ uri: `devtool://tasks/${taskId}` }),
+    ],
+  ] as const)(
+    "refuses %s whose Mcp-Name is not the task or the resource of its body",
+    async (method, paramsOf) => {
+      const taskId = await begin("write a.txt hello");
+      await until(taskId, "input_required");
+      const params = paramsOf(taskId);
+      for (const name of ["another", undefined]) {
+        const headers = { "mcp-name": name };
+        const { status, answer } = await modernRequest(server, {
+          ...{ method, params, headers },
+        });
+        expect([status, answer.error?.code]).toEqual([400, -32_020]);
+      }
+      expect((await get(taskId)).status).toBe("input_required");
+    },
+  );
 
   it("says in server/discover what it speaks", async () => {
     const { result } = await ask({ method: "server/discover" });

@@ -1,11 +1,18 @@
+import { fileURLToPath } from "node:url";
 import { textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createMcp } from "@devtool/mcp";
-import { ApprovalMode, ToolCallStatus } from "@devtool/schema";
+import {
+  ApprovalMode,
+  TaskState,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { DEPTH } from "../depth.ts";
+import { Conversation } from "../scenarios/conversation.ts";
 import { nodeServer, serverProgram } from "./servers.ts";
 
 /**
@@ -13,6 +20,8 @@ import { nodeServer, serverProgram } from "./servers.ts";
  * other tests run beside it, it proves that they are not made one by one.
  */
 const MAX_MS = DEPTH === "deep" ? 1300 : 2500;
+
+const ODD = fileURLToPath(new URL("odd-server.ts", import.meta.url));
 
 const SLOW =
   'call mcp__everything__trigger-long-running-operation {"duration":1,"steps":1}';
@@ -73,6 +82,103 @@ describe("allowed calls of one step", () => {
     console.info(`three calls of a second took ${Math.round(leastMs)} ms`);
     expect(leastMs).toBeLessThanOrEqual(MAX_MS);
   });
+});
+
+describe("a call that is allowed or approved", () => {
+  const tool = (name: string, readOnlyHint: boolean) => ({
+    ...{ name, inputSchema: { type: "object" } },
+    annotations: { readOnlyHint },
+  });
+  const answers = {
+    "tools/list": {
+      result: {
+        tools: [
+          ...["look", "read"].map((name) => tool(name, true)),
+          ...["change", "write"].map((name) => tool(name, false)),
+        ],
+      },
+    },
+    "tools/call": ["1st", "2nd", "3rd"].map((text) => ({
+      result: { content: [{ type: "text", text }] },
+    })),
+  };
+
+  /**
+   * Plays two calls of which the first one asks, and returns them in the order
+   * in which their server got them.
+   */
+  async function play(
+    names: readonly [string, string],
+    { isAllowed, until }: { isAllowed: boolean; until: "asked" | "done" },
+  ): Promise<readonly (string | undefined)[]> {
+    const [first, second] = names.map((name) => `mcp__odd__${name}`);
+    await using server = await serveCodingAgent({
+      workspace: temporaryDirectory(),
+      mcp: createMcp({
+        servers: [nodeServer("odd", [ODD, JSON.stringify({ answers })])],
+      }),
+    });
+    const client = clientOf(server);
+    const talk = new Conversation(client);
+    if (isAllowed) {
+      await talk.say(`call ${second} {}`);
+      await talk.answer(() => "proceed_always_tool");
+    }
+    await talk.say(`call ${first} {}\ncall ${second} {}`);
+    expect(talk.asked.map(({ toolName }) => toolName)).toEqual(
+      isAllowed ? [first] : [first, second],
+    );
+    if (!isAllowed) {
+      await talk.answer(({ toolName }) =>
+        toolName === first ? undefined : "proceed_once",
+      );
+    }
+    const taskId = talk.task.id;
+    const statusOfSecond = async () => {
+      const { task } = await client.tasks.getTask({ taskId });
+      const calls = task?.history.flatMap(toolCallsOf) ?? [];
+      return calls.at(-1)?.status;
+    };
+    if (until === "done") {
+      await expect.poll(statusOfSecond).toBe(ToolCallStatus.SUCCEEDED);
+    }
+    expect(talk.task.state).toBe(TaskState.INPUT_REQUIRED);
+    await talk.answer(() => "proceed_once");
+    const { task: done } = await client.tasks.getTask({ taskId });
+    const calls = done?.history.flatMap(toolCallsOf) ?? [];
+    const ended = calls.slice(-2).map(({ toolName, result }) => ({
+      toolName,
+      at: JSON.stringify(result.value).match(/\d(?=st|nd|rd)/)?.[0],
+    }));
+    return ended
+      .toSorted((one, other) => Number(one.at) - Number(other.at))
+      .map(({ toolName }) => toolName.split("__").at(-1));
+  }
+
+  it.each([
+    ["an allowed call that reads", ["look", "read"], true],
+    ["an allowed call that changes something", ["look", "write"], true],
+    ["an approved call that reads", ["look", "read"], false],
+  ] as const)(
+    "does not wait behind another's question: %s",
+    async (_what, names, isAllowed) => {
+      const order = await play(names, { isAllowed, until: "done" });
+      expect(order).toEqual(names.toReversed());
+    },
+  );
+
+  it.each([
+    ["the first, and the second is allowed", ["change", "read"], true],
+    ["the first, and the second is approved", ["change", "read"], false],
+    ["the second, which is approved", ["look", "write"], false],
+    ["both", ["change", "write"], true],
+  ] as const)(
+    "waits behind another's question where one of the two changes something: %s",
+    async (_what, names, isAllowed) => {
+      const order = await play(names, { isAllowed, until: "asked" });
+      expect(order).toEqual(names);
+    },
+  );
 });
 
 function serve(): ReturnType<typeof serveCodingAgent> {
