@@ -24,7 +24,6 @@ const {
   DEVTOOL_TOKEN: token = "",
 } = process.env;
 const [port = "8088"] = process.argv.slice(2);
-const audience = `http://127.0.0.1:${port}/hook`;
 const signal = AbortSignal.timeout(60_000);
 
 const keys = notificationKeys(new URL("/.well-known/jwks.json", url));
@@ -43,6 +42,8 @@ const receiver = createServer(async (request, response) => {
 });
 receiver.listen(Number(port), "127.0.0.1");
 await once(receiver, "listening");
+// Port 0 lets the system choose one.
+const audience = `http://127.0.0.1:${Object(receiver.address()).port}/hook`;
 
 // A post that the server has not signed is refused.
 assert.equal(

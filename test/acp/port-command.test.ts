@@ -13,7 +13,6 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
-import { freePort } from "../free-port.ts";
 import { choose, Editor, type EditorOptions } from "./port/editor.ts";
 
 const MAIN = fileURLToPath(
@@ -52,8 +51,7 @@ describe("devtool acp", () => {
   });
 
   it("goes on with an open question after the server was killed", async () => {
-    const port = String(await freePort());
-    let server = await serve("--port", port);
+    let server = await serve();
     const answer = Promise.withResolvers<void>();
     const { editor, errors } = start({
       onPermission: async (asked) => {
@@ -72,7 +70,7 @@ describe("devtool acp", () => {
       ),
     );
     await server.kill();
-    server = await serve("--port", port);
+    server = await serve();
     answer.resolve();
     expect(await ended).toBe("end_turn");
     expect(editor.text).toBe("After.");

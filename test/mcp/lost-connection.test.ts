@@ -1,11 +1,10 @@
-import { once } from "node:events";
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { mcp } from "@devtool/mcp/server";
 import { type DevtoolServer, defaultDialects } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Line } from "../line.ts";
 import { connectHost } from "./host.ts";
 import { modernRequest } from "./modern-request.ts";
 
@@ -18,7 +17,7 @@ describe("a host whose connection is cut", () => {
     line = await Line.start();
     server = await serveCodingAgent({
       workspace,
-      allowedHosts: [new URL(line.url).host],
+      allowedHosts: [line.host],
       dialects: [mcp(), ...defaultDialects()],
     });
     line.port = Number(new URL(server.url).port);
@@ -115,45 +114,3 @@ describe("a host whose connection is cut", () => {
     expect({ ttlMs, cacheScope }).toEqual({ ttlMs: 0, cacheScope: "private" });
   });
 });
-
-/** A connection between a host and a server that can be cut. */
-class Line implements AsyncDisposable {
-  readonly #sockets = new Set<Socket>();
-  readonly #server: Server;
-
-  /** The port of the server. */
-  port = 0;
-
-  private constructor() {
-    this.#server = createServer((near) => {
-      const far = connect(this.port, "127.0.0.1");
-      for (const socket of [near, far]) {
-        this.#sockets.add(socket);
-        socket.on("error", () => undefined);
-      }
-      near.pipe(far).pipe(near);
-    });
-  }
-
-  static async start(): Promise<Line> {
-    const line = new Line();
-    line.#server.listen(0, "127.0.0.1");
-    await once(line.#server, "listening");
-    return line;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${Object(this.#server.address()).port}`;
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
-    this.#sockets.clear();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.cut();
-    this.#server.close();
-    await once(this.#server, "close");
-  }
-}

@@ -20,7 +20,7 @@ import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
-import { freePort } from "../free-port.ts";
+import { Line } from "../line.ts";
 import { until, whileFollowing } from "./following.ts";
 
 describe("a list of sessions", () => {
@@ -77,23 +77,25 @@ describe("a list of sessions", () => {
   });
 
   it("is right again after its server was killed and started again", async () => {
-    const directories = [
-      "--data",
-      join(base, "data"),
-      "--workspace",
-      join(base, "work"),
-    ];
-    const flags = [...directories, "--port", String(await freePort())];
-    let process = await startServing(flags);
+    await using line = await Line.start();
+    const start = async () => {
+      const started = await startServing([
+        ...["--data", join(base, "data"), "--workspace", join(base, "work")],
+        ...["--allow-host", line.host],
+      ]);
+      line.port = Number(new URL(started.info.url).port);
+      return started;
+    };
+    let process = await start();
     await using stack = new AsyncDisposableStack();
     stack.defer(() => process.kill());
-    client = connect(process.info);
+    client = connect({ url: line.url, token: process.info.token });
     const one = await send("text One.");
     await following({ baseDelayMs: 1 }, async (list) => {
       await until(list, ({ isLoaded }) => isLoaded);
       await process.kill();
       await until(list, ({ lost }) => lost !== undefined);
-      process = await startServing(flags);
+      process = await start();
       const two = await send("text Two.");
       await until(
         list,

@@ -49,7 +49,7 @@ import {
   startServing,
 } from "../durability/crash/server-process.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
-import { freePort } from "../free-port.ts";
+import { Line } from "../line.ts";
 import { until, whileFollowing } from "./following.ts";
 
 const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 20, deep: 5000 });
@@ -454,26 +454,30 @@ describe("a view whose connections are cut at any byte (R4)", () => {
 describe("a view of a server that is killed and started again", () => {
   let base: string;
   let server: ServerProcess;
-  let flags: readonly string[];
+  let line: Line;
 
+  const start = async (): Promise<ServerProcess> => {
+    const started = await startServing([
+      ...["--data", join(base, "data"), "--workspace", join(base, "work")],
+      ...["--allow-host", line.host],
+    ]);
+    line.port = Number(new URL(started.info.url).port);
+    return started;
+  };
   beforeEach(async () => {
     base = temporaryDirectory();
     await mkdir(join(base, "work"));
-    const port = String(await freePort());
-    flags = [
-      "--data",
-      join(base, "data"),
-      "--workspace",
-      join(base, "work"),
-      "--port",
-      port,
-    ];
-    server = await startServing(flags);
+    line = await Line.start();
+    server = await start();
   });
-  afterEach(() => server.kill());
+  afterEach(async () => {
+    await server.kill();
+    await line[Symbol.asyncDispose]();
+  });
 
   it("says that it is lost, and goes on at its open question", async () => {
-    const { url, token } = server.info;
+    const { url } = line;
+    const { token } = server.info;
     const view = createTaskView(connect(url, token), {
       ...QUICK,
       maxAttempts: Number.POSITIVE_INFINITY,
@@ -492,7 +496,7 @@ describe("a view of a server that is killed and started again", () => {
         soon(),
       );
       await until(view, ({ unsent }) => unsent.length === 1);
-      server = await startServing(flags);
+      server = await start();
       await answered;
     });
     expect(view.snapshot()).toMatchObject({
@@ -510,12 +514,13 @@ describe("a view of a server that is killed and started again", () => {
   });
 
   it("shows what a restart made of the work that it cut", async () => {
-    const { url, token } = server.info;
+    const { url } = line;
+    const { token } = server.info;
     const view = createTaskView(connect(url, token), QUICK);
     const sent = view.send("text Before.\nwait 600000", soon());
     await until(view, (snapshot) => texts(snapshot).includes("Before."));
     await server.kill();
-    server = await startServing(flags);
+    server = await start();
     await sent;
     expect(view.snapshot().task).toMatchObject({
       state: TaskState.INPUT_REQUIRED,
