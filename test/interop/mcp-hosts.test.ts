@@ -23,6 +23,8 @@ import {
   startServing,
 } from "../durability/crash/server-process.ts";
 import { connectHost } from "../mcp/host.ts";
+import { RawHost } from "../mcp/raw-host.ts";
+import { beginAs, STAND_INS } from "./stand-in-hosts.ts";
 
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/dist/main.js", import.meta.url),
@@ -98,7 +100,7 @@ const noInspector = existsSync(INSPECTOR)
 describe.skipIf(noInspector !== "")(
   `MCP Inspector 2.12.0 as a host${noInspector}`,
   () => {
-    it("lists the agent, calls it, and shows what it asks", async () => {
+    it("lists the agent, calls it, shows what it asks, and answers in a later run", async () => {
       const home = temporaryDirectory();
       const workspace = temporaryDirectory();
       const inspect = (...args: readonly string[]) => {
@@ -123,15 +125,64 @@ describe.skipIf(noInspector !== "")(
       ).toMatchObject({
         structuredContent: { state: "completed", text: "The agent was here." },
       });
-      expect(inspect(...call, ...prompt("write a.txt hello"))).toMatchObject({
+      const asking = inspect(...call, ...prompt("write a.txt hello"));
+      expect(asking).toMatchObject({
         structuredContent: {
           state: "input-required",
           questions: [{ text: expect.stringContaining("+hello") }],
         },
       });
+      // Both programs have ended meanwhile: new ones go on with the task.
+      const { taskId, questions } = asking.structuredContent;
+      const answered = inspect(
+        ...["--method", "tools/call", "--tool-name", "task_answer"],
+        ...["--tool-arg", `taskId=${taskId}`],
+        ...["--tool-arg", `question=${questions[0].id}`],
+        ...["--tool-arg", "option=proceed_once"],
+      );
+      expect(answered).toMatchObject({
+        structuredContent: { state: "completed" },
+      });
+      expect(fileText(workspace, "a.txt")).toBe("hello");
     }, 120_000);
   },
 );
+
+describe.each(STAND_INS)("a stand-in for $name as a host of MCP", (host) => {
+  let data: string;
+  let work: string;
+  beforeEach(() => {
+    data = join(temporaryDirectory(), "data");
+    work = temporaryDirectory();
+  });
+
+  it("has the question answered inside the call", async () => {
+    await using raw = new RawHost(["--data", data], work);
+    const { call } = await beginAs(host, raw);
+    const asked = await call("agent_devtool", {
+      prompt: "write a.txt hello\ntext Written.",
+    });
+    expect(asked.text).toContain("+hello");
+    expect(existsSync(join(work, "a.txt"))).toBe(false);
+    expect(await asked.approve()).toMatchObject({ text: "Written." });
+    expect(fileText(work, "a.txt")).toBe("hello");
+  });
+
+  it("picks the task up with its question after it was killed", async () => {
+    const first = new RawHost(["--data", data], work);
+    const begun = await beginAs(host, first);
+    await begun.call("agent_devtool", {
+      prompt: "write a.txt hello\ntext Written.",
+    });
+    await first[Symbol.asyncDispose]();
+    await using raw = new RawHost(["--data", data], work);
+    const { call, newestTaskId } = await beginAs(host, raw);
+    const asked = await call("task_wait", { taskId: await newestTaskId() });
+    expect(asked.text).toContain("+hello");
+    expect(await asked.approve()).toMatchObject({ text: "Written." });
+    expect(fileText(work, "a.txt")).toBe("hello");
+  });
+});
 
 describe.each(HOSTS)("$name as a host of MCP", (host) => {
   const found = REAL_AGENTS.find(({ name }) => name === host.name);
@@ -186,7 +237,7 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     });
 
   it.skipIf(missing !== "" || host.tool === undefined)(
-    "gives its model what our agent says, and asks",
+    "gives its model what our agent says and asks, and lets a later run answer",
     async () => {
       const call = (prompt: string): string =>
         `call ${host.tool} ${JSON.stringify({ prompt })}\ntext The host has ended.`;
@@ -197,16 +248,22 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
       const asked = await play(call("write a.txt hello\ntext Written."));
       expect(heard(), asked).toContain("The agent asks in task");
       expect(heard()).toContain("May I call write_file?");
-      // The host is gone: the task waits for whoever answers.
-      const other = await approving();
+      // The host is gone: the task waits for whoever answers, as the next one.
+      const other = await connectHost(server.info, { era: "2026-07-28" });
       const { resources } = await other.listResources();
       const taskId = resources[0]?.name ?? "";
-      const result = await other.callTool({
+      const { structuredContent } = await other.callTool({
         name: "task_wait",
         arguments: { taskId },
       });
       await other.close();
-      expect(result.structuredContent).toMatchObject({ text: "Written." });
+      const question = Object(structuredContent).questions[0].id;
+      const args = { taskId, question, option: "proceed_once" };
+      const tool = host.tool?.replace("agent_devtool", "task_answer");
+      const answered = await play(
+        `call ${tool} ${JSON.stringify(args)}\ntext The host has ended.`,
+      );
+      expect(heard(), answered).toMatch(/Written\.[^}]*The agent has ended/);
       expect(fileText(work, "a.txt")).toBe("hello");
     },
     240_000,
@@ -222,76 +279,76 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     240_000,
   );
 
-  it.skipIf(missing !== "" || host.name !== "codex")(
-    "asks the user of its app-server before the call, and what our agent asks in it",
-    async () => {
-      const config = fileText(home, ".codex/config.toml");
-      putFile(
-        home,
-        ".codex/config.toml",
-        config.replace('"approve"', '"prompt"'),
-      );
-      const [program = ""] = Object.values(found?.programs ?? {});
-      const codex = codexAgent({
-        command: [process.execPath, program, "app-server"],
-        environment: env,
-      });
-      await using outer = await createServer({
-        agents: { codex },
-        workspace: work,
-      });
-      const { tasks } = clientOf(outer);
-      const exchange = async (
-        request: MessageInitShape<typeof SendMessageRequestSchema>,
-      ) => {
-        const { task: sent } = await tasks.sendMessage(request);
-        const { task } = await tasks.getTask({ taskId: sent?.id ?? "" });
-        if (!task) throw new Error("there is no task");
-        const [call] = awaitedToolCalls(task);
-        return { task, call };
-      };
-      const answer = (
-        { task, call }: Awaited<ReturnType<typeof exchange>>,
-        option: string,
-        content?: string,
-      ) => {
+  /** A user of Codex's app-server, whom Codex asks before each call. */
+  async function codexUser() {
+    const config = fileText(home, ".codex/config.toml");
+    putFile(
+      home,
+      ".codex/config.toml",
+      config.replace('"approve"', '"prompt"'),
+    );
+    const [program = ""] = Object.values(found?.programs ?? {});
+    const codex = codexAgent({
+      command: [process.execPath, program, "app-server"],
+      environment: env,
+    });
+    const outer = await createServer({ agents: { codex }, workspace: work });
+    const { tasks } = clientOf(outer);
+    const exchange = async (
+      request: MessageInitShape<typeof SendMessageRequestSchema>,
+    ) => {
+      const { task: sent } = await tasks.sendMessage(request);
+      const { task } = await tasks.getTask({ taskId: sent?.id ?? "" });
+      if (!task) throw new Error("there is no task");
+      const [call] = awaitedToolCalls(task);
+      return { task, call };
+    };
+    type Exchange = Awaited<ReturnType<typeof exchange>>;
+    return {
+      say: (script: string) =>
+        exchange({ message: textMessage(crypto.randomUUID(), script) }),
+      /** Answers what is asked, with the content of a form. */
+      answer: ({ task, call }: Exchange, option: string, content?: object) => {
         if (!call) throw new Error(`nothing is asked: ${task.error}`);
-        const messageId = crypto.randomUUID();
-        const message = textMessage(messageId, content ?? "");
+        const text = content ? JSON.stringify(content) : "";
+        const message = textMessage(crypto.randomUUID(), text);
         const parts = [
-          ...(content === undefined ? [] : message.parts),
+          ...(content ? message.parts : []),
           confirmationPart(call, option),
         ];
         return exchange({ message: { ...message, parts }, taskId: task.id });
-      };
+      },
+      shown: ({ call }: Exchange) =>
+        JSON.stringify(call?.confirmationRequest?.details.value),
+      [Symbol.asyncDispose]: () => outer.close(),
+    };
+  }
+
+  it.skipIf(missing !== "" || host.name !== "codex")(
+    "asks the user of its app-server before the call, and what our agent asks in it",
+    async () => {
+      await using user = await codexUser();
       const begin = (file: string) =>
-        exchange({
-          message: textMessage(
-            file,
-            searchAndCall(`write ${file} hello\ntext Ended.`),
-          ),
-        });
-      const wholeOf = ({ call }: Awaited<ReturnType<typeof exchange>>) =>
-        JSON.stringify(call?.confirmationRequest?.details.value);
+        user.say(searchAndCall(`write ${file} hello\ntext Ended.`));
 
       const called = await begin("a.txt");
       expect(called.call?.toolName).toBe("mcp__devtool__agent_devtool");
-      const asked = await answer(called, OPTION_PROCEED_ONCE);
-      expect(wholeOf(asked)).toContain("May I call write_file? Create a.txt");
-      expect(wholeOf(asked)).toContain("+hello");
-      const done = await answer(
-        asked,
-        OPTION_PROCEED_ONCE,
-        '{"answer":"proceed_once"}',
+      const asked = await user.answer(called, OPTION_PROCEED_ONCE);
+      expect(user.shown(asked)).toContain(
+        "May I call write_file? Create a.txt",
       );
+      expect(user.shown(asked)).toContain("+hello");
+      const done = await user.answer(asked, OPTION_PROCEED_ONCE, {
+        answer: "proceed_once",
+      });
       expect([done.task.state, heard()]).toEqual([
         TaskState.COMPLETED,
         expect.stringMatching(/completed[^}]*Ended\./),
       ]);
       expect(fileText(work, "a.txt")).toBe("hello");
 
-      const declined = await answer(
-        await answer(await begin("b.txt"), OPTION_PROCEED_ONCE),
+      const declined = await user.answer(
+        await user.answer(await begin("b.txt"), OPTION_PROCEED_ONCE),
         OPTION_CANCEL,
       );
       expect(declined.task.state).toBe(TaskState.COMPLETED);

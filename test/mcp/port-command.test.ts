@@ -1,7 +1,5 @@
-import { spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -12,9 +10,9 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
-import { freePort } from "../free-port.ts";
-import { connectHost } from "./host.ts";
+import { connectHost, ERAS } from "./host.ts";
 import { TASK_HOST } from "./modern-request.ts";
+import { modernMeta, RawHost } from "./raw-host.ts";
 
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/dist/main.js", import.meta.url),
@@ -54,11 +52,10 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
     clients.push(client);
     return client;
   };
-  const serve = async (port: string): Promise<ServerProcess> => {
+  const serve = async (): Promise<ServerProcess> => {
     const data = join(base, "data");
     const server = await startServing([
       ...["--data", data, "--workspace", work, "--no-console"],
-      ...["--port", port],
     ]);
     servers.push(server);
     return server;
@@ -85,95 +82,47 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
   });
 
   it("tells a host of 2026-07-28 what it subscribed to, until it cancels", async () => {
-    const child = spawn(
-      process.execPath,
-      [MAIN, "mcp", "--data", join(base, "data")],
-      { cwd: work, stdio: ["pipe", "pipe", "ignore"] },
+    await using raw = new RawHost(["--data", join(base, "data")], work);
+    const _meta = modernMeta(TASK_HOST);
+    const ask = async (method: string, params: object) =>
+      (await raw.request(method, { ...params, _meta })).result;
+    const { taskId } = await ask("tools/call", {
+      name: "agent_devtool",
+      arguments: { prompt: "write a.txt hello\ntext Written." },
+    });
+    const uri = `devtool://tasks/${taskId}`;
+    const listening = raw.send("subscriptions/listen", {
+      notifications: { taskIds: [taskId], resourceSubscriptions: [uri] },
+      _meta,
+    });
+    const statuses = () => raw.told("notifications/tasks");
+    await expect.poll(() => statuses().at(-1)?.status).toBe("input_required");
+    expect(raw.told("notifications/subscriptions/acknowledged")).toMatchObject([
+      { notifications: { taskIds: [taskId], resourceSubscriptions: [uri] } },
+    ]);
+    const [key = ""] = Object.keys(statuses().at(-1)?.inputRequests);
+    const approve = { action: "accept", content: { answer: "proceed_once" } };
+    await ask("tasks/update", { taskId, inputResponses: { [key]: approve } });
+    await expect.poll(() => statuses().at(-1)?.status).toBe("completed");
+    expect(raw.told("notifications/resources/updated")).toContainEqual(
+      expect.objectContaining({ uri }),
     );
-    const heard: { readonly [field: string]: unknown }[] = [];
-    createInterface({ input: child.stdout }).on("line", (line) =>
-      heard.push(JSON.parse(line)),
-    );
-    const send = (id: number | undefined, method: string, params: object) =>
-      child.stdin.write(
-        `${JSON.stringify({
-          jsonrpc: "2.0",
-          ...(id !== undefined && { id }),
-          method,
-          params: {
-            ...params,
-            ...(id !== undefined && {
-              _meta: {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {
-                  name: "raw",
-                  version: "1",
-                },
-                "io.modelcontextprotocol/clientCapabilities": TASK_HOST,
-              },
-            }),
-          },
-        })}\n`,
-      );
-    const answer = async (id: number) => {
-      await expect
-        .poll(() => heard.find((message) => message.id === id), {
-          timeout: 20_000,
-        })
-        .toBeDefined();
-      return Object(heard.find((message) => message.id === id)).result;
-    };
-    const told = (method: string) =>
-      heard
-        .filter((message) => message.method === method)
-        .map(({ params }) => Object(params));
-    try {
-      send(1, "tools/call", {
-        name: "agent_devtool",
-        arguments: { prompt: "write a.txt hello\ntext Written." },
-      });
-      const { taskId } = await answer(1);
-      const uri = `devtool://tasks/${taskId}`;
-      send(2, "subscriptions/listen", {
-        notifications: { taskIds: [taskId], resourceSubscriptions: [uri] },
-      });
-      await expect
-        .poll(() => told("notifications/tasks").at(-1)?.status)
-        .toBe("input_required");
-      expect(told("notifications/subscriptions/acknowledged")).toMatchObject([
-        { notifications: { taskIds: [taskId], resourceSubscriptions: [uri] } },
-      ]);
-      const [key = ""] = Object.keys(
-        told("notifications/tasks").at(-1)?.inputRequests,
-      );
-      const approve = { action: "accept", content: { answer: "proceed_once" } };
-      send(3, "tasks/update", { taskId, inputResponses: { [key]: approve } });
-      await expect
-        .poll(() => told("notifications/tasks").at(-1)?.status)
-        .toBe("completed");
-      expect(told("notifications/resources/updated")).toContainEqual(
-        expect.objectContaining({ uri }),
-      );
-      send(undefined, "notifications/cancelled", { requestId: 2 });
-      const count = told("notifications/tasks").length;
-      send(4, "tools/call", {
-        name: "agent_devtool",
-        arguments: { prompt: "text Again.", taskId },
-      });
-      await answer(4);
-      send(5, "tools/call", { name: "task_wait", arguments: { taskId } });
-      expect((await answer(5)).structuredContent).toMatchObject({
-        text: "Again.",
-      });
-      expect(told("notifications/tasks")).toHaveLength(count);
-    } finally {
-      child.kill();
-    }
+    raw.notify("notifications/cancelled", { requestId: listening });
+    const count = statuses().length;
+    await ask("tools/call", {
+      name: "agent_devtool",
+      arguments: { prompt: "text Again.", taskId },
+    });
+    const waited = await ask("tools/call", {
+      name: "task_wait",
+      arguments: { taskId },
+    });
+    expect(waited.structuredContent).toMatchObject({ text: "Again." });
+    expect(statuses()).toHaveLength(count);
   });
 
   it("goes on with an open question after the server was killed", async () => {
-    const port = String(await freePort());
-    const first = await serve(port);
+    const first = await serve();
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<ElicitResult>();
     const client = await host(() => {
@@ -186,7 +135,7 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
     });
     await asked.promise;
     await first.kill();
-    await serve(port);
+    await serve();
     answer.resolve({ action: "accept", content: { answer: "proceed_once" } });
     expect((await calling).structuredContent).toMatchObject({
       state: "completed",
@@ -195,35 +144,37 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
     expect(fileText(work, "a.txt")).toBe("hello");
   });
 
-  it("leaves the question to the next call of another host, over HTTP", async () => {
-    const port = String(await freePort());
-    const first = await serve(port);
-    const plain = await host();
-    const asks = await plain.callTool({
-      name: "agent_devtool",
-      arguments: { prompt: "write a.txt hello\ntext Written." },
-    });
-    const { taskId } = Object(asks.structuredContent);
-    await plain.close();
-    await first.kill();
-    const second = await serve(port);
-    const { url, token } = second.info;
-    const client = await connectHost(
-      { url, token },
-      {
-        era: "2026-07-28",
-        answer: () => ({
-          action: "accept",
-          content: { answer: "proceed_once" },
-        }),
-      },
-    );
-    clients.push(client);
-    const result = await client.callTool({
-      name: "task_wait",
-      arguments: { taskId },
-    });
-    expect(result.structuredContent).toMatchObject({ state: "completed" });
-    expect(fileText(work, "a.txt")).toBe("hello");
-  });
+  it.each(ERAS)(
+    "leaves the question to another host, over HTTP in era %s, after the server was killed",
+    async (era) => {
+      const first = await serve();
+      const plain = await host();
+      const asks = await plain.callTool({
+        name: "agent_devtool",
+        arguments: { prompt: "write a.txt hello\ntext Written." },
+      });
+      const { taskId } = Object(asks.structuredContent);
+      await plain.close();
+      await first.kill();
+      const second = await serve();
+      const { url, token } = second.info;
+      const client = await connectHost(
+        { url, token },
+        {
+          era,
+          answer: () => ({
+            action: "accept",
+            content: { answer: "proceed_once" },
+          }),
+        },
+      );
+      clients.push(client);
+      const result = await client.callTool({
+        name: "task_wait",
+        arguments: { taskId },
+      });
+      expect(result.structuredContent).toMatchObject({ state: "completed" });
+      expect(fileText(work, "a.txt")).toBe("hello");
+    },
+  );
 });
