@@ -1,7 +1,7 @@
 /**
  * A plain client of A2A 0.3 and 1.0 over JSON-RPC, without an SDK: it sends a
  * prompt to an agent, and prints each element of the answer as JSON.
- * `plain-client.journey.test.ts` changes single lines of it.
+ * `plain-client.test.ts` changes single lines of it.
  */
 const [url, prompt] = process.argv.slice(2);
 let found = await fetch(`${url}/.well-known/agent-card.json`);
