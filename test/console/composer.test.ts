@@ -1,8 +1,10 @@
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import { CHROMIUM, launch } from "../outer/browser.ts";
 import { namedAgent } from "../scenarios/named-agent.ts";
 import { openConsole } from "./console-page.ts";
@@ -67,6 +69,47 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator(".prose", { hasText: "Bob answers" }).waitFor();
       await page.locator(".session-about", { has: noMode }).waitFor();
       expect(await page.getByLabel("Mode").count()).toBe(0);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("goes on from before a message in a new session, with its text", async () => {
+      const site = await loadConsole();
+      const coding = await serveCodingAgent({
+        workspace,
+        sandbox: "none",
+        site,
+      });
+      await using stack = new AsyncDisposableStack();
+      stack.defer(() => coding.close());
+      await using browser = await launch();
+      await using opened = await openConsole(browser, coding);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const say = async (text: string): Promise<void> => {
+        await message.fill(`text ${text}`);
+        await page.keyboard.press("Enter");
+        await page.locator(".prose", { hasText: text }).waitFor();
+      };
+      await page.goto(`${coding.url}/console/#/new/first`);
+      await say("One.");
+      await say("Two.");
+      await page.locator(".rewind").nth(1).click();
+      await page.getByText("A new session goes on").waitFor();
+      await expect.poll(() => message.inputValue()).toBe("text Two.");
+      await say("Else.");
+      await say("More.");
+      expect(await page.locator(".prompt").allTextContents()).toEqual([
+        "text Else.",
+        "text More.",
+      ]);
+      const { tasks } = clientOf(coding);
+      const [fork, first] = (await tasks.listTasks({})).tasks;
+      const of = async (taskId = "") =>
+        (await tasks.getTask({ taskId })).task?.history ?? [];
+      expect((await of(fork?.id))[0]?.fork).toMatchObject({
+        taskId: first?.id,
+        beforeMessageId: (await of(first?.id))[2]?.messageId,
+      });
       expect(opened.faults()).toEqual([]);
     });
 

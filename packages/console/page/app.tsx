@@ -5,7 +5,12 @@ import { forgetAccess } from "./access.ts";
 import { CLIENT_LABEL, createConsoleClient } from "./console-client.ts";
 import { useFocusAtPlace } from "./focus.ts";
 import { NoAccess } from "./no-access.tsx";
-import { type Place, type SessionPart, usePlace } from "./place.ts";
+import {
+  type ForkPlace,
+  type Place,
+  type SessionPart,
+  usePlace,
+} from "./place.ts";
 import { ServerPage } from "./server-page.tsx";
 import { Session } from "./session.tsx";
 import { SessionList } from "./session-list.tsx";
@@ -88,13 +93,17 @@ interface ShownSession {
   readonly key: string;
   readonly taskId?: string;
   readonly view: SessionPart;
+  readonly fork?: ForkPlace;
 }
 
 function shownSession(
   place: Place,
   started: Started,
 ): ShownSession | undefined {
-  if (place.case === "new") return { key: place.key, view: "conversation" };
+  if (place.case === "new") {
+    const { key, fork } = place;
+    return { key, view: "conversation", ...(fork && { fork }) };
+  }
   if (place.case !== "session") return undefined;
   const { taskId, view } = place;
   return { key: started.get(taskId) ?? taskId, taskId, view };

@@ -12,6 +12,7 @@ import { type Draft, EMPTY_DRAFT, useDraft } from "./drafts.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
 import { isCommandLine, messageFor, runCommand } from "./sending.ts";
+import type { ForkStart } from "./use-fork.ts";
 import { useIsShown } from "./use-is-shown.ts";
 import { words } from "./words.ts";
 
@@ -28,6 +29,10 @@ interface ComposerProps {
   readonly send: TaskActions["send"];
   /** What a first message starts the session with. */
   readonly session: NewSessionChoice;
+  /** Whether it is known what a message begins. */
+  readonly isReady: boolean;
+  /** The session with which the first message goes on. Default: none. */
+  readonly fork?: ForkStart;
 }
 
 /**
@@ -109,6 +114,8 @@ function useWriting({
   contextId,
   send,
   session,
+  isReady,
+  fork,
 }: ComposerProps): Writing {
   const [draft, setDraft] = useDraft(sessionKey);
   const isShown = useIsShown();
@@ -116,7 +123,7 @@ function useWriting({
   const setProblem = (problem: string): void =>
     setDraft((now) => ({ ...now, problem }));
   const submit = async (): Promise<void> => {
-    if (text.trim() === "" && images.length === 0) return;
+    if (!isReady || (text.trim() === "" && images.length === 0)) return;
     if (isCommandLine(text) && images.length > 0) {
       setProblem(
         `${words.noCommandImages} ${images.map(({ name }) => name).join(", ")}`,
@@ -140,7 +147,7 @@ function useWriting({
       }
       return;
     }
-    const isSent = await send(messageFor(text, images, session));
+    const isSent = await send(messageFor(text, images, session, fork));
     // While the session is shown, it says itself why.
     if (!isSent) restore(isShown.current ? "" : words.notSent);
   };

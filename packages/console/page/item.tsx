@@ -5,6 +5,7 @@ import type { TaskItem } from "@devtool/client";
 import { visibleText } from "@devtool/internal/visible-text";
 import { type File, Role } from "@devtool/schema";
 import type { ReactNode } from "react";
+import { forkAddress } from "./place.ts";
 import { Prose } from "./prose.tsx";
 import { ToolCallView } from "./tool-call-view.tsx";
 import { words } from "./words.ts";
@@ -13,16 +14,18 @@ import { words } from "./words.ts";
  * One thing that was said or done. What users wrote is shown as they wrote it,
  * and never as markup.
  */
-export function Item({
-  item: { part, role },
-}: {
-  readonly item: TaskItem;
-}): ReactNode {
+export function Item({ item }: { readonly item: TaskItem }): ReactNode {
+  const { part, role } = item;
   const { content } = part;
   switch (content.case) {
     case "text":
       return role === Role.USER ? (
-        <p className="prompt">{content.value}</p>
+        <>
+          <p className="prompt">{content.value}</p>
+          <a className="rewind" href={forkAddress(item)}>
+            {words.rewind}
+          </a>
+        </>
       ) : (
         <Prose text={content.value} />
       );

@@ -1,16 +1,29 @@
+import type { TaskItem } from "@devtool/client";
 import { useSyncExternalStore } from "react";
 
 /** What the page shows, by the fragment of its address. */
 export type Place =
   | { readonly case: "list" }
   /** A session to be started. Each has a key of its own. */
-  | { readonly case: "new"; readonly key: string }
+  | {
+      readonly case: "new";
+      readonly key: string;
+      /** Default: it goes on with no other session. */
+      readonly fork?: ForkPlace;
+    }
   | {
       readonly case: "session";
       readonly taskId: string;
       readonly view: SessionPart;
     }
   | { readonly case: "server" };
+
+/** A message of a session, before which another one goes on. */
+export interface ForkPlace {
+  readonly taskId: string;
+  /** Its place in the history of the task. */
+  readonly index: number;
+}
 
 /** A part of a session. */
 export type SessionPart =
@@ -35,10 +48,15 @@ export function usePlace(): Place {
   const [, kind, id = "", view = ""] = hash.split("/");
   if (kind === "new") return { case: "new", key: id };
   if (kind === "server") return { case: "server" };
-  if (kind !== "session" || id === "") return { case: "list" };
+  if (!["session", "fork"].includes(kind ?? "") || id === "") {
+    return { case: "list" };
+  }
   const shown = SESSION_PARTS.find((part) => part === view) ?? "conversation";
   try {
-    return { case: "session", taskId: decodeURIComponent(id), view: shown };
+    const taskId = decodeURIComponent(id);
+    return kind === "fork"
+      ? { case: "new", key: hash, fork: { taskId, index: Number(view) || 0 } }
+      : { case: "session", taskId, view: shown };
   } catch {
     // A link from elsewhere may be malformed.
     return { case: "list" };
@@ -51,6 +69,15 @@ export function sessionAddress(
   view: SessionPart = "conversation",
 ): string {
   return `#/session/${encodeURIComponent(taskId)}${view === "conversation" ? "" : `/${view}`}`;
+}
+
+/**
+ * Returns the address of a new session that goes on from before the message of an
+ * item.
+ */
+export function forkAddress({ key }: Pick<TaskItem, "key">): string {
+  const [, taskId = "", index = ""] = /^(.*)\/(\d+)\/\d+$/.exec(key) ?? [];
+  return `#/fork/${encodeURIComponent(taskId)}/${index}`;
 }
 
 /** Shows another place, without a step in the history. */

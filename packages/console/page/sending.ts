@@ -6,6 +6,7 @@ import type { Attachment } from "./attachments.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
 import { problemText } from "./problem-text.ts";
+import type { ForkStart } from "./use-fork.ts";
 
 /** Maximum number of commands that are offered at once. */
 const MAX_OFFERED = 8;
@@ -21,6 +22,7 @@ export function messageFor(
   text: string,
   images: readonly Attachment[],
   choice: NewSessionChoice,
+  fork?: ForkStart,
 ): MessageContent {
   const files = images.map(({ name, mediaType, bytes }) => ({
     content: {
@@ -41,6 +43,7 @@ export function messageFor(
       parts: [...words, ...files].map((part) => create(PartSchema, part)),
     },
     ...settingsOf(choice),
+    ...(fork && { messageSettings: { fork } }),
   };
 }
 

@@ -9,10 +9,16 @@ import {
   NewSessionFields,
   NO_CHOICE,
 } from "./new-session-fields.tsx";
-import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
+import {
+  type ForkPlace,
+  replacePlace,
+  type SessionPart,
+  sessionAddress,
+} from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { SessionDetails } from "./session-details.tsx";
 import { SessionHeader } from "./session-header.tsx";
+import { useFork } from "./use-fork.ts";
 import { words } from "./words.ts";
 
 export interface SessionProps {
@@ -22,6 +28,8 @@ export interface SessionProps {
   /** Default: a new session. */
   readonly taskId?: string;
   readonly view: SessionPart;
+  /** The message before which a new session goes on. Default: none. */
+  readonly fork?: ForkPlace;
   /** Called with the id of the session that the first message has started. */
   readonly onStart: (taskId: string) => void;
   /** Called with its id when this page has deleted it. */
@@ -37,10 +45,12 @@ export function Session({
   sessionKey,
   taskId,
   view,
+  fork,
   onStart,
   onDelete,
 }: SessionProps): ReactNode {
   const [choice, choose] = useState(NO_CHOICE);
+  const forkStart = useFork(client, sessionKey, fork);
   const offered = useAgents(client);
   const task = useTask(client, {
     clientLabel: CLIENT_LABEL,
@@ -91,7 +101,8 @@ export function Session({
       <footer>
         {problem && <p role="alert">{problemText(problem)}</p>}
         {task.lost && <p role="status">{words.lost}</p>}
-        {isEmpty && (
+        {isEmpty && fork && <p>{words.forked}</p>}
+        {isEmpty && !fork && (
           <NewSessionFields
             client={client}
             offered={offered}
@@ -110,6 +121,8 @@ export function Session({
           }
           send={task.send}
           session={choice}
+          isReady={!isEmpty || !fork || forkStart !== undefined}
+          {...(isEmpty && forkStart && { fork: forkStart })}
         />
       </footer>
     </section>

@@ -36,6 +36,9 @@ export const de: Words = {
   unreachable: "Der Server ist nicht erreichbar.",
   notSent:
     "Diese Nachricht wurde nicht gesendet. Der Server hat sie nicht angenommen.",
+  rewind: "Von davor weitermachen",
+  forked:
+    "Eine neue Sitzung geht von vor dieser Nachricht aus weiter. Die andere und die Dateien bleiben, wie sie sind.",
   goal: "Ziel",
   goalStates: {
     ACTIVE: "der Agent arbeitet daran",

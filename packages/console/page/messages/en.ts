@@ -36,6 +36,9 @@ export const en = {
   sending: "Sending …",
   unreachable: "The server cannot be reached.",
   notSent: "This message was not sent. The server did not accept it.",
+  rewind: "Go on from before this",
+  forked:
+    "A new session goes on from before this message. The other one and the files stay as they are.",
   goal: "Goal",
   goalStates: {
     ACTIVE: "the agent works for it",

@@ -31,6 +31,8 @@ export const zh: Words = {
   sending: "正在发送……",
   unreachable: "无法连接到服务器。",
   notSent: "此消息未发送。服务器没有接受它。",
+  rewind: "从此之前继续",
+  forked: "新会话将从这条消息之前继续。原会话和文件保持不变。",
   goal: "目标",
   goalStates: {
     ACTIVE: "智能体正在处理",
