@@ -40,15 +40,13 @@ export async function openThread(
   signal: AbortSignal,
 ): Promise<OpenThread> {
   const { pool, command, limits } = host;
-  const forked =
-    task.agentSessionId === ""
-      ? (task.history[0]?.fork?.agentSessionId ?? "")
-      : "";
-  if (forked !== "") return forkThread(host, { task, forked, fence }, signal);
-  const known = task.agentSessionId;
-  // Another task of the conversation works in its thread: this one continues
-  // in a copy.
-  const isShared = known !== "" && pool.isBusy(known);
+  const isFork = task.agentSessionId === "";
+  const known = isFork
+    ? (task.history[0]?.fork?.agentSessionId ?? "")
+    : task.agentSessionId;
+  // Another task of the conversation works in its thread, or it is that of the
+  // conversation that this one goes on with: this one continues in a copy.
+  const isShared = known !== "" && (isFork || pool.isBusy(known));
   const idle = known === "" || isShared ? undefined : pool.take(known);
   let server = idle?.server;
   try {
@@ -70,59 +68,15 @@ export async function openThread(
     const opened = await loadThread(
       server,
       settings,
-      { known, method: isShared ? "thread/fork" : "thread/resume" },
+      { known, method: isShared ? "thread/fork" : "thread/resume", isFork },
       signal,
     );
-    if (opened.threadId !== known) pool.drop(known);
+    if (!isShared && opened.threadId !== known) pool.drop(known);
     pool.take(opened.threadId);
     return { server, fence, ...opened };
   } catch (reason) {
     if (!isShared) pool.drop(known);
     await server?.[Symbol.asyncDispose]();
-    throw reason;
-  }
-}
-
-/**
- * Begins the thread of a new conversation as a copy of the one that it goes on
- * with. Throws a `DevtoolError` when Codex refuses that.
- */
-async function forkThread(
-  { options, command, limits, pool }: ThreadHost,
-  {
-    task,
-    forked: threadId,
-    fence,
-  }: {
-    readonly task: Task;
-    readonly forked: string;
-    readonly fence: bigint;
-  },
-  signal: AbortSignal,
-): Promise<OpenThread> {
-  const { workspacePath = "" } = task.settings ?? {};
-  assertWorkspaceInPlace(workspacePath);
-  const workingDirectory = workspacePath || process.cwd();
-  const server = await AppServer.start(
-    { ...command, workingDirectory },
-    limits,
-    signal,
-  );
-  try {
-    const settings = await settingsIn(server, options, task, signal);
-    const params = { ...settings, threadId, excludeTurns: true };
-    const reply = await server.call("thread/fork", params, signal);
-    if (reply.case !== "result") {
-      throw new DevtoolError(
-        `Codex cannot fork the conversation: ${reply.message}`,
-        Code.FailedPrecondition,
-      );
-    }
-    const opened = openedThread(settings, reply.value);
-    pool.take(opened.threadId);
-    return { server, fence, ...opened, warning: "" };
-  } catch (reason) {
-    await server[Symbol.asyncDispose]();
     throw reason;
   }
 }
@@ -153,7 +107,8 @@ async function settingsIn(
 
 /**
  * Opens the known thread of a conversation, or a copy of it. Opens a new one,
- * with a warning, when Codex refuses that, and when none is known.
+ * with a warning, when Codex refuses that, and when none is known. Throws when it
+ * refuses a copy for a new conversation, which would not go on with the other.
  */
 async function loadThread(
   server: AppServer,
@@ -161,9 +116,11 @@ async function loadThread(
   {
     known,
     method,
+    isFork,
   }: {
     readonly known: string;
     readonly method: "thread/resume" | "thread/fork";
+    readonly isFork: boolean;
   },
   signal: AbortSignal,
 ): Promise<Omit<OpenThread, "server" | "fence">> {
@@ -173,6 +130,10 @@ async function loadThread(
     const reply = await server.call(method, params, signal);
     if (reply.case === "result") {
       return { ...openedThread(settings, reply.value), warning };
+    }
+    if (isFork) {
+      const problem = `Codex cannot fork the conversation: ${reply.message}`;
+      throw new DevtoolError(problem, Code.FailedPrecondition);
     }
     warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
   }

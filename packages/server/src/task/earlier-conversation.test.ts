@@ -162,16 +162,19 @@ describe("the messages before a task (STREAM-5)", () => {
     },
   );
 
-  it("are read again for a fork whose origin was deleted since, and missing then", async () => {
-    const store = await storeWith({ a: { contextId: "other" } });
+  it("are read again for a fork when a task of the other conversation was deleted since", async () => {
+    const other = { contextId: "other" };
+    const b = { ...other, refersTo: ["a"] };
+    const whole = await storeWith({ a: other, b });
     const earlier = new EarlierConversation();
-    const fork = task("d", { fork: ["a", 3n] });
-    expect(textsOf(await earlier.of(store, fork))).toEqual(["to a", "from a"]);
-    const emptied = new MemoryTaskStore();
-    expect(await earlier.of(emptied, fork)).toMatchObject({
-      before: [],
-      missing: ["a"],
-    });
+    const fork = task("d", { fork: ["b", 3n] });
+    const texts = ["to a", "from a", "to b", "from b"];
+    expect(textsOf(await earlier.of(whole, fork))).toEqual(texts);
+    const left = await earlier.of(await storeWith({ b }), fork);
+    expect([textsOf(left), left.missing]).toEqual([["to b", "from b"], ["a"]]);
+    expect(textsOf(await earlier.of(whole, fork))).toEqual(texts);
+    const none = await earlier.of(new MemoryTaskStore(), fork);
+    expect([none.before, none.missing]).toEqual([[], ["b"]]);
   });
 
   it("are missing for a fork whose origin has fewer events than it takes", async () => {

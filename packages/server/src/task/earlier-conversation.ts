@@ -22,6 +22,8 @@ const NONE: Earlier = { before: [], missing: [] };
 /** The tasks that were read so far. */
 interface Visited {
   readonly need: HistoryNeed;
+  /** The context of the task whose conversation is read. */
+  readonly contextId: string;
   readonly ids: Set<string>;
   readonly elsewhere: string[];
   readonly missing: string[];
@@ -140,6 +142,7 @@ export class EarlierConversation {
     }
     const visited: Visited = {
       need,
+      contextId: task.contextId,
       ids: new Set([task.id]),
       elsewhere: [],
       missing: [],
@@ -168,7 +171,8 @@ async function readMessagesBefore(
     const earlier = await readTask(store, id, visited.need, last);
     visited.isPreliminary ||=
       !earlier || (last === undefined && !isTerminal(earlier.state));
-    if (last !== undefined) visited.elsewhere.push(id);
+    const isElsewhere = earlier && earlier.contextId !== visited.contextId;
+    if (isElsewhere) visited.elsewhere.push(id);
     // A task of somebody else is as one that is not there.
     if (earlier?.principal !== task.principal) visited.missing.push(id);
     if (!earlier || !isContinued(earlier, continued, task)) continue;
