@@ -2,6 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { confirmationPart, textMessage } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
@@ -13,6 +14,7 @@ import {
   OPTION_PROCEED_ONCE,
   type SendMessageRequestSchema,
   TaskState,
+  toolCallsOf,
 } from "@devtool/schema";
 import { createServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -24,6 +26,7 @@ import {
 } from "../durability/crash/server-process.ts";
 import { connectHost } from "../mcp/host.ts";
 import { RawHost } from "../mcp/raw-host.ts";
+import { serverProgram } from "../mcp/servers.ts";
 import { beginAs, STAND_INS } from "./stand-in-hosts.ts";
 
 const MAIN = fileURLToPath(
@@ -200,6 +203,18 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     work = join(home, "work");
     mkdirSync(work);
     const data = join(home, "data");
+    if (host.name === "codex") {
+      // Our agent has a server whose tools ask their user.
+      mkdirSync(data, { mode: 0o700 });
+      putFile(
+        data,
+        "config.toml",
+        `[[mcp_servers]]
+name = "everything"
+stdio = { command = ${JSON.stringify(COMMAND)}, args = ${JSON.stringify(EVERYTHING)} }
+`,
+      );
+    }
     server = await startServing([
       ...["--data", data, "--workspace", work, "--no-console"],
     ]);
@@ -227,6 +242,21 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
       child.once("exit", () => resolve(said));
     });
   const heard = (): string => JSON.stringify(model.requests().at(-1)?.body);
+  /** What the calls of our agent came to. */
+  const innerResults = async (): Promise<string> => {
+    const { tasks } = clientOf(server.info);
+    const listed = await tasks.listTasks({});
+    const read = await Promise.all(
+      listed.tasks.map(({ id }) => tasks.getTask({ taskId: id })),
+    );
+    const calls = read.flatMap(({ task }) =>
+      (task?.history ?? []).flatMap(toolCallsOf),
+    );
+    return inspect(
+      calls.map(({ result }) => result.value),
+      { depth: 9 },
+    );
+  };
   const approving = () =>
     connectHost(server.info, {
       era: "2026-07-28",
@@ -358,6 +388,80 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
   );
 
   it.skipIf(missing !== "" || host.name !== "codex")(
+    "lets its user answer in words of their own what our agent asks in the call",
+    async () => {
+      await using user = await codexUser();
+      const asking = async (tool: string, args = {}) => {
+        const prompt = `call mcp__everything__${tool} ${JSON.stringify(args)}\ntext Ended.`;
+        const called = await user.say(searchAndCall(prompt));
+        const asked = await user.answer(called, OPTION_PROCEED_ONCE);
+        expect(user.shown(asked)).toContain("May I call");
+        return user.answer(asked, OPTION_PROCEED_ONCE, {
+          answer: "proceed_once",
+        });
+      };
+      const form = await asking("trigger-elicitation-request");
+      expect(user.shown(form)).toContain("In your own words");
+      const ended = await user.answer(form, OPTION_PROCEED_ONCE, {
+        answer: "proceed_once",
+        text: JSON.stringify({ name: "Ada" }),
+      });
+      expect(ended.task.state).toBe(TaskState.COMPLETED);
+      expect(await innerResults()).toContain("Name: Ada");
+      // A page is one more question in words: our server opens none.
+      const page = await asking("trigger-url-elicitation", {
+        url: "https://example.com/consent",
+        message: "Please agree",
+      });
+      expect(user.shown(page)).toContain(
+        "asks to open https://example.com/consent",
+      );
+      await user.answer(page, OPTION_PROCEED_ONCE, { answer: "proceed_once" });
+      expect(await innerResults()).toContain("accept");
+    },
+    240_000,
+  );
+
+  it.skipIf(missing !== "" || host.name !== "codex")(
+    "asks us as its user what a server of its own asks: a form and a page",
+    async () => {
+      const config = fileText(home, ".codex/config.toml");
+      const own = `[mcp_servers.everything]
+required = true
+startup_timeout_sec = 60
+command = ${JSON.stringify(COMMAND)}
+args = ${JSON.stringify(EVERYTHING)}
+default_tools_approval_mode = "approve"
+`;
+      putFile(home, ".codex/config.toml", `${config}\n${own}`);
+      await using user = await codexUser();
+      const call = (tool: string, args = {}) =>
+        user.say(
+          [
+            'call tool_search {"query":"trigger elicitation"}',
+            "next",
+            `call ${tool} ${JSON.stringify(args)}`,
+            "text The host has ended.",
+          ].join("\n"),
+        );
+      const form = await call("trigger_elicitation_request");
+      expect(user.shown(form)).toContain("Answer with a JSON object that has");
+      await user.answer(form, OPTION_PROCEED_ONCE, { name: "Ada" });
+      expect(heard()).toContain("Name: Ada");
+      const page = await call("trigger_url_elicitation", {
+        url: "https://example.com/consent",
+        message: "Please agree",
+      });
+      expect(user.shown(page)).toContain(
+        "asks to open https://example.com/consent",
+      );
+      await user.answer(page, OPTION_PROCEED_ONCE);
+      expect(heard()).toContain("User completed the URL elicitation flow");
+    },
+    240_000,
+  );
+
+  it.skipIf(missing !== "" || host.name !== "codex")(
     "shows its model our tasks as resources",
     async () => {
       const other = await approving();
@@ -379,6 +483,9 @@ describe.each(HOSTS)("$name as a host of MCP", (host) => {
     240_000,
   );
 });
+
+/** The reference server of MCP, whose tools ask their user. */
+const EVERYTHING = [serverProgram("server-everything"), "stdio"];
 
 /** The steps by which Codex's model finds our agent and calls it. */
 function searchAndCall(prompt: string): string {

@@ -1,13 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  GenericDetailsSchema,
   Role,
   type Task,
   TaskSchema,
   TaskState,
+  type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { messageRequest, openQuestions } from "./question.ts";
+import { messageRequest, openQuestions, questionRequest } from "./question.ts";
 
 describe("what a host's user is asked", () => {
   it("quotes the words of an agent that waits, at most 100 lines of them", () => {
@@ -34,9 +36,30 @@ describe("what a host's user is asked", () => {
       "It is asked for the running call agent_reviewer: Agent reviewer: look at it [1 more line]",
     ]);
   });
+
+  it("has a place for words where a running call asks, as an MCP server does", () => {
+    const details = {
+      case: "genericDetails",
+      value: create(GenericDetailsSchema, { description: "Your name?" }),
+    } as const;
+    const [question] = openQuestions(asking(details));
+    if (!question) throw new Error("nothing is asked");
+    expect(
+      Object(questionRequest(question).params).requestedSchema,
+    ).toMatchObject({
+      properties: { text: { type: "string" } },
+      required: ["answer"],
+    });
+    const [plain] = openQuestions(asking());
+    expect(plain?.takesText).toBe(false);
+  });
 });
 
-function asking(): Task {
+function asking(
+  details: NonNullable<ToolCall["confirmationRequest"]>["details"] = {
+    case: undefined,
+  },
+): Task {
   const parent = {
     toolCallId: "c1",
     toolName: "agent_reviewer",
@@ -49,6 +72,7 @@ function asking(): Task {
     description: "Agent reviewer asks",
     status: ToolCallStatus.PENDING,
     confirmationRequest: {
+      details,
       options: [
         { id: "proceed_once", name: "Yes" },
         { id: "cancel", name: "No" },

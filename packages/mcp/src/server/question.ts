@@ -7,6 +7,7 @@ import {
   findToolCall,
   findToolCallDetail,
   isInterrupted,
+  isQuestionOfCall,
   OPTION_CANCEL,
   OPTION_MODIFY_WITH_EDITOR,
   type PartSchema,
@@ -71,7 +72,8 @@ export function openQuestions(task: Task): OpenQuestion[] {
         })),
       takesText:
         details?.case === "genericDetails" &&
-        options.some(({ id }) => reachOfAnswer(id) === "other"),
+        (isQuestionOfCall(task, call.toolCallId) ||
+          options.some(({ id }) => reachOfAnswer(id) === "other")),
       call,
       shownDigest: digest,
     };
