@@ -28,6 +28,47 @@ const withoutAnalyze =
     ? ""
     : " (skipped: systemd-analyze is not installed)";
 
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const SYSTEMD = fileURLToPath(new URL("./systemd.sh", import.meta.url));
+const OWN = [
+  ...["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net"],
+];
+const withoutSystemd =
+  LEFT_TO_CI ||
+  [
+    ["unshare", ...OWN, "ip", "link"],
+    ["systemctl", "--version"],
+    ["/lib/systemd/systemd", "--version"],
+  ]
+    .filter(([program = "", ...args]) => spawnSync(program, args).status !== 0)
+    .map((words) => ` (skipped: ${words.join(" ")} fails here)`)
+    .join("");
+
+it.skipIf(withoutSystemd !== "")(
+  `the units of deploy/ start by their socket, again after kill -9, and stop, under systemd${withoutSystemd}`,
+  async () => {
+    const script = ["bash", SYSTEMD, process.execPath, ROOT];
+    const played = spawn("timeout", ["120", "unshare", ...OWN, ...script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [said, [code]] = await Promise.all([
+      text(played.stdout),
+      once(played, "exit"),
+    ]);
+    expect(said.split("\n")).toEqual([
+      "socket alone: inactive, started again 0 times",
+      "ready: 200",
+      "after a request: active, started again 0 times",
+      "ready: 200",
+      "after kill -9: active, started again 1 times",
+      "stopped: inactive, started again 1 times",
+      "result: success, 0",
+      "",
+    ]);
+    expect(code).toBe(0);
+  },
+);
+
 describe.skipIf(why !== "")(`a server as a service${why}`, () => {
   it("answers on the socket that is passed, also what came before it was ready, and says when it is", async () => {
     const { service } = startService("127.0.0.1");
