@@ -43,6 +43,7 @@ const documents = [
 const FOREIGN_ERRORS = [
   "ExperimentalWarning: SQLite is an experimental feature",
   "npm warn install-scripts",
+  "pnpm is running through Node.js",
   "TS1479",
   "Cannot find name 'HeadersInit'",
   "instanceof ConnectError",
