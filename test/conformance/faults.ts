@@ -1,7 +1,7 @@
 import { A2A } from "./faults/a2a.ts";
 import { CARD } from "./faults/card.ts";
 import { COMMAND } from "./faults/command.ts";
-import type { Fault } from "./faults/fault.ts";
+import { type Fault, faultsOf } from "./faults/fault.ts";
 import { SESSION } from "./faults/session.ts";
 import { STREAM } from "./faults/stream.ts";
 import { TOOL } from "./faults/tool.ts";
@@ -11,10 +11,10 @@ import { TOOL } from "./faults/tool.ts";
  * those of a plain server are in plain/faults.ts.
  */
 export const FAULTS: readonly Fault[] = [
-  ...A2A,
-  ...CARD,
-  ...SESSION,
-  ...STREAM,
-  ...TOOL,
-  ...COMMAND,
-];
+  A2A,
+  CARD,
+  SESSION,
+  STREAM,
+  TOOL,
+  COMMAND,
+].flatMap(faultsOf);

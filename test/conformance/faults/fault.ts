@@ -20,24 +20,38 @@ export interface Fault {
   readonly also: readonly string[];
 }
 
+type MakeSpoil = Spoil | (() => Spoil);
+
+/** A change that meets other requirements, or is shown by another way. */
+interface FaultOptions
+  extends Partial<Pick<Fault, "also" | "protocolVersion" | "binding">> {
+  readonly spoil: MakeSpoil;
+}
+
 /**
- * Creates a fault that JSON-RPC shows, in the version of its requirement,
- * otherwise in 0.3.
+ * Faults by the requirement that they break, and by what is wrong. JSON-RPC
+ * shows them, in the version of the requirement, otherwise in 0.3.
  */
-export function fault(
-  requirement: string,
-  what: string,
-  spoil: Spoil | (() => Spoil),
-  also: readonly string[] = [],
-): Fault {
-  return {
-    requirement,
-    also,
-    fault: what,
-    protocolVersion: requirement.startsWith("A2A1-") ? "1.0" : "0.3",
-    binding: "JSONRPC",
-    spoil: typeof spoil === "function" ? spoil : () => spoil,
-  };
+export type Faults = Readonly<
+  Record<string, Readonly<Record<string, MakeSpoil | FaultOptions>>>
+>;
+
+/** Returns the faults of a table one by one. */
+export function faultsOf(faults: Faults): Fault[] {
+  return Object.entries(faults).flatMap(([requirement, own]) =>
+    Object.entries(own).map(([fault, made]) => {
+      const { spoil, ...options } = "spoil" in made ? made : { spoil: made };
+      return {
+        requirement,
+        fault,
+        also: [],
+        protocolVersion: requirement.startsWith("A2A1-") ? "1.0" : "0.3",
+        binding: "JSONRPC",
+        ...options,
+        spoil: typeof spoil === "function" ? spoil : () => spoil,
+      };
+    }),
+  );
 }
 
 /** Changes the body of every answer. */
