@@ -31,253 +31,167 @@ export interface Fault {
   readonly notices?: number;
 }
 
-const { COMPLETED, FAILED } = TaskState;
+/** What is not as in most faults of a kind. */
+type Unusual = Partial<Fault>;
+
+/** A fault that costs nothing: the task does what the model wants in the end. */
+function well(
+  name: string,
+  script: Fault["script"],
+  unusual: Unusual = {},
+): Fault {
+  const state = TaskState.COMPLETED;
+  return { name, script, state, effects: 1, text: "done", ...unusual };
+}
+
+/** A fault that ends the task, at once and without an effect. */
+function fails(
+  name: string,
+  error: RegExp,
+  script: Fault["script"],
+  unusual: Unusual = {},
+): Fault {
+  const state = TaskState.FAILED;
+  const usual = { effects: 0, text: "", notices: 0 } as const;
+  return { name, error, script, state, ...usual, ...unusual };
+}
 
 /** The faults of R10. */
 export const FAULTS: readonly Fault[] = [
-  {
-    name: "429 with Retry-After, then well",
-    script: (effect) => `fail 429 2 after 0.02\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 2,
-  },
-  {
-    name: "429 without end",
-    script: () => "fail 429",
-    state: FAILED,
-    error: /status 429.*5 tries/,
-    effects: 0,
-    text: "",
+  well(
+    "429 with Retry-After, then well",
+    (effect) => `fail 429 2 after 0.02\n${effect}\ntext done`,
+    { notices: 2 },
+  ),
+  fails("429 without end", /status 429.*5 tries/, () => "fail 429", {
     notices: 4,
-  },
-  {
-    name: "500 before the answer, then well",
-    script: (effect) => `fail 500 1\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 1,
-  },
-  {
-    name: "503 behind a tool call, then well",
-    script: (effect) => `${effect}\nfail 503 3\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 3,
-  },
-  {
-    name: "503 behind a tool call, without end",
-    script: (effect) => `${effect}\nfail 503`,
-    state: FAILED,
-    error: /status 503/,
-    effects: 1,
-    text: "",
+  }),
+  well(
+    "500 before the answer, then well",
+    (effect) => `fail 500 1\n${effect}\ntext done`,
+    { notices: 1 },
+  ),
+  well(
+    "503 behind a tool call, then well",
+    (effect) => `${effect}\nfail 503 3\ntext done`,
+    { notices: 3 },
+  ),
+  fails(
+    "503 behind a tool call, without end",
+    /status 503/,
+    (effect) => `${effect}\nfail 503`,
+    { effects: 1, notices: 4 },
+  ),
+  fails("a key that is refused", /status 403.*credentials/, () => "fail 403"),
+  well(
+    "reset before the answer, then well",
+    (effect) => `reset 1\n${effect}\ntext done`,
+    { notices: 1 },
+  ),
+  fails(
+    "reset in the middle of a text",
+    /connection to the model broke/,
+    () => "say 3\nreset 1",
+    { text: "chunk 1 chunk 2 chunk 3 " },
+  ),
+  fails(
+    "reset behind a tool call of the same answer",
+    /connection to the model broke/,
+    (effect) => `text begun\n${effect}\nreset 1\ntext done`,
+    { text: "begun" },
+  ),
+  fails(
+    "an answer that ends in the middle",
+    /ended in the middle/,
+    (effect) => `text begun\n${effect}\ncut 1`,
+    { text: "begun" },
+  ),
+  well(
+    "a malformed piece first, then well",
+    (effect) => `malformed 1\n${effect}\ntext done`,
+    { notices: 1 },
+  ),
+  fails(
+    "a malformed piece in the middle",
+    /not JSON/,
+    (effect) => `text begun\n${effect}\nmalformed 1`,
+    { text: "begun" },
+  ),
+  fails(
+    "bytes that are no UTF-8",
+    /not UTF-8/,
+    () => "text begun\nwait 5\nbadutf8 1",
+    { text: "begun" },
+  ),
+  well(
+    "an empty answer, then well",
+    (effect) => `empty 2\n${effect}\ntext done`,
+    { notices: 2 },
+  ),
+  fails("empty answers without end", /empty answer.*5 tries/, () => "empty", {
     notices: 4,
-  },
-  {
-    name: "a key that is refused",
-    script: () => "fail 403",
-    state: FAILED,
-    error: /status 403.*credentials/,
-    effects: 0,
-    text: "",
-    notices: 0,
-  },
-  {
-    name: "reset before the answer, then well",
-    script: (effect) => `reset 1\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 1,
-  },
-  {
-    name: "reset in the middle of a text",
-    script: () => "say 3\nreset 1",
-    state: FAILED,
-    error: /connection to the model broke/,
-    effects: 0,
-    text: "chunk 1 chunk 2 chunk 3 ",
-    notices: 0,
-  },
-  {
-    name: "reset behind a tool call of the same answer",
-    script: (effect) => `text begun\n${effect}\nreset 1\ntext done`,
-    state: FAILED,
-    error: /connection to the model broke/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
-  {
-    name: "an answer that ends in the middle",
-    script: (effect) => `text begun\n${effect}\ncut 1`,
-    state: FAILED,
-    error: /ended in the middle/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
-  {
-    name: "a malformed piece first, then well",
-    script: (effect) => `malformed 1\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 1,
-  },
-  {
-    name: "a malformed piece in the middle",
-    script: (effect) => `text begun\n${effect}\nmalformed 1`,
-    state: FAILED,
-    error: /not JSON/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
-  {
-    name: "bytes that are no UTF-8",
-    script: () => "text begun\nwait 5\nbadutf8 1",
-    state: FAILED,
-    error: /not UTF-8/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
-  {
-    name: "an empty answer, then well",
-    script: (effect) => `empty 2\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 2,
-  },
-  {
-    name: "empty answers without end",
-    script: () => "empty",
-    state: FAILED,
-    error: /empty answer.*5 tries/,
-    effects: 0,
-    text: "",
-    notices: 4,
-  },
-  {
-    name: "no first byte",
+  }),
+  fails("no first byte", /first piece .* did not arrive/, () => "hang", {
     model: "hasty",
-    script: () => "hang",
-    state: FAILED,
-    error: /first piece .* did not arrive/,
-    effects: 0,
-    text: "",
     notices: 4,
-  },
-  {
-    name: "silence in the middle",
-    model: "restless",
-    script: (effect) => `text begun\n${effect}\nhang`,
-    state: FAILED,
-    error: /next piece .* did not arrive/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
-  {
-    name: "byte by byte, in time",
-    script: (effect) => `drip 0\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-  },
-  {
-    name: "byte by byte, too slow",
-    model: "hasty",
-    script: () => "drip 60\ntext never",
-    state: FAILED,
-    error: /first piece .* did not arrive/,
-    effects: 0,
-    text: "",
-    notices: 4,
-  },
-  {
-    name: "a call that comes twice",
-    script: (effect) => `${effect}\nduplicate\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-    notices: 0,
-  },
-  {
-    name: "a tool that does not exist",
-    script: (effect) => `call no_such_tool {}\nnext\n${effect}\ntext done`,
-    state: COMPLETED,
-    effects: 1,
-    text: "done",
-  },
-  {
-    name: "arguments that the tool refuses",
-    script: () => 'call read_file {"no_such_argument": 1}\ntext done',
-    state: COMPLETED,
-    effects: 0,
-    text: "done",
-  },
-  {
-    name: "arguments of 10 MB",
-    script: () => "hugeargs 10000000",
-    state: FAILED,
-    error: /limit is/,
-    effects: 0,
-    text: "",
-    notices: 0,
-  },
-  {
-    name: "arguments of 2 MB",
-    script: () => "hugeargs 2000000",
-    state: FAILED,
-    error: /too large.*limit is 1048576/,
-    effects: 0,
-    text: "",
-    notices: 0,
-  },
-  {
-    name: "words in circles",
-    script: () => "repeat 4000 the same words ",
-    state: FAILED,
-    error: /says the same again and again/,
-    effects: 0,
-    text: "the same words",
-    notices: 0,
-  },
-  {
-    name: "calls in circles",
-    script: () =>
+  }),
+  fails(
+    "silence in the middle",
+    /next piece .* did not arrive/,
+    (effect) => `text begun\n${effect}\nhang`,
+    { model: "restless", text: "begun" },
+  ),
+  well("byte by byte, in time", (effect) => `drip 0\n${effect}\ntext done`),
+  fails(
+    "byte by byte, too slow",
+    /first piece .* did not arrive/,
+    () => "drip 60\ntext never",
+    { model: "hasty", notices: 4 },
+  ),
+  well(
+    "a call that comes twice",
+    (effect) => `${effect}\nduplicate\ntext done`,
+    { notices: 0 },
+  ),
+  well(
+    "a tool that does not exist",
+    (effect) => `call no_such_tool {}\nnext\n${effect}\ntext done`,
+  ),
+  well(
+    "arguments that the tool refuses",
+    () => 'call read_file {"no_such_argument": 1}\ntext done',
+    { effects: 0 },
+  ),
+  fails("arguments of 10 MB", /limit is/, () => "hugeargs 10000000"),
+  fails(
+    "arguments of 2 MB",
+    /too large.*limit is 1048576/,
+    () => "hugeargs 2000000",
+  ),
+  fails(
+    "words in circles",
+    /says the same again and again/,
+    () => "repeat 4000 the same words ",
+    { text: "the same words" },
+  ),
+  fails(
+    "calls in circles",
+    /calls read_file in the same way again and again/,
+    () =>
       Array.from({ length: 16 }, () => "read no-such-file.txt").join(
         "\nnext\n",
       ),
-    state: FAILED,
-    error: /calls read_file in the same way again and again/,
-    effects: 0,
-    text: "",
-    notices: 0,
-  },
-  {
-    name: "the output limit",
-    script: (effect) => `text begun\n${effect}\nfinish MAX_TOKENS`,
-    state: FAILED,
-    error: /output limit/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
-  {
-    name: "the safety filter",
-    script: () => "text begun\nfinish SAFETY",
-    state: FAILED,
-    error: /safety filter|refused to answer/,
-    effects: 0,
-    text: "begun",
-    notices: 0,
-  },
+  ),
+  fails(
+    "the output limit",
+    /output limit/,
+    (effect) => `text begun\n${effect}\nfinish MAX_TOKENS`,
+    { text: "begun" },
+  ),
+  fails(
+    "the safety filter",
+    /safety filter|refused to answer/,
+    () => "text begun\nfinish SAFETY",
+    { text: "begun" },
+  ),
 ];
