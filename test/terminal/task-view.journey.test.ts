@@ -52,7 +52,7 @@ import { GatedModel } from "../durability/message-queue/gated-model.ts";
 import { Line } from "../line.ts";
 import { until, whileFollowing } from "./following.ts";
 
-const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 20, deep: 5000 });
+const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 10, deep: 5000 });
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 
 describe("a view of a task", () => {
