@@ -18,6 +18,9 @@ const JOB_LOG =
 const CONFIG_FILE =
   "configuration file (default: config.toml in the data directory)";
 
+const CHANGE_CONFIG =
+  '\nTo change a setting, edit the file that "devtool config path" prints.';
+
 /** The commands with which an operator runs a server. */
 export const SERVER_COMMANDS: readonly CommandSet[] = [
   { names: ["init"], add: addInit },
@@ -95,6 +98,8 @@ function addConfig(program: Command, io: Io, done: Done): void {
     .description(
       "Show the settings with which a server starts here without flags, and what sets each; no secrets",
     )
+    .addHelpText("after", CHANGE_CONFIG)
+    .showHelpAfterError(CHANGE_CONFIG.trim())
     .action(async (options) =>
       done(await (await load()).showConfig(options, io)),
     );

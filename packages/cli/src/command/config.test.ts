@@ -113,6 +113,7 @@ describe("devtool config path", () => {
 
 describe("devtool config check", () => {
   it.each([
+    ["", 0, /^there is no \/.+\/config\.toml: the defaults hold\n$/],
     ["port = 8443\n", 0, /^\/.+\/config\.toml can be used\n$/],
     ["ports = 1\n", 1, /config file ".+" cannot be used: .*ports/],
     [
@@ -123,7 +124,8 @@ describe("devtool config check", () => {
     ['[model]\nname = "anthropic:"\n', 1, /has no key: set ANTHROPIC_API_KEY/],
   ])("reads %j as a server that starts", async (text, code, says) => {
     const data = temporaryDirectory();
-    await writeFile(join(data, "config.toml"), text, { mode: 0o600 });
+    const path = join(data, "config.toml");
+    if (text !== "") await writeFile(path, text, { mode: 0o600 });
     const checked = await runCommand(["config", "check", "--data", data], {
       env: EMPTY,
     });

@@ -73,16 +73,14 @@ export async function showConfig(
   const set = [...settingsOf(reflect(ServerConfigSchema, operator.config), "")];
   const names = new Set(set.map(([name]) => name));
   const unset = DEFAULTS.filter(([name]) => !names.has(name));
-  const isThere = await access(path).then(
-    () => true,
-    () => false,
-  );
   const rows: readonly Row[] = [
     ["data directory", visibleName(data), dataSource(options, io)],
     [
       "config file",
       file,
-      isThere ? "" : `missing: "${ownCommand(io.env)} init" makes it`,
+      (await isThere(path))
+        ? ""
+        : `missing: "${ownCommand(io.env)} init" makes it`,
     ],
     [
       "model",
@@ -124,7 +122,12 @@ export async function checkConfig(
   await listenOptions({}, operator);
   storeOptions(undefined, operator);
   retentionOptions(operator);
-  writeLine(io.stdout, `${visibleName(path)} can be used`);
+  writeLine(
+    io.stdout,
+    (await isThere(path))
+      ? `${visibleName(path)} can be used`
+      : `there is no ${visibleName(path)}: the defaults hold`,
+  );
   return ExitCode.OK;
 }
 
@@ -135,6 +138,13 @@ function placesOf(
   const directory = resolve(data ?? defaultDataDirectory(env));
   const path = resolve(config ?? join(directory, "config.toml"));
   return { path, data: directory };
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 function dataSource({ data }: ConfigOptions, { env }: Io): string {
