@@ -36,7 +36,7 @@ export function welcomeText(
   io: Pick<Io, "env">,
 ): string {
   if (options.profile) return kitWelcome(options, options.profile);
-  const { data, workspace, host, model, modelLine, publicUrl } = options;
+  const { data, workspace, host, model, publicUrl } = options;
   const command = ownCommand(io.env);
   const at =
     data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
@@ -54,7 +54,7 @@ export function welcomeText(
   A2A, Connect, gRPC       ${publicUrl}${bound}
   agent card               ${publicUrl}/.well-known/agent-card.json${consoleLine}
   bearer token             in ${discoveryPath(data)}
-  ${servedLine(info.agent, model, modelLine)}
+  ${servedLine(info.agent, options, command)}
 
 Try it in a second terminal:
 
@@ -69,13 +69,16 @@ was interrupted continues with your next message.`;
  * Returns the line about the default agent's model, or about that agent when it
  * names no model.
  */
-function servedLine(agent: string, model: string, modelLine: string): string {
+function servedLine(
+  agent: string,
+  { model, modelLine }: Welcome,
+  command: string,
+): string {
   if (model === "") return `agent                    ${agent}`;
   if (modelLine.startsWith(`${model} (`)) {
     return `model                    ${modelLine}`;
   }
-  const hint =
-    "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
+  const hint = `runs prompts as scripts; for a model: ${command} login`;
   return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
 }
 
