@@ -409,7 +409,15 @@ function filesWith(directory: string, marker: string): string[] {
   return globSync("**/*", { cwd: directory, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))
-    .filter((path) => readFileSync(path).includes(marker));
+    .filter((path) => {
+      try {
+        return readFileSync(path).includes(marker);
+      } catch (reason) {
+        // A server has removed it meanwhile.
+        if (existsSync(path)) throw reason;
+        return false;
+      }
+    });
 }
 
 function placeIn(base: string): string[] {

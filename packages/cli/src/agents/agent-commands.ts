@@ -443,6 +443,10 @@ function addSlashCommands(program: Command, io: Io, done: Done): void {
       "--workspace <dir>",
       "directory to run it in (default: the server's)",
     )
+    .option(
+      "--task <id>",
+      `run it in the conversation of a task, as /cost needs: ${TASK_ID}`,
+    )
     .option("--json", JSON_EVENTS)
     .addHelpText(
       "after",

@@ -82,6 +82,18 @@ describe("the exit code of devtool run and exec", () => {
     });
   }
 
+  it("is 0 for a command about the conversation of a task, and 1 for a task that is not there", async () => {
+    const ran = await runCommand(["run", ...place, "text Hello."]);
+    const [, id = ""] = /^task (\S{36})$/m.exec(ran.err) ?? [];
+    const asked = ["exec", ...place, "--task"];
+    const stats = await runCommand([...asked, id.slice(0, 8), "/stats"]);
+    expect(stats).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(new RegExp(`^task: ${id}\n`)),
+    });
+    expect((await runCommand([...asked, "nope", "/stats"])).code).toBe(1);
+  });
+
   it("is 1 for a directory that only another system than the server's could have, which is named as it was given", async () => {
     const { code, err } = await runCommand([
       ...["run", ...place, "--workspace", "C:\\work", "say 1"],

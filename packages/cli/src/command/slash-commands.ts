@@ -18,7 +18,7 @@ import {
   sessionSettings,
 } from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
-import { shortTaskId } from "../task-id.ts";
+import { findTaskId, shortTaskId } from "../task-id.ts";
 
 /** The agent and the directory of a slash command. Default: the server's. */
 type Place = Pick<NewSessionOptions, "agent" | "workspace">;
@@ -46,14 +46,22 @@ export async function commands(
 /** `devtool exec`: runs a slash command and follows it to its end. */
 export async function exec(
   words: readonly string[],
-  options: ConnectionOptions & SessionOptions & Place,
+  options: ConnectionOptions & SessionOptions & Place & { task?: string },
   io: Io,
 ): Promise<number> {
   const client = await connect(options, io);
+  using interrupt = interruptSignal(io);
   const place = sessionSettings(options);
+  const about =
+    options.task === undefined
+      ? undefined
+      : await client.tasks.getTask({
+          taskId: await findTaskId(client, options.task, interrupt.signal),
+        });
   const known = (await client.commands.getAllSlashCommands(place)).commands;
   const { result } = await client.commands.runSlashCommand({
     command: readSlashLine(words.join(" "), known),
+    contextId: about?.task?.contextId ?? "",
     ...place,
   });
   if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
@@ -63,7 +71,6 @@ export async function exec(
     );
     return ExitCode.FAILED;
   }
-  using interrupt = interruptSignal(io);
   const conversation = createConversation(
     client,
     { ...options, clientLabel: "devtool exec" },
