@@ -77,6 +77,12 @@ function parentOf({ action, shown }: AuditRecord): string {
   return `${objectOrEmpty(chain).parentTaskId ?? ""}`;
 }
 
+/** The actions that begin a task, which say from where. */
+const WITH_ORIGIN: ReadonlySet<AuditAction> = new Set([
+  AuditAction.DELEGATED,
+  AuditAction.FORKED,
+]);
+
 function describeRecord(record: AuditRecord): string {
   const { time, taskId, action, toolName, delegation, rule, optionId } = record;
   const { agent = "", mcpServer = "", taskId: there = "" } = delegation ?? {};
@@ -89,7 +95,7 @@ function describeRecord(record: AuditRecord): string {
     there === "" ? "" : `in task ${shortTaskId(there)}`,
     rule === "" ? "" : `by ${rule}`,
     optionId === "" ? "" : `answered ${optionId}`,
-    action === AuditAction.DELEGATED ? record.shown : "",
+    WITH_ORIGIN.has(action) ? record.shown : "",
   ];
   return words.filter(Boolean).map(visibleName).join(" ");
 }
