@@ -59,7 +59,7 @@ const TEMPLATES: Readonly<Record<string, (message: string) => RegExp>> = {
   swift: (message) =>
     new RegExp(`^public struct Devtool_A2a_V1alpha_${message}: `, "m"),
 };
-/** The bytes between two cuts: of 10,000 connections of a language CI cuts 300. */
+/** The bytes between two cuts: CI cuts a 31st of the connections of `test:deep`. */
 const CUT_EVERY = roundsOf("DEVTOOL_CUT_EVERY", {
   quick: 499,
   ci: 499,
