@@ -41,7 +41,6 @@ const documents = [
  * explains too.
  */
 const FOREIGN_ERRORS = [
-  "pnpm is running through Node.js",
   "ExperimentalWarning: SQLite is an experimental feature",
   "npm warn install-scripts",
   "pnpm is running through Node.js",
