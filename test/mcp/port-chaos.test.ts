@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { variantsOf } from "../depth.ts";
 import {
   type ServerProcess,
   startServing,
@@ -160,7 +161,7 @@ describe.each(SURFACES)("a host at $name that does wrong", (surface) => {
     await place.server.kill();
   });
 
-  it.each(Object.keys(FAULTS))(
+  it.each(variantsOf("faults of MCP hosts", Object.keys(FAULTS), 2, 4))(
     "disturbs no other host, and is gone with its end: %s",
     async (fault) => {
       const before = residentBytes(place.server.info.pid);
