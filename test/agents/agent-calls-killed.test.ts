@@ -11,8 +11,10 @@ import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   confirmationsOf,
+  findToolCall,
   type Task,
   TaskState,
+  ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -123,6 +125,9 @@ describe("a chain of agents over two servers that are killed", () => {
           .flatMap(confirmationsOf)
           .filter(({ toolCallId }) => toolCallId === asked.toolCallId),
       ).toHaveLength(1);
+      expect(findToolCall(done, asked.toolCallId)?.status).toBe(
+        ToolCallStatus.SUCCEEDED,
+      );
       if (by !== "mesh") return;
       // The next message of the conversation names no agent.
       await strike(["above"], 0);

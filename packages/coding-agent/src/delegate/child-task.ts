@@ -116,6 +116,11 @@ export class ChildTask {
   #reason = "";
   /** The ids of the answers that were sent. */
   readonly #given = new Set<string>();
+  /** The ids of the messages that the task had when it was read last. */
+  #arrivedIds: ReadonlySet<string> = new Set();
+  /** Whether the task had an answer then. */
+  readonly #hasArrived = (answerId: string): boolean =>
+    this.#arrivedIds.has(uuidOf(answerId));
   /** The question that the user declined, and why the task may still ask it. */
   #declined: { readonly key: string; readonly reason: unknown } | undefined;
 
@@ -149,6 +154,7 @@ export class ChildTask {
       this.#over.abort();
     }
     this.#call.onEnd?.(this.#task);
+    yield { case: "questionsOver", hasArrived: this.#hasArrived };
     yield resultOf(agent.name, this.#task, maxOutputLength);
   }
 
@@ -241,7 +247,8 @@ export class ChildTask {
       RETRIES,
       this.#signal,
     );
-    const { sequence, state } = task;
+    const { sequence, state, history } = task;
+    this.#arrivedIds = new Set(history.map(({ messageId }) => messageId));
     const isWhole =
       this.#call.agent.isOwnServer || !isIdempotent || isTerminal(state);
     this.#task = isWhole ? task : { ...emptyTask(), id: taskId };
@@ -396,6 +403,7 @@ export class ChildTask {
         value: asked.question,
         withdrawn: withdrawn.signal,
         isGiven: (answerId) => this.#given.has(answerId),
+        hasArrived: this.#hasArrived,
         reply: (answer) => {
           watching.abort();
           return this.#answer(asked, answer);

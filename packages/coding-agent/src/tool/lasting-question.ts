@@ -55,7 +55,7 @@ export async function* askLasting(
   const { value, reply, withdrawn } = event;
   const { known, call } = questionCall(parent, event, context.task);
   const { toolCallId } = call;
-  yield* closeQuestions(parent, context, toolCallId);
+  yield* closeQuestions(parent, context, toolCallId, event.hasArrived);
   if (withdrawn.aborted) return;
   const { digest, delegation, argumentsEditable, reason } = value;
   const detail = changedDetail(findToolCallDetail(context.task, toolCallId), {
@@ -113,18 +113,28 @@ const ASKS_AGAIN: ReadonlySet<string> = new Set([
  * answered elsewhere.
  *
  * @param except the id of one that still counts
+ * @param hasArrived whether the other task has an answer that the log has
  */
 export function* closeQuestions(
   parent: ToolCall,
   { task }: Pick<AskContext, "task">,
   except: string = "",
+  hasArrived: (answerId: string) => boolean = () => false,
 ): Iterable<CallUpdate> {
   for (const call of openToolCalls(task)) {
     const { toolCallId } = call;
     const detail = findToolCallDetail(task, toolCallId);
     if (detail?.parentToolCallId !== parent.toolCallId) continue;
     if (toolCallId === except || !detail.delegation) continue;
-    yield { call: cancelled(call), detail };
+    const isTaken =
+      call.status === ToolCallStatus.EXECUTING &&
+      hasArrived(answerIdOf(task, toolCallId));
+    yield {
+      call: isTaken
+        ? { ...call, status: ToolCallStatus.SUCCEEDED }
+        : cancelled(call),
+      detail,
+    };
   }
 }
 

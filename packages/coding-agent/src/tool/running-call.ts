@@ -83,6 +83,8 @@ export async function* runCall(
         yield* askLasting(update.call, event, context, signal);
       } else if (event.case === "question") {
         yield* ask(update.call, event, context, signal);
+      } else if (event.case === "questionsOver") {
+        yield* closeQuestions(update.call, context, "", event.hasArrived);
       } else if (event.case === "sample") {
         await answerSample(call.toolCallId, event, context, signal);
       } else {
@@ -145,7 +147,9 @@ function applyEvent(
   { call, detail }: Required<CallUpdate>,
   event: Exclude<
     ToolEvent,
-    AskingEvent | SamplingEvent | { readonly case: "lastingQuestion" }
+    | AskingEvent
+    | SamplingEvent
+    | { readonly case: "lastingQuestion" | "questionsOver" }
   >,
 ): Required<CallUpdate> {
   switch (event.case) {

@@ -204,8 +204,16 @@ export type ToolEvent =
       readonly reply: (answer: LastingAnswer) => Promise<AnswerFate>;
       /** Whether an answer was given already, so that this asks for another. */
       readonly isGiven: (answerId: string) => boolean;
+      /** Whether an answer to an earlier question had arrived before a restart. */
+      readonly hasArrived: (answerId: string) => boolean;
       /** Aborts when the answer is no longer wanted. */
       readonly withdrawn: AbortSignal;
+    }
+  /** Nothing is asked any more: ends the lasting questions. */
+  | {
+      readonly case: "questionsOver";
+      /** As for a lasting question. */
+      readonly hasArrived: (answerId: string) => boolean;
     }
   /**
    * A question for the user. `reply` is called once, unless the call is aborted

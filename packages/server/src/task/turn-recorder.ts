@@ -210,9 +210,10 @@ function startsCall({ call }: CallUpdate, task: Task): boolean {
 
 /**
  * Whether the agent waits until an update is durable: for a call that executes.
- * One that begins as a task of this server, which the call names, has its first
+ * A step that begins as a task of this server, which it names, has its first
  * effect in the log of that task, and so behind this in a store with one writer.
  * Servers that share a store wait: another one may have taken this task alone.
+ * An answer to a question of another task may leave the server, so it waits.
  */
 function mustWait(
   update: CallUpdate,
@@ -221,9 +222,10 @@ function mustWait(
 ): boolean {
   const { call, detail } = update;
   if (call.status !== ToolCallStatus.EXECUTING) return false;
-  const { agent = "", taskId = "" } = detail?.delegation ?? {};
-  const isNamed = agent !== "" && taskId !== "" && startsCall(update, task);
-  return !(isNamed && hasOneWriter);
+  const { delegation, stepRun, parentToolCallId = "" } = detail ?? {};
+  const isStep = stepRun !== undefined && parentToolCallId === "";
+  const isNamed = isStep && (delegation?.taskId ?? "") !== "";
+  return !(isNamed && hasOneWriter && startsCall(update, task));
 }
 
 type Recorded = Exclude<
