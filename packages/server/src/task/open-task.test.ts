@@ -54,8 +54,13 @@ const LEASE: TaskLease = {
   release: async () => undefined,
 };
 
-const DELEGATED = create(ToolCallDetailSchema, {
+const STEP = create(ToolCallDetailSchema, {
   delegation: { agent: "other", taskId: "t2" },
+  stepRun: { attempt: 1 },
+});
+const QUESTION = create(ToolCallDetailSchema, {
+  delegation: { agent: "other", taskId: "t2" },
+  parentToolCallId: "c",
 });
 
 describe("an open task that records tool calls (R1)", () => {
@@ -92,20 +97,27 @@ describe("an open task that records tool calls (R1)", () => {
   it.each([
     [
       "until it is durable where other servers may take the task",
+      STEP,
       LEASE,
       ["scheduled"],
     ],
-    ["for nothing on the only server", undefined, ["scheduled", "ran"]],
+    ["for nothing on the only server", STEP, undefined, ["scheduled", "ran"]],
+    [
+      "until it is durable where it answers a question of another task",
+      QUESTION,
+      undefined,
+      ["scheduled"],
+    ],
   ])(
     "with a call that names its task, waits %s",
-    async (_where, lease, expected) => {
+    async (_where, detail, lease, expected) => {
       const seen: string[] = [];
       const store = new SlowStore();
       let goOn = (): void => undefined;
       const begin = (): void => {
         goOn = store.holdUp();
       };
-      const named = agent(seen, begin, DELEGATED);
+      const named = agent(seen, begin, detail);
       await openedTask(store, named, lease).create(create(TaskCreatedSchema));
       for (let turn = 0; turn < 5; turn++) await nextTurn();
       expect(seen).toEqual(expected);
