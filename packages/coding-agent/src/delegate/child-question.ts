@@ -4,6 +4,7 @@ import { type AskedToolCall, pendingToolCalls } from "@devtool/client";
 import { canonicalJson } from "@devtool/internal/json";
 import { oneLine } from "@devtool/internal/visible-text";
 import {
+  awaitedToolCalls,
   type ConfirmationOption,
   ConfirmationOptionSchema,
   ConfirmationRequestSchema,
@@ -55,6 +56,26 @@ export function questionOf(
   if (call) return { call, ...callQuestion(agent, task, call, reason) };
   if (!isInterrupted(task.state)) return undefined;
   return { call: undefined, ...textQuestion(agent, task, reason) };
+}
+
+/**
+ * Returns whether a task asks what it asked before an event. Compares no call,
+ * which may be large: false does not say that the question is another one.
+ */
+export function asksAsBefore(before: Task, now: Task): boolean {
+  const [asked] = awaitedToolCalls(before);
+  const [call] = awaitedToolCalls(now);
+  if (asked && call) {
+    const { toolCallId: id } = call;
+    const detail = findToolCallDetail(before, id);
+    return asked === call && detail === findToolCallDetail(now, id);
+  }
+  return (
+    asked === call &&
+    before.state === now.state &&
+    before.history.length === now.history.length &&
+    wordsOf(before) === wordsOf(now)
+  );
 }
 
 function callQuestion(
@@ -124,11 +145,8 @@ function textQuestion(
   task: Task,
   reason: string,
 ): Omit<ChildQuestion, "call"> {
-  const { history, id: taskId, state, stateText } = task;
-  const said = history.findLast(({ role }) => role === Role.AGENT);
-  const text = [said ? textOf(said.parts) : "", stateText]
-    .filter((one, index, all) => one !== "" && all.indexOf(one) === index)
-    .join("\n");
+  const { history, id: taskId, state } = task;
+  const text = wordsOf(task);
   const isSignIn = state === TaskState.AUTH_REQUIRED;
   const asks = isSignIn ? "wants you to sign in" : "asks";
   const description = `Agent ${agent} ${asks}:\n${text || "It waits for a message."}`;
@@ -155,6 +173,14 @@ function textQuestion(
     },
     "",
   );
+}
+
+/** Returns what a task asks in words: its last message, and that of its state. */
+function wordsOf({ history, stateText }: Task): string {
+  const said = history.findLast(({ role }) => role === Role.AGENT);
+  return [said ? textOf(said.parts) : "", stateText]
+    .filter((one, index, all) => one !== "" && all.indexOf(one) === index)
+    .join("\n");
 }
 
 function option(id: string, name: string): ConfirmationOption {

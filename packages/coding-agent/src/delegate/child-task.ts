@@ -48,7 +48,11 @@ import {
   uuidOf,
 } from "./call-ids.ts";
 import type { CalledAgent, Connection } from "./called-agent.ts";
-import { type ChildQuestion, questionOf } from "./child-question.ts";
+import {
+  asksAsBefore,
+  type ChildQuestion,
+  questionOf,
+} from "./child-question.ts";
 import { liveReport, resultOf } from "./child-report.ts";
 
 /** A call of an agent that runs. */
@@ -108,7 +112,7 @@ export class ChildTask {
   readonly #arrived = Promise.withResolvers<void>();
   #task: Task = emptyTask();
   #events: AsyncIterable<TaskEvent> | undefined;
-  /** How much the task may have grown since it was measured, in bytes. */
+  /** The size of the task when it was measured and of the events since, in bytes. */
   #grownBytes = 0;
   /** The live output, as it was shown last. */
   #shown = "";
@@ -312,7 +316,8 @@ export class ChildTask {
     let shownMs = Number.NEGATIVE_INFINITY;
     for await (const event of this.#untilSilent(events)) {
       this.#task = reduceTask(this.#task, event);
-      await this.#assertHeld(event);
+      this.#measure(this.#task, event);
+      await this.#assertHeld();
       const { id: taskId } = this.#task;
       if (taskId !== knownTaskOf(this.#call.place)) {
         const value = delegationOf({ agent: agent.name, taskId });
@@ -358,13 +363,17 @@ export class ChildTask {
     }
   }
 
-  /** Gives up an agent elsewhere whose task grows beyond the limit. */
-  async #assertHeld(event: TaskEvent): Promise<void> {
+  /** Counts an event of an agent elsewhere, and measures its task when it must. */
+  #measure(task: Task, event: TaskEvent): void {
     if (this.#call.agent.isOwnServer) return;
     this.#grownBytes += toBinary(TaskEventSchema, event).length;
     if (this.#grownBytes <= MAX_TASK_BYTES) return;
-    this.#grownBytes = toBinary(TaskSchema, this.#task).length;
-    await this.#assertWithin("task", this.#grownBytes, MAX_TASK_BYTES);
+    this.#grownBytes = toBinary(TaskSchema, task).length;
+  }
+
+  /** Gives up an agent elsewhere whose task has grown beyond the limit. */
+  #assertHeld(): Promise<void> {
+    return this.#assertWithin("task", this.#grownBytes, MAX_TASK_BYTES);
   }
 
   async #assertWithin(
@@ -412,8 +421,9 @@ export class ChildTask {
     } finally {
       watching.abort();
     }
-    // Somebody else answered, so the task is not as it was.
+    // Somebody else answered, so the task is not as it was, or it is too large.
     if (withdrawn.signal.aborted && !this.#events) {
+      await this.#assertHeld();
       this.#reason = "";
       // What an agent withdraws fills the log no faster than its live output.
       const parts = asked.bytes / this.#call.maxOutputLength;
@@ -423,7 +433,10 @@ export class ChildTask {
     }
   }
 
-  /** Withdraws a question that the agent's task does not ask any more. */
+  /**
+   * Withdraws a question that the agent's task does not ask any more, or whose
+   * task grows beyond the limit.
+   */
   async #watch(
     { question }: ChildQuestion,
     withdrawn: AbortController,
@@ -436,9 +449,14 @@ export class ChildTask {
     const { client } = this.#connection;
     try {
       for await (const event of subscribeTask(client, from, signal, RETRIES)) {
-        task = reduceTask(task, event);
+        const before = task;
+        task = reduceTask(before, event);
+        this.#measure(task, event);
+        const isHeld = this.#grownBytes <= MAX_TASK_BYTES;
+        if (isHeld && asksAsBefore(before, task)) continue;
         const now = questionOf(agent.name, task, question.reason)?.question;
-        if (now && Buffer.compare(now.digest, question.digest) === 0) continue;
+        const isSame = now && Buffer.compare(now.digest, question.digest) === 0;
+        if (isHeld && isSame) continue;
         if (!signal.aborted) withdrawn.abort();
         return;
       }
