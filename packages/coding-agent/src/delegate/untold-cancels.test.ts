@@ -13,6 +13,7 @@ import {
   TaskService,
   ToolCallStatus,
   type UntoldCancel,
+  UntoldCancelSchema,
 } from "@devtool/schema";
 import { DevtoolError } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -31,6 +32,8 @@ describe("the cancellations that agents could not be told", () => {
   let told: string[];
   /** How often the agent is not there yet. */
   let absences: number;
+  /** What happens while the agent is connected to. */
+  let meanwhile: () => Promise<void>;
   /** The log of the calling task. */
   let log: Task | undefined;
 
@@ -41,6 +44,7 @@ describe("the cancellations that agents could not be told", () => {
     notices = [];
     told = [];
     absences = 0;
+    meanwhile = async () => undefined;
     log = calling("parent", ToolCallStatus.CANCELLED);
   });
 
@@ -176,9 +180,10 @@ describe("the cancellations that agents could not be told", () => {
     await untold.resume(async () => [agent()]);
     await expect.poll(files).toEqual([copy, broken]);
     expect(told).toEqual(["child"]);
-    expect(notices.filter((each) => each.includes("cannot be used"))).toEqual([
-      expect.stringContaining("0".repeat(64)),
-      expect.stringContaining("f".repeat(64)),
+    const unusable = notices.filter((each) => each.includes("cannot be used"));
+    expect(unusable.toSorted()).toEqual([
+      expect.stringContaining(`"${copy}" in the data directory`),
+      expect.stringContaining(`"${broken}" in the data directory`),
     ]);
   });
 
@@ -238,6 +243,55 @@ describe("the cancellations that agents could not be told", () => {
     waiting.resolve();
     await expect.poll(() => found).toEqual([true, false]);
     expect([told, notices]).toEqual([[], []]);
+  });
+
+  it("of a shared store are not told where another server drops them during the try", async () => {
+    const shared = memoryStorage();
+    const found: boolean[] = [];
+    const { read } = shared;
+    shared.read = async (id) => {
+      const cancel = await read(id);
+      found.push(cancel !== undefined);
+      return cancel;
+    };
+    using one = open(undefined, shared);
+    using other = open(() => new Promise(() => undefined), shared);
+    meanwhile = () => other.drop("far", "child");
+    await keep(one);
+    await expect.poll(() => found).toEqual([true, true, false]);
+    expect([told, notices, waits]).toEqual([[], [], [1000]]);
+  });
+
+  it("of the data directory move to a store that is shared from then on", async () => {
+    await keepAndStop();
+    const [file = ""] = files();
+    const broken = `untold-cancel-${"f".repeat(64)}.json`;
+    putFile(dataDirectory, broken, "{");
+    const shared = memoryStorage();
+    const { put } = shared;
+    shared.put = async (id, cancel) => {
+      expect(files()).toContain(file);
+      return put(id, cancel);
+    };
+    using untold = open(undefined, shared);
+    await untold.resume(async () => [agent()]);
+    expect(files()).toEqual([broken]);
+    await expect.poll(() => shared.kept.size).toBe(0);
+    expect(told).toEqual(["child"]);
+    expect(notices[0]).toMatch(
+      /^the cancellation that is kept as "untold-cancel-f{64}\.json" in the data directory cannot be used: .*: no agent is told, remove it$/,
+    );
+  });
+
+  it("of a shared store that nobody can read are named as rows", async () => {
+    const shared = memoryStorage();
+    const id = "f".repeat(64);
+    shared.kept.set(id, create(UntoldCancelSchema));
+    using untold = open(undefined, shared);
+    await untold.resume(async () => [agent()]);
+    expect(notices).toEqual([
+      `the cancellation that is kept as "${id}" in the shared store (PostgreSQL: table untold_cancel) cannot be used: it has another name: no agent is told, remove it`,
+    ]);
   });
 
   it("wait for a shared store that is away", async () => {
@@ -316,6 +370,7 @@ describe("the cancellations that agents could not be told", () => {
       ...{ name: "far", description: "", place: "elsewhere", chainId: "far" },
       definitionHash: "own",
       connect: async () => {
+        await meanwhile();
         if (absences-- > 0) {
           throw new ConnectError("nobody is there", Code.Unavailable);
         }

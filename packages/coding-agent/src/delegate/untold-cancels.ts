@@ -107,8 +107,12 @@ export class UntoldCancels implements CancelKeeper, Disposable {
     this.#delay = delay;
   }
 
-  /** Goes on with what is kept, also with what other servers keep later. */
+  /**
+   * Goes on with what is kept, also with what other servers keep later, and with
+   * what was kept in the data directory before the store was shared.
+   */
   async resume(agentsOf: AgentsOf): Promise<void> {
+    await this.#moveFiles();
     await this.#take(agentsOf);
     if (this.#services.untoldCancels) void this.#watch(agentsOf);
   }
@@ -158,6 +162,23 @@ export class UntoldCancels implements CancelKeeper, Disposable {
     this.#closed.abort();
   }
 
+  /** Moves what the data directory keeps to the store that servers share. */
+  async #moveFiles(): Promise<void> {
+    const { dataDirectory, untoldCancels } = this.#services;
+    if (dataDirectory === undefined || !untoldCancels) return;
+    const files = new CancelFiles(dataDirectory);
+    for (const id of await files.list()) {
+      try {
+        const cancel = await readKept(files, id);
+        if (!cancel) continue;
+        await untoldCancels.put(id, cancel);
+        await files.delete(id);
+      } catch (reason) {
+        this.#leaveOut(fileOf(id), reason);
+      }
+    }
+  }
+
   /** Takes what servers of a shared store keep that may have died since. */
   async #watch(agentsOf: AgentsOf): Promise<void> {
     for (;;) {
@@ -174,13 +195,12 @@ export class UntoldCancels implements CancelKeeper, Disposable {
   /** Follows what is kept and not followed here. */
   async #take(agentsOf: AgentsOf): Promise<void> {
     const storage = this.#storage;
-    const { now, onNotice } = this.#services;
+    const { now, untoldCancels } = this.#services;
     for (const id of (await storage?.list()) ?? []) {
       if (this.#followed.has(id) || this.#unusable.has(id)) continue;
       try {
-        const cancel = await storage?.read(id);
+        const cancel = storage && (await readKept(storage, id));
         if (!storage || !cancel) continue;
-        if (idOf(cancel) !== id) throw new Error("it has another name");
         // A clock that was set back ends no later.
         const { createTime } = cancel;
         const sinceMs = createTime ? timestampMs(createTime) : 0;
@@ -197,14 +217,19 @@ export class UntoldCancels implements CancelKeeper, Disposable {
             ),
         );
       } catch (reason) {
-        if (DevtoolError.from(reason).code === Code.Unavailable) throw reason;
+        this.#leaveOut(untoldCancels ? rowOf(id) : fileOf(id), reason);
         this.#unusable.add(id);
-        const { rawMessage } = ConnectError.from(reason);
-        onNotice(
-          `the kept cancellation "untold-cancel-${id}" cannot be used: ${rawMessage}: no agent is told, remove it`,
-        );
       }
     }
+  }
+
+  /** Says that nobody can use what is kept. Throws where the store is away. */
+  #leaveOut(where: string, reason: unknown): void {
+    if (DevtoolError.from(reason).code === Code.Unavailable) throw reason;
+    const { rawMessage } = ConnectError.from(reason);
+    this.#services.onNotice(
+      `the cancellation that is kept as ${where} cannot be used: ${rawMessage}: no agent is told, remove it`,
+    );
   }
 
   /** Tries to tell an agent until it is told, or for an hour. */
@@ -228,7 +253,9 @@ export class UntoldCancels implements CancelKeeper, Disposable {
         let fate: Fate = "later";
         try {
           const isKept = await storage.read(id);
-          fate = isKept ? await this.#tell(cancel, agentOf, signal) : "gone";
+          fate = isKept
+            ? await this.#tell(storage, cancel, agentOf, signal)
+            : "gone";
         } catch (reason) {
           signal.throwIfAborted();
           problem = ConnectError.from(reason).rawMessage;
@@ -255,6 +282,7 @@ export class UntoldCancels implements CancelKeeper, Disposable {
 
   /** Tells an agent, if the log says so. Throws when it cannot be told. */
   async #tell(
+    storage: CancelStorage,
     cancel: UntoldCancel,
     agentOf: (task: Task) => Promise<CalledAgent | undefined>,
     until: AbortSignal,
@@ -286,6 +314,8 @@ export class UntoldCancels implements CancelKeeper, Disposable {
     const { task_id: taskId } = call.inputParameters ?? {};
     const { contextId, earlierTaskIds } = cancel;
     const connection = await agent.connect(task, signal);
+    // Another server may have dropped it meanwhile, for new work of that task.
+    if (!(await storage.read(idOf(cancel)))) return "gone";
     await cancelWork(
       {
         ...{ agent, place: { task, toolCallId } },
@@ -323,6 +353,24 @@ export class UntoldCancels implements CancelKeeper, Disposable {
       throw reason;
     }
   }
+}
+
+/** Reads what is kept. Throws for what was written under another id. */
+async function readKept(
+  storage: CancelStorage,
+  id: string,
+): Promise<UntoldCancel | undefined> {
+  const cancel = await storage.read(id);
+  if (cancel && idOf(cancel) !== id) throw new Error("it has another name");
+  return cancel;
+}
+
+function fileOf(id: string): string {
+  return `"untold-cancel-${id}.json" in the data directory`;
+}
+
+function rowOf(id: string): string {
+  return `"${id}" in the shared store (PostgreSQL: table untold_cancel)`;
 }
 
 /** Returns what identifies a cancellation where it is kept. */
