@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   confirmationPart,
   pendingToolCalls,
@@ -6,21 +6,33 @@ import {
 } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { TaskState } from "@devtool/schema";
+import { type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
 import { createServer } from "@devtool/server";
 import { MemoryTaskStore, type TaskAppend } from "@devtool/server/store";
 import { expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { approve, taskOf } from "../tasks.ts";
 
-/** A store that may take long. */
+/** A store that takes long for a question that gets its answer. */
 class SlowStore extends MemoryTaskStore {
-  held: Promise<void> = Promise.resolve();
+  readonly begun = Promise.withResolvers<void>();
+  readonly stored = Promise.withResolvers<void>();
 
   override async append(append: TaskAppend): Promise<void> {
-    await this.held;
+    if (append.events.some(givesAnswer)) {
+      this.begun.resolve();
+      await this.stored.promise;
+    }
     return super.append(append);
   }
+}
+
+function givesAnswer({ payload, toolCallDetail }: TaskEvent): boolean {
+  return (
+    payload.case === "toolCall" &&
+    payload.value.status === ToolCallStatus.EXECUTING &&
+    (toolCallDetail?.parentToolCallId ?? "") !== ""
+  );
 }
 
 it("gives an agent elsewhere no answer before that is durable here", async () => {
@@ -48,24 +60,26 @@ it("gives an agent elsewhere no answer before that is durable here", async () =>
   const { task } = await client.tasks.sendMessage({
     message: textMessage(crypto.randomUUID(), `call agent_far ${message}`),
   });
-  const taskId = task?.id ?? "";
-  const asked = await approve(client, await taskOf(client, taskId));
+  const asked = await approve(client, await taskOf(client, task?.id ?? ""));
   const [question] = pendingToolCalls(asked);
   if (!question) throw new Error("nothing is asked");
-  const stored = Promise.withResolvers<void>();
-  store.held = stored.promise;
   const parts = [confirmationPart(question, "proceed_once")];
-  const answering = client.tasks.sendMessage({
-    message: { messageId: crypto.randomUUID(), parts },
-    taskId,
-  });
-  const [answered] = await Promise.all([
-    answering,
-    delay(500).then(() => {
-      expect(sent).toEqual([]);
-      stored.resolve();
+  const [answered, sentBefore] = await Promise.all([
+    client.tasks.sendMessage({
+      message: { messageId: crypto.randomUUID(), parts },
+      taskId: asked.id,
     }),
+    sentWhileStored(),
   ]);
+  expect(sentBefore).toEqual([]);
   expect(answered.task?.state).toBe(TaskState.COMPLETED);
   expect(sent).toEqual(["answer"]);
+
+  /** Returns what is sent while the store takes long, which an answer may not be. */
+  async function sentWhileStored(): Promise<readonly string[]> {
+    await store.begun.promise;
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    store.stored.resolve();
+    return [...sent];
+  }
 });
