@@ -64,6 +64,16 @@ export function variantsOf<T>(
 }
 
 /**
+ * The elements from an index on, and then those before it. Lists of variants
+ * that are rotated by different numbers have `variantsOf` choose different
+ * ones.
+ */
+export function rotate<T>(all: readonly T[], by: number): readonly T[] {
+  const start = by % all.length;
+  return [...all.slice(start), ...all.slice(0, start)];
+}
+
+/**
  * The seed of what a test draws, which is printed: `DEVTOOL_SEED`, default 7.
  * `test:deep` and each night's run set a fresh one.
  */

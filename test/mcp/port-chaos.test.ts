@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { variantsOf } from "../depth.ts";
+import { rotate, variantsOf } from "../depth.ts";
 import {
   type ServerProcess,
   startServing,
@@ -15,13 +15,13 @@ import { modernRequest, TASK_HOST } from "./modern-request.ts";
 import { modernMeta, RawHost } from "./raw-host.ts";
 
 /** A connection of a host that does wrong. */
-interface Wire {
+interface Wire extends AsyncDisposable {
   /** Writes a text, in the frame of the transport, or a part of that. */
   write(text: string, share?: number): void;
   /** Reads nothing any more of what the server sends. */
   stopReading(): void;
   /** Ends the host at once, as `kill -9` does. */
-  kill(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** One way in to our MCP server. */
@@ -48,13 +48,15 @@ const SURFACES: readonly Surface[] = [
   {
     name: "devtool mcp",
     open: async ({ data, work }) => {
-      const raw = new RawHost(["--data", data], work);
+      await using opening = new AsyncDisposableStack();
+      const raw = opening.use(new RawHost(["--data", data], work));
       await raw.request("initialize", INITIALIZE);
       raw.notify("notifications/initialized");
+      opening.move();
       return {
         write: (text, share = 1) => raw.write(part(`${text}\n`, share)),
         stopReading: () => void raw.stdout.pause(),
-        kill: () => raw[Symbol.asyncDispose](),
+        [Symbol.asyncDispose]: () => raw[Symbol.asyncDispose](),
       };
     },
   },
@@ -144,44 +146,56 @@ const FAULTS: Readonly<
     wire.write(call("agent_devtool", { prompt: "text Left." }, _meta)),
 };
 
-describe.each(SURFACES)("a host at $name that does wrong", (surface) => {
-  let place: Place;
-  let calm: Client;
-  beforeAll(async () => {
-    const data = join(temporaryDirectory(), "data");
-    const work = temporaryDirectory();
-    const server = await startServing([
-      ...["--data", data, "--workspace", work, "--no-console"],
-    ]);
-    place = { server, data, work };
-    calm = await connectHost(server.info, { era: "legacy" });
-  });
-  afterAll(async () => {
-    await calm.close();
-    await place.server.kill();
-  });
-
-  it.each(variantsOf("faults of MCP hosts", Object.keys(FAULTS), 2, 4))(
-    "disturbs no other host, and is gone with its end: %s",
-    async (fault) => {
-      const before = residentBytes(place.server.info.pid);
-      const wire = await surface.open(place);
-      await FAULTS[fault]?.(wire, surface);
-      const played = await calm.callTool({
-        name: "agent_devtool",
-        arguments: { prompt: "text Calm." },
-      });
-      expect(played.structuredContent).toMatchObject({ text: "Calm." });
-      await wire.kill();
-      const { tools } = await calm.listTools();
-      expect(tools[0]?.name).toBe("agent_devtool");
-      expect(residentBytes(place.server.info.pid) - before).toBeLessThan(
-        256 * 1024 * 1024,
-      );
-      expect(place.server.said.stderr).not.toMatch(/unhandled|internal error/i);
-    },
-  );
+/** The surfaces, each with other faults first: CI plays every one somewhere. */
+const HOSTS = SURFACES.map((surface, index) => {
+  const { name } = surface;
+  return { name, surface, faults: rotate(Object.keys(FAULTS), index) };
 });
+
+describe.each(HOSTS)(
+  "a host at $name that does wrong",
+  ({ surface, faults }) => {
+    let place: Place;
+    let calm: Client;
+    beforeAll(async () => {
+      const data = join(temporaryDirectory(), "data");
+      const work = temporaryDirectory();
+      const server = await startServing([
+        ...["--data", data, "--workspace", work, "--no-console"],
+      ]);
+      place = { server, data, work };
+      calm = await connectHost(server.info, { era: "legacy" });
+    });
+    afterAll(async () => {
+      await calm.close();
+      await place.server.kill();
+    });
+
+    it.each(variantsOf("faults of MCP hosts", faults, 2, 4))(
+      "disturbs no other host, and is gone with its end: %s",
+      async (fault) => {
+        const before = residentBytes(place.server.info.pid);
+        {
+          await using wire = await surface.open(place);
+          await FAULTS[fault]?.(wire, surface);
+          const played = await calm.callTool({
+            name: "agent_devtool",
+            arguments: { prompt: "text Calm." },
+          });
+          expect(played.structuredContent).toMatchObject({ text: "Calm." });
+        }
+        const { tools } = await calm.listTools();
+        expect(tools[0]?.name).toBe("agent_devtool");
+        expect(residentBytes(place.server.info.pid) - before).toBeLessThan(
+          256 * 1024 * 1024,
+        );
+        expect(place.server.said.stderr).not.toMatch(
+          /unhandled|internal error/i,
+        );
+      },
+    );
+  },
+);
 
 describe("a host that lies about what its user answered", () => {
   const APPROVE = { action: "accept", content: { answer: "proceed_once" } };
@@ -316,7 +330,7 @@ async function openSocket(
       socket.write(whole + part(text, share));
     },
     stopReading: () => void socket.pause(),
-    kill: async () => {
+    [Symbol.asyncDispose]: async () => {
       if (socket.closed) return;
       const closed = once(socket, "close");
       socket.resetAndDestroy();
