@@ -1,7 +1,10 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
@@ -16,6 +19,19 @@ describe("the pnpm that turbo and scripts find first", () => {
     expect(stdout).toBe("42\n");
     const failing = run(PNPM, ["-e", "process.exit(3)"], { env });
     await expect(failing).rejects.toMatchObject({ code: 3 });
+  });
+
+  it("runs one of JavaScript with this Node, and says when it is not named", async () => {
+    const script = join(temporaryDirectory(), "pnpm.mjs");
+    await writeFile(script, "console.log(process.argv.slice(2).join());");
+    const env = { ...process.env, npm_execpath: script };
+    expect((await run(PNPM, ["run", "x"], { env })).stdout).toBe("run,x\n");
+    await expect(
+      run(PNPM, [], { env: { ...env, npm_execpath: undefined } }),
+    ).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^npm_execpath is not set: start this by/),
+    });
   });
 
   it("is named to it by turbo", () => {

@@ -38,6 +38,18 @@ export async function readModelKeys(data: string): Promise<ModelKeys> {
   return keys;
 }
 
+/**
+ * Returns an environment with the kept keys that it does not set. An empty
+ * variable sets none.
+ */
+export function withModelKeys(
+  keys: ModelKeys,
+  env: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  const kept = Object.entries(keys).filter(([name]) => !env[name]);
+  return { ...env, ...Object.fromEntries(kept) };
+}
+
 /** Replaces the keys of a data directory. */
 export async function writeModelKeys(
   data: string,

@@ -79,6 +79,22 @@ describe("the choice of the model", () => {
     );
   });
 
+  it("uses the base URL of the config file for the API of its name alone", () => {
+    const config = {
+      name: "openai:qwen3:8b",
+      baseUrl: "http://127.0.0.1:11434/v1",
+    };
+    expect(choose(KEYS, "anthropic:", config)).toMatch(/\(Anthropic;/);
+    expect(choose(KEYS, "gemini-x", config)).toMatch(/\(Gemini;/);
+    expect(choose(KEYS, "openai-chat:other", config)).toContain(
+      "other (OpenAI's API at 127.0.0.1:11434;",
+    );
+    const unnamed = { ...config, name: "" };
+    expect(choose(KEYS, "anthropic:", unnamed)).toContain(
+      "(Anthropic at 127.0.0.1:11434;",
+    );
+  });
+
   it.each([
     [
       {},

@@ -62,25 +62,22 @@ const PREFIXES: Readonly<Record<string, Omit<ModelName, "name">>> = {
  *
  * A name's prefix chooses the API. A name without a prefix uses the first of
  * Gemini, OpenAI and Anthropic that has a key (for OpenAI's API, a base URL
- * with the name of a model is enough). Nothing in a workspace is read. Throws
- * an `Error` for an API without a key.
+ * with the name of a model is enough). A base URL of the config file is that of
+ * the API of the name there, and no other API gets a key of its own to it.
+ * Nothing in a workspace is read. Throws an `Error` for an API without a key.
  */
 export function chooseModel(
   config: ModelConfig | undefined,
   env: Environment,
   flag: string | undefined,
 ): ModelChoice | undefined {
-  const settings = config ?? create(ModelConfigSchema);
-  const text = flag ?? settings.name;
-  const [, prefix = "", rest = ""] = /^([a-z-]+):(.*)$/s.exec(text) ?? [];
-  const known = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
-  const named = known
-    ? { ...known, name: rest }
-    : { api: undefined, openAiApi: undefined, name: text };
+  const configured = config ?? create(ModelConfigSchema);
+  const text = flag ?? configured.name;
+  const named = parseName(text);
   const environment =
     named.name === "" ? env : { ...env, OPENAI_MODEL: named.name };
   const available = APIS.filter((api) =>
-    isConfigured(api, settings, environment),
+    isConfigured(api, configured, environment),
   );
   const api = named.api ?? available[0];
   if (!api) {
@@ -89,6 +86,8 @@ export function chooseModel(
       `--model ${flag} needs a key: set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY`,
     );
   }
+  const { api: owner = api } = parseName(configured.name);
+  const settings = owner === api ? configured : { ...configured, baseUrl: "" };
   const model = createModel(api, named, settings, environment);
   if (!model) {
     throw new Error(
@@ -100,6 +99,14 @@ export function chooseModel(
   const host =
     URL.parse(settings.baseUrl || (env[BASE_URLS[api]] ?? ""))?.host ?? "";
   return { api, model, host, others };
+}
+
+function parseName(text: string): ModelName {
+  const [, prefix = "", rest = ""] = /^([a-z-]+):(.*)$/s.exec(text) ?? [];
+  const known = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
+  return known
+    ? { ...known, name: rest }
+    : { api: undefined, openAiApi: undefined, name: text };
 }
 
 const KEY_REMEDIES: Readonly<Record<ModelApi, string>> = {

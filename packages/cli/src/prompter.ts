@@ -98,8 +98,17 @@ function terminalPrompter(
   };
 }
 
-/** Returns a questioner at the terminal for use outside of a chat. */
-export function createQuestioner(io: Io): Questioner {
+/**
+ * Returns a questioner at the terminal for use outside of a chat.
+ *
+ * @param describe says what came before a question, or was pasted. Default: its
+ * text
+ */
+export function createQuestioner(
+  io: Io,
+  describe: (text: string) => string = (text) =>
+    `it came before the question: ${JSON.stringify(text)}`,
+): Questioner {
   let early = "";
   return new TerminalQuestioner(new Terminal(io), {
     take: (input: TerminalInput) => {
@@ -110,7 +119,12 @@ export function createQuestioner(io: Io): Questioner {
       early = "";
       return text === ""
         ? undefined
-        : `· not taken as an answer, it came before the question: ${JSON.stringify(text)}`;
+        : `· not taken as an answer, ${describe(text)}`;
     },
   });
+}
+
+/** Describes input at a question near which a key may be pasted: without it. */
+export function unquoted(): string {
+  return "it was pasted, or came before the question";
 }

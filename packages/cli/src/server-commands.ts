@@ -110,7 +110,7 @@ function addConfig(program: Command, io: Io, done: Done): void {
     );
   withFile(config.command("check"))
     .description(
-      "Check the config file and the files that it names, as a server does when it starts",
+      "Check the config file, and what a server reads by it before it opens its store and its port: tokens, keys, rules, agents (modules run), workflows",
     )
     .action(async (_options, command) =>
       done(await (await load()).checkConfig(command.optsWithGlobals(), io)),

@@ -15,7 +15,7 @@ import { readConfig } from "../config.ts";
 import type { Io } from "../io.ts";
 import { loginStore } from "../mcp/login-files.ts";
 import { chooseModel, describeChoice } from "../model.ts";
-import { type ModelKeys, readModelKeys } from "../model-keys.ts";
+import { type ModelKeys, readModelKeys, withModelKeys } from "../model-keys.ts";
 import { callLimits, remoteAgents } from "./remote-agents.ts";
 import { userIde } from "./user-ide.ts";
 
@@ -54,7 +54,7 @@ export async function operatorConfig(
  * file and the environment set.
  */
 export async function agentOptions(
-  { config, directory, data, keys }: OperatorConfig,
+  { config, directory, data, keys = {} }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): Promise<CodingServerOptions & { readonly ide: Ide }> {
@@ -68,7 +68,7 @@ export async function agentOptions(
     budget,
     agentCalls,
   } = config;
-  const choice = chooseModel(config.model, { ...keys, ...env }, modelFlag);
+  const choice = chooseModel(config.model, withModelKeys(keys, env), modelFlag);
   return {
     ...(await authenticationSettings(config, directory)),
     ...defined({ model: choice?.model }),
@@ -97,11 +97,11 @@ export async function agentOptions(
  * choose. Empty for the scripted model.
  */
 export function describeModel(
-  { config, keys }: OperatorConfig,
+  { config, keys = {} }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): string {
-  const choice = chooseModel(config.model, { ...keys, ...env }, modelFlag);
+  const choice = chooseModel(config.model, withModelKeys(keys, env), modelFlag);
   return choice ? describeChoice(choice) : "";
 }
 

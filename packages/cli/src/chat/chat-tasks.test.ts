@@ -73,6 +73,39 @@ describe("a slash command of a chat", () => {
     tasks.close();
   });
 
+  it("is sent to the fork that the message before it begins", async () => {
+    const before = open({});
+    await before.say([textPart("text One.")], DELIVERY.queue);
+    before.close();
+    const { id } = before.conversation.view.snapshot().task;
+    const printout = new Printout({
+      style: () => ({ paint: (_look, text) => text, columns: 200 }),
+      onChange: () => undefined,
+    });
+    const tasks: ChatTasks = open({}, () => outbox.advance());
+    const outbox: Outbox = new Outbox({
+      tasks,
+      composer: new Composer(() => []),
+      printout,
+      workspace,
+      isHeld: () => false,
+      onChange: () => outbox.advance(),
+    });
+    tasks.fork = { taskId: id, beforeMessageId: "" };
+    outbox.add("text Two.");
+    outbox.add("text Three.");
+    outbox.advance();
+    const said = (): readonly unknown[] =>
+      tasks.conversation.view
+        .snapshot()
+        .task.history.map(({ parts: [first] }) => first?.content.value);
+    await expect
+      .poll(said, { timeout: 60_000 })
+      .toEqual(["text Two.", "Two.", "text Three.", "Three."]);
+    expect(printout.entries).toEqual([]);
+    tasks.close();
+  });
+
   it("is one of the agent of a conversation that is continued", async () => {
     const before = open({ agent: "greeter" });
     await before.say([textPart("Hello.")], DELIVERY.queue);
@@ -101,7 +134,10 @@ describe("a slash command of a chat", () => {
     tasks.close();
   });
 
-  function open(session: NewSessionOptions): ChatTasks {
+  function open(
+    session: NewSessionOptions,
+    onChange = (): void => undefined,
+  ): ChatTasks {
     const interceptors = [bearerInterceptor(server.token)];
     const transport = createConnectTransport({
       baseUrl: server.url,
@@ -112,7 +148,7 @@ describe("a slash command of a chat", () => {
       client: createDevtoolClient(transport),
       session,
       operatorMode: ApprovalMode.YOLO,
-      onChange: () => undefined,
+      onChange,
       onProblem: () => undefined,
     });
   }

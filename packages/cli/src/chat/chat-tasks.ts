@@ -138,6 +138,17 @@ export class ChatTasks {
     return isRunning && questions.length === 0;
   }
 
+  /**
+   * Whether a message that leaves another conversation is on its way. The next
+   * one waits, and leaves it instead if that one is refused.
+   */
+  get isForking(): boolean {
+    const { calls, view } = this.conversation;
+    return (
+      this.fork !== undefined && calls > 0 && view.snapshot().task.id === ""
+    );
+  }
+
   /** The messages that wait at the server. */
   get queued(): readonly QueuedMessage[] {
     return this.conversation.view.snapshot().task.queuedMessages;

@@ -125,6 +125,7 @@ export class Outbox {
     return (
       !isHeld() &&
       tasks.command === undefined &&
+      !tasks.isForking &&
       !(isCommand(text) && tasks.isWorking)
     );
   }

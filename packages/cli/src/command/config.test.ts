@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
@@ -99,6 +99,25 @@ describe("devtool config", () => {
       "budget.callers": ["(a table)", "config file"],
     });
   });
+
+  it.each([
+    ["postgres://devtool:p#ss@db/x", "postgres://…"],
+    ["postgres://u:pa/ss@h/db", "postgres://…"],
+    ["postgres://u:s3cret@h1:5432,h2:5432/db", "postgres://…"],
+    ["postgresql+ssl://u:pa ss@h:x/db", "postgresql+ssl://…"],
+    // A URL that can be taken apart, with the password as its port and its path.
+    ["postgres://u:1/pass@h/db", "postgres://…"],
+    ["postgres://u:1#pass@h/db", "postgres://…"],
+    ["postgres://u:p@ss@h/db#secret", "postgres://u@h/db"],
+  ])("shows no password of the store %s", async (url, shown) => {
+    const data = temporaryDirectory();
+    const text = `[store]\nurl = ${JSON.stringify(url)}\n`;
+    await writeFile(join(data, "config.toml"), text, { mode: 0o600 });
+    const { out } = await runCommand(["config", "--data", data], {
+      env: EMPTY,
+    });
+    expect(rows(out)["store.url"]).toEqual([shown, "config file"]);
+  });
 });
 
 describe("devtool config path", () => {
@@ -121,6 +140,18 @@ describe("devtool config check", () => {
       1,
       /token file ".+\/token" cannot be read: write/,
     ],
+    [
+      'policy_files = ["rules.toml"]\n',
+      1,
+      /policy file ".+\/rules\.toml" .*(missing|exist|ENOENT|cannot be read)/,
+    ],
+    [
+      '[metrics]\ntoken_file = "token"\n',
+      1,
+      /token file ".+\/token" cannot be read: write/,
+    ],
+    ["[metrics]\n", 1, /metrics\.token_file is missing/],
+    ['[[agents]]\nmodule = "own.mjs"\n', 1, /agents "own\.mjs"/],
     ['[model]\nname = "anthropic:"\n', 1, /has no key: set ANTHROPIC_API_KEY/],
   ])("reads %j as a server that starts", async (text, code, says) => {
     const data = temporaryDirectory();
@@ -131,6 +162,25 @@ describe("devtool config check", () => {
     });
     expect(`${checked.out}${checked.err}`).toMatch(says);
     expect(checked.code).toBe(code);
+  });
+});
+
+describe("devtool config check of the data directory", () => {
+  it("reads the rules of the user, and names a workflow that is left out", async () => {
+    const data = temporaryDirectory();
+    const check = () =>
+      runCommand(["config", "check", "--data", data], { env: EMPTY });
+    await mkdir(join(data, "workflows"));
+    await writeFile(join(data, "workflows/broken.yaml"), "{");
+    expect(await check()).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/broken\.yaml.+; it is left out\n$/s),
+    });
+    await writeFile(join(data, "policy.toml"), "[[rule]]\n", { mode: 0o600 });
+    expect(await check()).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("policy.toml"),
+    });
   });
 });
 

@@ -8,7 +8,6 @@ import {
 } from "@bufbuild/protobuf/reflect";
 import { ServerConfigSchema } from "@devtool/schema/operator";
 import {
-  agentOptions,
   describeModel,
   type OperatorConfig,
   operatorConfig,
@@ -17,12 +16,9 @@ import { enumPrefix } from "../config.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { listenOptions } from "../listen-options.ts";
 import { KEY_VARIABLES, MODEL_KEYS } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { visibleName } from "../render/style.ts";
-import { retentionOptions } from "../retention-options.ts";
-import { storeOptions } from "../store-options.ts";
 
 /** The options of `devtool config` and of the commands below it. */
 interface ConfigOptions {
@@ -50,11 +46,15 @@ const DEFAULTS: readonly (readonly [setting: string, value: string])[] = [
 const MODEL_VARIABLES = [
   "GOOGLE_API_KEY",
   "GOOGLE_CLOUD_PROJECT",
+  "GOOGLE_CLOUD_LOCATION",
   "GOOGLE_GENAI_USE_VERTEXAI",
   "GOOGLE_GEMINI_BASE_URL",
+  "GOOGLE_VERTEX_BASE_URL",
   "GEMINI_MODEL",
   "OPENAI_BASE_URL",
   "OPENAI_MODEL",
+  "OPENAI_ORG_ID",
+  "OPENAI_PROJECT_ID",
   "ANTHROPIC_BASE_URL",
   "ANTHROPIC_MODEL",
 ];
@@ -109,8 +109,10 @@ export function configPath(options: ConfigOptions, io: Io): number {
 }
 
 /**
- * `devtool config check`: reads the configuration and the files that it names,
- * as a server does when it starts. Throws for the first that cannot be used.
+ * `devtool config check`: reads the configuration with its token, key, policy
+ * and agent files, the rules of the user and their workflows, as a server does
+ * before it opens its store and its port. Throws for the first that cannot be
+ * used.
  */
 export async function checkConfig(
   options: ConfigOptions,
@@ -118,10 +120,8 @@ export async function checkConfig(
 ): Promise<number> {
   const { path, data } = placesOf(options, io);
   const operator = await operatorConfig(options.config, data);
-  await agentOptions(operator, io);
-  await listenOptions({}, operator);
-  storeOptions(undefined, operator);
-  retentionOptions(operator);
+  const { checkServer } = await import("./serve.ts");
+  await checkServer(operator, data, io);
   writeLine(
     io.stdout,
     (await isThere(path))
@@ -218,15 +218,25 @@ function itemText(item: unknown): string {
 /** The fields by which a table of a list is known. */
 const ITEM_NAMES = ["name", "module", "model"];
 
-/** Returns a value in a line, a URL without its password and its query. */
+/**
+ * Returns a value in a line, a URL without its password, query and fragment. Of
+ * one that cannot be taken apart, or may be by a password of other characters
+ * than a URL has, only the scheme is left.
+ */
 function plain(value: unknown): string {
   const text = String(value);
-  const url = /^\w+:\/\//.test(text) ? URL.parse(text) : null;
-  if (!url || (url.password === "" && url.search === "")) {
+  const [scheme] = /^\s*[\w+.-]+:\/\//.exec(text) ?? [];
+  if (scheme === undefined) return visibleName(text);
+  const url = URL.parse(text);
+  if (!url || `${url.pathname}${url.search}${url.hash}`.includes("@")) {
+    return `${visibleName(scheme)}…`;
+  }
+  if (`${url.password}${url.search}${url.hash}` === "") {
     return visibleName(text);
   }
   url.password = "";
   url.search = "";
+  url.hash = "";
   return visibleName(url.href);
 }
 

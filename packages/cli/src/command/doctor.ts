@@ -26,7 +26,7 @@ import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
-import { readModelKeys } from "../model-keys.ts";
+import { readModelKeys, withModelKeys } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { indented, paintFor } from "../render/style.ts";
@@ -231,7 +231,7 @@ async function model(
   const name = "model";
   try {
     const keys = await readModelKeys(data);
-    const choice = chooseModel(config, { ...keys, ...env }, undefined);
+    const choice = chooseModel(config, withModelKeys(keys, env), undefined);
     return finding(
       name,
       "info",

@@ -10,10 +10,10 @@ import { UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { chooseModel, describeChoice } from "../model.ts";
-import { readModelKeys } from "../model-keys.ts";
+import { readModelKeys, withModelKeys } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory, writePrivateFile } from "../private-file.ts";
-import { createQuestioner } from "../prompter.ts";
+import { createQuestioner, unquoted } from "../prompter.ts";
 import { visibleName } from "../render/style.ts";
 import { run } from "./run.ts";
 
@@ -53,7 +53,7 @@ export async function init(options: InitOptions, io: Io): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   await assertPrivateDirectory(data);
   const path = join(data, "config.toml");
-  const env = { ...(await readModelKeys(data)), ...io.env };
+  const env = withModelKeys(await readModelKeys(data), io.env);
   const choice = await choose(options, { ...io, env });
   if (choice === undefined || !(await mayWrite(path, options, io))) {
     writeLine(io.stderr, "nothing was written");
@@ -251,7 +251,8 @@ async function mayWrite(
 async function ask(prompt: string, io: Io): Promise<string | undefined> {
   using interrupt = interruptSignal(io);
   const question = { prompt, takesWords: false };
-  const answer = await createQuestioner(io).ask(question, interrupt.signal);
+  const questioner = createQuestioner(io, unquoted);
+  const answer = await questioner.ask(question, interrupt.signal);
   return answer?.text.trim();
 }
 

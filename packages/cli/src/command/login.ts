@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path";
+import { addAbortSignal } from "node:stream";
 import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "@devtool/schema/operator";
@@ -23,7 +24,7 @@ import {
 } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
-import { createQuestioner } from "../prompter.ts";
+import { createQuestioner, unquoted } from "../prompter.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 
@@ -65,19 +66,16 @@ export async function login(
   }
   assertKey(key);
   if (check) {
-    const count = await countModels(api, key, data, io, interrupt.signal);
-    writeLine(
-      io.stdout,
-      `${API_NAMES[api]} takes the key, and offers ${countOf(count, "model")}`,
-    );
+    await tryKey(api, key, data, io, interrupt.signal);
   }
   const variable = KEY_VARIABLES[api];
   await writeModelKeys(data, { ...keys, [variable]: key });
   writeLine(io.stdout, `wrote ${visibleName(join(data, MODEL_KEYS))}`);
-  if (io.env[variable]) {
+  const before = [variable, ...(api === "gemini" ? ["GOOGLE_API_KEY"] : [])];
+  for (const name of before.filter((each) => io.env[each])) {
     writeLine(
       io.stderr,
-      `${variable} is set in the environment, and goes before the key in the file: unset it`,
+      `${name} is set in the environment, and goes before the key in the file: unset it`,
     );
   }
   const command = ownCommand(io.env);
@@ -145,7 +143,7 @@ async function chooseApi(
     );
   }
   writeLine(io.stdout, "");
-  const questioner = createQuestioner(io);
+  const questioner = createQuestioner(io, unquoted);
   for (;;) {
     const prompt = `Which one? [1-${APIS.length}] > `;
     const line = await questioner.ask({ prompt, takesWords: false }, signal);
@@ -163,8 +161,12 @@ async function readKey(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (!io.interactive) {
-    const key = (await text(io.stdin)).trim();
-    if (key !== "") return key;
+    const stdin = addAbortSignal(signal, io.stdin);
+    const key = await text(stdin).catch((reason: unknown) => {
+      if (signal.aborted) return undefined;
+      throw reason;
+    });
+    if (key?.trim() !== "") return key?.trim();
     throw new UsageError(
       `standard input has no key: devtool login ${api} <FILE`,
     );
@@ -182,28 +184,35 @@ function assertKey(key: string): void {
   );
 }
 
-/** Returns how many models the API offers. Throws when it refuses the key. */
-async function countModels(
+/**
+ * Asks the API for its models with the key, and says at which host. Throws when
+ * it refuses the key.
+ */
+async function tryKey(
   api: ModelApi,
   key: string,
   data: string,
-  { env }: Io,
+  { env, stdout }: Io,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const { model: config } = await readConfig(undefined, data, env);
+  const { name = "", baseUrl = "" } = config ?? {};
   const choice = chooseModel(
-    create(ModelConfigSchema, { baseUrl: config?.baseUrl ?? "" }),
+    create(ModelConfigSchema, { name, baseUrl }),
     { [KEY_VARIABLES[api]]: key, [BASE_URLS[api]]: env[BASE_URLS[api]] },
     `${api}:`,
   );
+  const asked = `${API_NAMES[api]}${choice?.host ? ` at ${choice.host}` : ""}`;
+  writeLine(stdout, `asking ${asked} for its models with the key …`);
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const models = await choice?.model.listModels?.(limit);
-    return models?.length ?? 0;
+    const count = countOf(models?.length ?? 0, "model");
+    writeLine(stdout, `${asked} takes the key, and offers ${count}`);
   } catch (reason) {
     signal.throwIfAborted();
     throw new Error(
-      `${API_NAMES[api]} was asked for its models with the key, and failed (${errorMessage(reason)}): nothing was written; --no-check writes it unasked`,
+      `${asked} was asked for its models with the key, and failed (${errorMessage(reason)}): nothing was written; --no-check writes it unasked`,
       { cause: reason },
     );
   }

@@ -15,6 +15,7 @@ import {
 } from "@devtool/internal/directory-access";
 import { defined } from "@devtool/internal/json";
 import { mcp } from "@devtool/mcp/server";
+import { readRules } from "@devtool/policy";
 import { ApprovalMode } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import {
@@ -155,6 +156,34 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   log.write({ event: "server ends", level: "info" });
   await removeDiscovery(data, process.pid);
   return ExitCode.OK;
+}
+
+/**
+ * Reads what a server without flags reads before it opens its store and its
+ * port. Throws for the first that it refuses.
+ */
+export async function checkServer(
+  operator: OperatorConfig,
+  data: string,
+  io: Io,
+): Promise<void> {
+  const { config, directory } = operator;
+  using _metrics = await openMetrics(operator, io.env);
+  const onNotice = (text: string): void => writeLine(io.stderr, text);
+  const { decided } = await decideOptions(
+    {},
+    {
+      operator,
+      workspaceRoots: [resolve(".")],
+      data,
+      manager: takeServiceManager({}, process.pid),
+      onNotice,
+    },
+    io,
+  );
+  assertSafeExposure(decided);
+  const files = config.policyFiles.map((path) => resolve(directory, path));
+  await readRules(data, files);
 }
 
 /** Loads what the first turn of an agent needs. That turn says what fails. */
