@@ -69,6 +69,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator(".prose", { hasText: "Bob answers" }).waitFor();
       await page.locator(".session-about", { has: noMode }).waitFor();
       expect(await page.getByLabel("Mode").count()).toBe(0);
+      expect(await page.locator(".rewind").count()).toBe(0);
       expect(opened.faults()).toEqual([]);
     });
 
@@ -102,6 +103,13 @@ describe.skipIf(CHROMIUM === undefined)(
         "text Else.",
         "text More.",
       ]);
+      // Each one from there is another session, with a draft of its own.
+      for (const _each of [1, 2]) {
+        await page.goBack();
+        await page.locator(".rewind").nth(1).click();
+        await expect.poll(() => message.inputValue()).toBe("text Two.");
+        await message.fill("text Half");
+      }
       const { tasks } = clientOf(coding);
       const [fork, first] = (await tasks.listTasks({})).tasks;
       const of = async (taskId = "") =>
@@ -110,6 +118,10 @@ describe.skipIf(CHROMIUM === undefined)(
         taskId: first?.id,
         beforeMessageId: (await of(first?.id))[2]?.messageId,
       });
+      await page.goto(`${coding.url}/console/#/fork/${first?.id}/-1/lost`);
+      await page.getByText("That session has no such message.").waitFor();
+      const send = page.getByRole("button", { name: "Send" });
+      expect(await send.isDisabled()).toBe(true);
       expect(opened.faults()).toEqual([]);
     });
 

@@ -84,6 +84,22 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(opened.faults()).toEqual([]);
     });
 
+    it("goes on from before no message that a goal gave the agent", async () => {
+      const client = clientOf(server);
+      const { task: { id: taskId = "" } = {} } = await client.tasks.sendMessage(
+        {
+          message: textMessage("to-go-on", "text Done."),
+          messageSettings: { goal: { checks: ["false"], maxTurns: 2 } },
+        },
+      );
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/session/${taskId}`);
+      await page.getByText("Goal · not achieved").waitFor();
+      await expect.poll(() => page.locator(".prompt").count()).toBe(2);
+      expect(await page.locator(".rewind").count()).toBe(1);
+    });
+
     it("C1: the timeline says of each event what it is about, how long and how large, and finds some", async () => {
       const id = await task("write timed.txt 1\ntext done");
       await using opened = await openConsole(browser, server);

@@ -92,7 +92,7 @@ export function Composer(props: ComposerProps): ReactNode {
         }}
       />
       <ImageChooser onChoose={attach} />
-      <button type="submit" className="primary">
+      <button type="submit" className="primary" disabled={!props.isReady}>
         {props.isWorking ? words.queueIt : words.send}
       </button>
     </form>

@@ -1,7 +1,7 @@
 import type { TaskItem } from "@devtool/client";
 import { MessageList, type TaskHandle } from "@devtool/react";
 import { TaskState } from "@devtool/schema";
-import type { ReactNode } from "react";
+import { type ReactNode, useCallback } from "react";
 import { useStickToBottom } from "use-stick-to-bottom";
 import { Approval } from "./approval.tsx";
 import { Artifacts } from "./artifacts.tsx";
@@ -9,6 +9,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { Goal } from "./goal.tsx";
 import { Item } from "./item.tsx";
 import { usePaced } from "./paced.ts";
+import { messageOf } from "./place.ts";
 import { Plan } from "./plan.tsx";
 import { Queue, Unsent } from "./queue.tsx";
 import { questionKey, useSettled } from "./settled.ts";
@@ -18,6 +19,8 @@ import { WorkflowGraph } from "./workflow-graph.tsx";
 interface ConversationProps {
   readonly client: ConsoleClient;
   readonly task: TaskHandle;
+  /** Whether the agent goes on from before any message of its user. */
+  readonly canFork: boolean;
 }
 
 /** Space above a question in pixels. */
@@ -32,6 +35,7 @@ const MARGIN = 12;
 export function Conversation({
   client,
   task: handle,
+  canFork,
 }: ConversationProps): ReactNode {
   const { task, questions, plan, notice, unsent, answer } = handle;
   const { items, isBehind, isOpening } = usePaced(handle.items);
@@ -42,6 +46,19 @@ export function Conversation({
       targetScrollTop: (bottom, { scrollElement }) =>
         Math.min(bottom, topOfQuestion(scrollElement)),
     });
+  // Text, so that items are rendered again only when there is another one.
+  const forGoals = task.history
+    .flatMap(({ forGoal }, index) => (forGoal ? index : []))
+    .join();
+  const renderItem = useCallback(
+    (item: TaskItem) => {
+      const isForGoal = forGoals
+        .split(",")
+        .includes(`${messageOf(item).index}`);
+      return <Item item={item} canFork={canFork && !isForGoal} />;
+    },
+    [canFork, forGoals],
+  );
   // An artifact that is the plan is shown as one.
   const made =
     plan.length > 0
@@ -112,8 +129,4 @@ function topOfQuestion(scrolling: HTMLElement): number {
     question.getBoundingClientRect().top -
     scrolling.getBoundingClientRect().top;
   return scrolling.scrollTop + distance - MARGIN;
-}
-
-function renderItem(item: TaskItem): ReactNode {
-  return <Item item={item} />;
 }

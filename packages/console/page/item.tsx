@@ -5,16 +5,22 @@ import type { TaskItem } from "@devtool/client";
 import { visibleText } from "@devtool/internal/visible-text";
 import { type File, Role } from "@devtool/schema";
 import type { ReactNode } from "react";
-import { forkAddress } from "./place.ts";
+import { forkAddress, messageOf } from "./place.ts";
 import { Prose } from "./prose.tsx";
 import { ToolCallView } from "./tool-call-view.tsx";
 import { words } from "./words.ts";
+
+interface ItemProps {
+  readonly item: TaskItem;
+  /** Whether a new session can go on from before the message of the item. */
+  readonly canFork: boolean;
+}
 
 /**
  * One thing that was said or done. What users wrote is shown as they wrote it,
  * and never as markup.
  */
-export function Item({ item }: { readonly item: TaskItem }): ReactNode {
+export function Item({ item, canFork }: ItemProps): ReactNode {
   const { part, role } = item;
   const { content } = part;
   switch (content.case) {
@@ -22,9 +28,11 @@ export function Item({ item }: { readonly item: TaskItem }): ReactNode {
       return role === Role.USER ? (
         <>
           <p className="prompt">{content.value}</p>
-          <a className="rewind" href={forkAddress(item)}>
-            {words.rewind}
-          </a>
+          {canFork && (
+            <a className="rewind" href={forkAddress(messageOf(item))}>
+              {words.rewind}
+            </a>
+          )}
         </>
       ) : (
         <Prose text={content.value} />

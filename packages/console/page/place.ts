@@ -72,12 +72,17 @@ export function sessionAddress(
 }
 
 /**
- * Returns the address of a new session that goes on from before the message of an
- * item.
+ * Returns the address of a new session that goes on from before a message,
+ * another one each time.
  */
-export function forkAddress({ key }: Pick<TaskItem, "key">): string {
+export function forkAddress({ taskId, index }: ForkPlace): string {
+  return `#/fork/${encodeURIComponent(taskId)}/${index}/${crypto.randomUUID()}`;
+}
+
+/** Returns the message that an item is of. */
+export function messageOf({ key }: Pick<TaskItem, "key">): ForkPlace {
   const [, taskId = "", index = ""] = /^(.*)\/(\d+)\/\d+$/.exec(key) ?? [];
-  return `#/fork/${encodeURIComponent(taskId)}/${index}`;
+  return { taskId, index: Number(index) };
 }
 
 /** Shows another place, without a step in the history. */

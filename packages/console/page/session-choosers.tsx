@@ -7,7 +7,7 @@ import { fillText, words } from "./words.ts";
 /** Whether an agent follows a setting, or it is not known. */
 export function isFollowed(
   agent: ListedAgent | undefined,
-  setting: "approval_mode" | "model",
+  setting: "approval_mode" | "fork_before_message" | "model",
 ): boolean {
   return agent?.follows?.settings.includes(setting) ?? true;
 }

@@ -16,6 +16,7 @@ import {
   sessionAddress,
 } from "./place.ts";
 import { problemText } from "./problem-text.ts";
+import { isFollowed } from "./session-choosers.tsx";
 import { SessionDetails } from "./session-details.tsx";
 import { SessionHeader } from "./session-header.tsx";
 import { useFork } from "./use-fork.ts";
@@ -77,6 +78,7 @@ export function Session({
   // A session that is loading, or does not exist, is no new one.
   const title = task.task.title || (isNew ? words.newSession : words.untitled);
   const problem = task.failure ?? task.error;
+  const about = aboutAgent(offered.agents, sessionSettings?.agent ?? "");
   return (
     <section
       className={isEmpty ? "session empty" : "session"}
@@ -87,7 +89,7 @@ export function Session({
         task={task}
         title={title}
         view={view}
-        about={aboutAgent(offered.agents, sessionSettings?.agent ?? "")}
+        about={about}
         mode={choice.mode || current}
         onMode={(mode) => choose({ ...choice, mode })}
         onDelete={onDelete}
@@ -96,7 +98,11 @@ export function Session({
         <SessionDetails client={client} task={task.task} view={view} />
       )}
       {view === "conversation" && !isEmpty && (
-        <Conversation client={client} task={task} />
+        <Conversation
+          client={client}
+          task={task}
+          canFork={isFollowed(about, "fork_before_message")}
+        />
       )}
       <footer>
         {problem && <p role="alert">{problemText(problem)}</p>}

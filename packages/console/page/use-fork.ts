@@ -4,6 +4,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { useDraft } from "./drafts.ts";
 import type { ForkPlace } from "./place.ts";
 import { problemText } from "./problem-text.ts";
+import { words } from "./words.ts";
 
 /** Where a new session leaves the one that it goes on with. */
 export interface ForkStart {
@@ -26,6 +27,8 @@ export function useFork(
   useEffect(() => {
     if (taskId === "") return;
     const mounted = new AbortController();
+    const fail = (problem: string): void =>
+      setDraft((now) => ({ ...now, problem }));
     client.tasks.getTask({ taskId }, mounted).then(
       ({ task }) => {
         const message = task?.history
@@ -34,7 +37,7 @@ export function useFork(
             (each) =>
               each.role === Role.USER && confirmationsOf(each).length === 0,
           );
-        if (!message) return;
+        if (!message) return fail(words.noFork);
         const { messageId: beforeMessageId, parts } = message;
         setStart({ taskId, beforeMessageId });
         const text = parts
@@ -45,8 +48,7 @@ export function useFork(
         setDraft((now) => (now.text === "" ? { ...now, text } : now));
       },
       (reason: unknown) => {
-        if (mounted.signal.aborted) return;
-        setDraft((now) => ({ ...now, problem: problemText(reason) }));
+        if (!mounted.signal.aborted) fail(problemText(reason));
       },
     );
     return () => mounted.abort();

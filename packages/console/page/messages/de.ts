@@ -39,6 +39,7 @@ export const de: Words = {
   rewind: "Von davor weitermachen",
   forked:
     "Eine neue Sitzung geht von vor dieser Nachricht aus weiter. Die andere und die Dateien bleiben, wie sie sind.",
+  noFork: "Diese Sitzung hat keine solche Nachricht.",
   goal: "Ziel",
   goalStates: {
     ACTIVE: "der Agent arbeitet daran",

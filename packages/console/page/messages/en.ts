@@ -39,6 +39,7 @@ export const en = {
   rewind: "Go on from before this",
   forked:
     "A new session goes on from before this message. The other one and the files stay as they are.",
+  noFork: "That session has no such message.",
   goal: "Goal",
   goalStates: {
     ACTIVE: "the agent works for it",

@@ -33,6 +33,7 @@ export const zh: Words = {
   notSent: "此消息未发送。服务器没有接受它。",
   rewind: "从此之前继续",
   forked: "新会话将从这条消息之前继续。原会话和文件保持不变。",
+  noFork: "该会话中没有这条消息。",
   goal: "目标",
   goalStates: {
     ACTIVE: "智能体正在处理",
