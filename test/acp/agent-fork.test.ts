@@ -25,15 +25,79 @@ describe("a fork of a conversation over ACP (STREAM-5)", () => {
     });
   });
 
-  it("fails in words at an agent without session/fork", async () => {
+  it("fails in words at an agent without session/fork, and another task does not begin anew in its place", async () => {
     await using acp = await world();
     const { task: first } = await acp.say("remember apple");
-    expect(await forked(acp, first, "recall")).toMatchObject({
+    const fork = await forked(acp, first, "recall");
+    expect(fork).toMatchObject({
       state: TaskState.FAILED,
       error: expect.stringContaining(
         'agent "fake" cannot fork its conversations: it does not have session/fork',
       ),
     });
+    const { contextId } = fork;
+    const words = {
+      code: Code.FailedPrecondition,
+      rawMessage: expect.stringMatching(
+        /its agent has not begun with that: fork task ".*" again$/,
+      ),
+    };
+    const message = textMessage(crypto.randomUUID(), "recall");
+    await expect(
+      acp.client.tasks.sendMessage({ message, contextId }),
+    ).rejects.toMatchObject(words);
+    await expect(
+      acp.client.commands.runSlashCommand({
+        command: { commandPath: ["say"] },
+        contextId,
+      }),
+    ).rejects.toMatchObject(words);
+    await expect(forked(acp, fork, "recall")).rejects.toMatchObject(words);
+    // The task itself tries again.
+    const { task: again } = await acp.say("recall", fork);
+    expect(again.error).toContain("it does not have session/fork");
+  });
+
+  it("has the agent's options of the other conversation, unless its message sets others", async () => {
+    await using acp = await world("--fork");
+    const { task: first } = await acp.say("remember apple", undefined, {
+      agentOptions: { effort: "high" },
+    });
+    const fork = await forked(acp, first, "tell");
+    expect(fork.sessionSettings?.agentOptions).toEqual({ effort: "high" });
+    await acp.say("tell", first, { agentOptions: { effort: "low" } });
+    const later = await forked(acp, first, "tell");
+    expect(later.sessionSettings?.agentOptions).toEqual({ effort: "low" });
+  });
+
+  it("goes on from a task after which a slash command has run", async () => {
+    await using acp = await world("--fork");
+    const { task: first } = await acp.say("remember apple");
+    const { result } = await acp.client.commands.runSlashCommand({
+      command: { commandPath: ["say"], args: "hello" },
+      contextId: first.contextId,
+    });
+    const events = acp.client.tasks.subscribeTask({
+      taskId: result?.executionId ?? "",
+    });
+    await Array.fromAsync(events);
+    const fork = await forked(acp, first, "recall");
+    expect(saidIn(fork)).toMatchObject({ known: ["apple"] });
+  });
+
+  it("says of a deleted task that the agent's own session stays", async () => {
+    await using acp = await world("--fork");
+    const { task: first } = await acp.say("remember apple");
+    const fork = await forked(acp, first, "recall");
+    await acp.client.tasks.deleteTask({ taskId: first.id });
+    const { events, text } = await acp.say("recall", fork);
+    expect(JSON.parse(text)).toMatchObject({ known: ["apple"] });
+    const notices = events.flatMap(({ payload }) =>
+      payload.case === "notice" ? [payload.value.text] : [],
+    );
+    expect(notices).toEqual([
+      `Task ${JSON.stringify(first.id)}, which this one continues, does not exist any more: what the agent has of it in a session of its own stays there.`,
+    ]);
   });
 
   it("is refused from before a message, and from a task after which the session has gone on", async () => {

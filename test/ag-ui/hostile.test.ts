@@ -165,6 +165,16 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       { messageSettings: { turn: { workingDirectory: "." } } },
       "messageSettings.turn starts no turn",
     ],
+    [
+      "a goal",
+      { messageSettings: { goal: { checks: ["true"] } } },
+      "messageSettings.goal starts no turn",
+    ],
+    [
+      "a fork",
+      { messageSettings: { fork: { taskId: "t" } } },
+      "messageSettings.fork starts no turn",
+    ],
   ])(
     "%s in a run without a message, which only a message sets",
     async (_name, devtool, problem) => {

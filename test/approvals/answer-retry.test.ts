@@ -15,6 +15,7 @@ interface Sent {
 type Send = (text: string, place: Json) => Promise<Sent>;
 
 const REPLAY = "https://devtool.dev/a2a/replay/v1alpha";
+const SETTINGS = "https://devtool.dev/a2a/message-settings/v1alpha";
 
 describe("messages of callers that know only A2A", () => {
   let workspace: string;
@@ -70,6 +71,11 @@ describe("messages of callers that know only A2A", () => {
       expect(next.id).not.toBe(one.id);
       const other = { contextId: crypto.randomUUID() };
       expect((await send("text x", other)).id).not.toBe(next.id);
+      // A fork is for no task, so that the context is what is wrong with it.
+      const metadata = { [SETTINGS]: { fork: { taskId: one.id } } };
+      await expect(send("text y", { contextId, metadata })).rejects.toThrow(
+        version === "0.3" ? "a fork begins another one" : "failed",
+      );
       expect((await send("yes", { contextId })).id).toBe(next.id);
     });
   });

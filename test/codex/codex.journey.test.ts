@@ -78,12 +78,18 @@ describe("Codex behind the port", () => {
     });
     expect(forked.agentSessionId).not.toBe(first.agentSessionId);
     await rm(join(home, `${first.agentSessionId}.thread`));
-    expect(await fork("f2")).toMatchObject({
+    const failed = await fork("f2");
+    expect(failed).toMatchObject({
       state: TaskState.FAILED,
       error: expect.stringContaining(
         "Codex cannot fork the conversation: no rollout found",
       ),
     });
+    // Another task of its context would begin an empty thread.
+    const { contextId } = failed;
+    await expect(
+      exchange({ message: textMessage("f3", "recall"), contextId }),
+    ).rejects.toThrow("its agent has not begun with that");
   });
 
   it("answers a prompt with what Codex says, thinks and runs", async () => {

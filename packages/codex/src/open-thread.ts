@@ -40,13 +40,12 @@ export async function openThread(
   signal: AbortSignal,
 ): Promise<OpenThread> {
   const { pool, command, limits } = host;
-  const isFork = task.agentSessionId === "";
-  const known = isFork
-    ? (task.history[0]?.fork?.agentSessionId ?? "")
-    : task.agentSessionId;
+  const origin = task.history[0]?.fork?.agentSessionId ?? "";
+  const isFork = task.agentSessionId === "" && origin !== "";
+  const known = isFork ? origin : task.agentSessionId;
   // Another task of the conversation works in its thread, or it is that of the
   // conversation that this one goes on with: this one continues in a copy.
-  const isShared = known !== "" && (isFork || pool.isBusy(known));
+  const isShared = isFork || (known !== "" && pool.isBusy(known));
   const idle = known === "" || isShared ? undefined : pool.take(known);
   let server = idle?.server;
   try {

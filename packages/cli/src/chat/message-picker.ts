@@ -59,7 +59,7 @@ export class MessagePicker implements Picker {
 
   /** The position of the marked message, or else of the newest. */
   get #index(): number {
-    const at = this.#shown.findIndex((message) => message === this.#marked);
+    const at = this.#marked ? this.#shown.indexOf(this.#marked) : -1;
     return at < 0 ? this.#shown.length - 1 : at;
   }
 }

@@ -12,6 +12,8 @@ import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { readTask } from "../task/read-task.ts";
+import type { HeldTask } from "../task/task-handle.ts";
 import { OpenTasks } from "./open-tasks.ts";
 
 const signal = AbortSignal.timeout(180_000);
@@ -69,6 +71,40 @@ describe("the open tasks of a server", () => {
     await expect(late).rejects.toMatchObject(unavailable);
     await expect(registry.get("t0")).rejects.toMatchObject(unavailable);
     await expect(begin(registry, "new")).rejects.toMatchObject(unavailable);
+  });
+});
+
+describe("a conversation", () => {
+  it("does not go on with a task that is deleted while that is not open", async () => {
+    const store = new MemoryTaskStore();
+    await using first = registryIn(store, silent);
+    await begin(first, "t1");
+    const heard: number[] = [];
+    const listening: AgentExecutor = {
+      ...silent(),
+      async *execute({ earlier }) {
+        heard.push(earlier.length);
+        yield { case: "end", value: { state: TaskState.COMPLETED, text: "" } };
+      },
+    };
+    await using registry = registryIn(store, () => listening);
+    const contextId = "context-of-t1";
+    const message = { ...userMessage("second"), referenceTaskIds: ["t1"] };
+    using held = await registry.create(
+      "t2",
+      { contextId, extensionActive: false, agentSessionId: "" },
+      create(TaskCreatedSchema, { principal: "p", message }),
+    );
+    await ended(held, 0n);
+    const t1 = (await readTask(store, "t1")) ?? expect.fail("it is stored");
+    // As retention does.
+    await registry.delete(t1, { principal: "", rule: "retention.max_tasks" });
+    const sequence = await held.handle.accept({
+      message: userMessage("third"),
+      activateExtension: false,
+    });
+    await ended(held, sequence);
+    expect(heard).toEqual([1, 0]);
   });
 });
 
@@ -221,7 +257,12 @@ async function begin(registry: OpenTasks, taskId: string): Promise<void> {
     },
     created,
   );
-  for await (const events of held.handle.read(0n, signal)) {
+  await ended(held, 0n);
+}
+
+/** Waits until a task has ended after a sequence. */
+async function ended({ handle }: HeldTask, after: bigint): Promise<void> {
+  for await (const events of handle.read(after, signal)) {
     if (events.some(({ state }) => isTerminal(state))) return;
   }
 }

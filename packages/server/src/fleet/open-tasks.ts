@@ -291,6 +291,7 @@ export class OpenTasks implements AsyncDisposable {
   /** Ends what this server does for a task that was deleted. */
   async #noteDeleted(task: GoneTask): Promise<void> {
     this.feed.noteDeleted(task);
+    this.#opener.noteDeleted(task.taskId);
     const entry = this.#tasks.get(task.taskId);
     // The caller that opened the task has the error.
     const openTask = await entry?.opening.catch(() => undefined);

@@ -200,6 +200,11 @@ export class TaskOpener {
     }
   }
 
+  /** Has the open conversations forget what was said in a deleted task. */
+  noteDeleted(taskId: string): void {
+    this.#conversations.noteDeleted(taskId);
+  }
+
   /** Leaves the conversation of a task that is closed. */
   leave(task: Task): void {
     this.#conversations.close(task);

@@ -7,14 +7,20 @@ import {
   isTerminal,
   type Message,
   type SendMessageRequest,
+  SessionSettingsSchema,
   type TaskCreated,
   type TaskEvent,
 } from "@devtool/schema";
 import { isPrompt } from "../agent/turn-news.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { listTaskIds } from "../task/read-task.ts";
 import { assertName } from "./name-limit.ts";
-import { findSession, type Session } from "./session-settings.ts";
+import {
+  findSession,
+  type Session,
+  type Settings,
+} from "./session-settings.ts";
 
 const FIELD = "message_settings.fork";
 /** The maximum number of messages that an error names: the newest. */
@@ -68,12 +74,9 @@ export async function resolveFork(
   { taskId, beforeMessageId }: ConversationFork,
   principal: string,
 ): Promise<ForkOrigin> {
-  const log = await readLog(store, taskId);
+  const log = await readLog(store, taskId, principal);
   const contextId = log?.last.contextId ?? "";
-  const session =
-    log?.created.principal === principal
-      ? await findSession(store, contextId, principal)
-      : undefined;
+  const session = log && (await findSession(store, contextId, principal));
   if (!log || !session) {
     throw new DevtoolError(
       `task ${quoted(taskId)} does not exist`,
@@ -92,15 +95,19 @@ export async function resolveFork(
     );
   }
   const lastSequence = cutOf(log, beforeMessageId);
-  const { agentSessionId } = log.last;
+  assertBegun(session, contextId);
+  const { agentSessionId } = session;
   if (agentSessionId !== "" && beforeMessageId === "") {
     // The agent's own record has the later tasks, too.
-    const latest = await store.findLatest(principal, contextId);
-    if (latest && latest.taskId !== taskId) {
+    const last = await store.findLatest(principal, contextId);
+    const latest =
+      last?.taskId !== taskId &&
+      (await latestOfMessages(store, principal, contextId));
+    if (latest && latest !== taskId) {
       throw new DevtoolError(
         `the conversation of task ${quoted(taskId)} has gone on, and its agent can only go on with all of it`,
         Code.FailedPrecondition,
-        { remedy: `name its last task, ${quoted(latest.taskId)}` },
+        { remedy: `name its last task, ${quoted(latest)}` },
       );
     }
   }
@@ -111,8 +118,56 @@ export async function resolveFork(
       lastSequence,
       agentSessionId,
     }),
-    session: { ...session, agentSessionId: "", extensionActive: false },
+    session: {
+      ...session,
+      settings: withOptions(session.settings, log.agentOptions),
+      agentSessionId: "",
+      extensionActive: false,
+    },
   };
+}
+
+/**
+ * Throws for a fork whose agent keeps conversations itself and has none for it yet:
+ * what follows would not go on with the other conversation.
+ */
+export function assertBegun(
+  { fork, agentSessionId }: Session,
+  contextId: string,
+): void {
+  if (!fork?.agentSessionId || agentSessionId !== "") return;
+  throw new DevtoolError(
+    `context ${quoted(contextId)} goes on with task ${quoted(fork.taskId)}, and its agent has not begun with that`,
+    Code.FailedPrecondition,
+    { remedy: `fork task ${quoted(fork.taskId)} again` },
+  );
+}
+
+/** Returns the latest task of a context that is not that of a slash command. */
+async function latestOfMessages(
+  store: TaskStore,
+  principal: string,
+  contextId: string,
+): Promise<string | undefined> {
+  for await (const taskId of listTaskIds(store, { principal, contextId })) {
+    for await (const { payload } of store.readEvents(taskId, 0n)) {
+      if (payload.case === "created" && !payload.value.command) return taskId;
+      break;
+    }
+  }
+  return undefined;
+}
+
+/** Returns the settings of a session with options that its agent has. */
+function withOptions(
+  { settings, sessionSettings }: Settings,
+  agentOptions: Readonly<Record<string, string>>,
+): Settings {
+  if (Object.keys(agentOptions).length === 0) {
+    return { settings, sessionSettings };
+  }
+  const kept = sessionSettings ?? create(SessionSettingsSchema);
+  return { settings, sessionSettings: { ...kept, agentOptions } };
 }
 
 /** A message of the user, and the last event before it. */
@@ -126,47 +181,79 @@ interface OriginLog {
   readonly created: TaskCreated;
   readonly last: TaskEvent;
   readonly boundaries: readonly Boundary[];
+  /** The values that its messages have set for options of the agent. */
+  readonly agentOptions: Readonly<Record<string, string>>;
 }
 
-/** Reads the log of a task. Undefined when there is none. */
+/** Reads the log of a task. Undefined when the principal has no such task. */
 async function readLog(
   store: TaskStore,
   taskId: string,
+  principal: string,
 ): Promise<OriginLog | undefined> {
   let created: TaskCreated | undefined;
   let last: TaskEvent | undefined;
   const boundaries: Boundary[] = [];
-  const queued = new Map<string, Message>();
+  const agentOptions: Record<string, string> = {};
+  const queued = new Map<string, Said>();
   for await (const event of store.readEvents(taskId, 0n)) {
     const { payload, sequence } = event;
     last = event;
-    if (payload.case === "created") created = payload.value;
-    const { message } = payload.case === "messageQueued" ? payload.value : {};
-    if (message) queued.set(message.messageId, message);
-    const said = messageOf(payload, queued);
-    if (said && isPrompt(said) && !said.forGoal) {
+    if (payload.case === "created") {
+      created = payload.value;
+      if (created.principal !== principal) return undefined;
+      Object.assign(agentOptions, created.sessionSettings?.agentOptions);
+    }
+    const said = saidBy(payload, queued);
+    Object.assign(agentOptions, said?.agentOptions);
+    if (said?.isBoundary) {
       const { messageId } = said;
       boundaries.push({ messageId, lastSequence: sequence - 1n });
     }
   }
-  return created && last && { created, last, boundaries };
+  return created && last && { created, last, boundaries, agentOptions };
 }
 
-/** Returns the message that an event adds to the conversation. */
-function messageOf(
+/** What a fork needs of a message. */
+interface Said extends Pick<Message, "messageId" | "agentOptions"> {
+  /** Whether a fork may leave the conversation before it. */
+  readonly isBoundary: boolean;
+}
+
+/**
+ * Returns what an event adds to the conversation.
+ *
+ * @param queued the messages that wait, which it keeps up to date
+ */
+function saidBy(
   payload: TaskEvent["payload"],
-  queued: ReadonlyMap<string, Message>,
-): Message | undefined {
+  queued: Map<string, Said>,
+): Said | undefined {
   switch (payload.case) {
     case "created":
-      return payload.value.message;
+      return payload.value.message && neededOf(payload.value.message);
     case "message":
-      return payload.value;
+      return neededOf(payload.value);
+    case "messageQueued": {
+      const { message } = payload.value;
+      if (message) queued.set(message.messageId, neededOf(message));
+      return undefined;
+    }
     case "messageTaken":
-      return queued.get(payload.value.messageId);
+    case "messageWithdrawn": {
+      const { messageId } = payload.value;
+      const said = queued.get(messageId);
+      queued.delete(messageId);
+      return payload.case === "messageTaken" ? said : undefined;
+    }
     default:
       return undefined;
   }
+}
+
+function neededOf(message: Message): Said {
+  const { messageId, agentOptions, forGoal } = message;
+  return { messageId, agentOptions, isBoundary: isPrompt(message) && !forGoal };
 }
 
 /** Returns the sequence of the last event before a message, or of all events. */
@@ -191,6 +278,12 @@ function cutOf(
   throw new DevtoolError(
     `task ${quoted(last.taskId)} has not ended`,
     Code.FailedPrecondition,
-    { remedy: `wait for it, or name the message to go on before: ${named}` },
+    {
+      // An agent that keeps the conversation itself goes on from its end alone.
+      remedy:
+        last.agentSessionId === ""
+          ? `wait for it, or name the message to go on before: ${named}`
+          : "wait for it",
+    },
   );
 }

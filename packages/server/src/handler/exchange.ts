@@ -29,7 +29,7 @@ import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { assertMayUse, type SendingCaller } from "./caller.ts";
-import { resolveFork } from "./conversation-fork.ts";
+import { assertBegun, resolveFork } from "./conversation-fork.ts";
 import { assertKept } from "./kept-settings.ts";
 import { assertKnownValue, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
@@ -410,7 +410,10 @@ export class Exchanges {
     readonly message: Message | undefined;
   }> {
     const session = await this.#findSession(contextId, principal);
-    if (!message?.fork) return { session, message };
+    if (!message?.fork) {
+      if (session) assertBegun(session, contextId);
+      return { session, message };
+    }
     if (session) {
       const problem = "has a conversation, and a fork begins another one";
       throw invalid("context_id", contextId, problem, "leave it out");

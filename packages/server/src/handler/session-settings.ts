@@ -107,6 +107,8 @@ export interface Session {
    * The id under which the agent keeps the conversation itself; empty for none.
    */
   readonly agentSessionId: string;
+  /** The conversation that its latest task goes on with, if that is a fork. */
+  readonly fork?: ConversationFork | undefined;
 }
 
 /**
@@ -126,11 +128,13 @@ export async function findSession(
     : undefined;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
     if (payload.case !== "created") return undefined;
-    const { settings, sessionSettings, sessionModel, approvalLimit } =
+    const { settings, sessionSettings, sessionModel, approvalLimit, message } =
       payload.value;
-    // A slash command may have another model than its session.
+    // A slash command may have another model than its session. The options that
+    // earlier messages set are the agent's own to keep.
     const shared = sessionSettings && {
       ...sessionSettings,
+      agentOptions: {},
       mcpServers:
         whole?.sessionSettings?.mcpServers ?? sessionSettings.mcpServers,
       model: sessionModel ?? sessionSettings.model,
@@ -143,6 +147,7 @@ export async function findSession(
       approvalLimit,
       extensionActive,
       agentSessionId,
+      fork: message?.fork,
     };
   }
   return undefined;
@@ -195,11 +200,11 @@ export function resolveSettings(
       earlier,
       approvalMode ?? ApprovalMode.UNSPECIFIED,
     );
-    // The options that earlier messages set are the agent's own to keep.
-    const { agentOptions = {} } = requested.sessionSettings ?? {};
-    const hasOptions =
-      Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions })
-        .length > 0;
+    const agentOptions = {
+      ...sessionSettings?.agentOptions,
+      ...requested.sessionSettings?.agentOptions,
+    };
+    const hasOptions = Object.keys(agentOptions).length > 0;
     if (!hasOptions && added.length === 0) return { settings, sessionSettings };
     const kept = sessionSettings ?? create(SessionSettingsSchema);
     return {

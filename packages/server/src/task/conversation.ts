@@ -59,6 +59,13 @@ export class OpenConversations {
     return open.conversation;
   }
 
+  /** Records that a task was deleted, which any conversation may go on with. */
+  noteDeleted(taskId: string): void {
+    for (const { conversation } of this.#conversations.values()) {
+      conversation.earlier.noteChange(taskId);
+    }
+  }
+
   /** Records that a task was closed. Must be called once for each `open`. */
   close(task: ConversationOfTask): void {
     const key = JSON.stringify([task.principal, task.contextId]);

@@ -177,6 +177,30 @@ describe("the messages before a task (STREAM-5)", () => {
     expect([none.before, none.missing]).toEqual([[], ["b"]]);
   });
 
+  it("take few requests to the store for a fork of a long conversation, which are those for its tasks", async () => {
+    const store = new CountingStore();
+    const told = (index: number): Told => ({
+      contextId: "other",
+      refersTo: index === 0 ? [] : [`t${index - 1}`],
+    });
+    for (let index = 0; index < 250; index++) {
+      await store.append({ events: eventsOf(`t${index}`, told(index)) });
+    }
+    const earlier = new EarlierConversation();
+    const fork = task("d", { fork: ["t249", 3n] });
+    expect((await earlier.of(store, fork)).before).toHaveLength(500);
+    store.reads = 0;
+    expect((await earlier.of(store, fork)).before).toHaveLength(500);
+    expect([store.reads, store.lists]).toEqual([0, 3]);
+    // The other conversation goes on, and has a page of later tasks.
+    for (let index = 0; index < 100; index++) {
+      const events = eventsOf(`z${index}`, { contextId: "other" });
+      await store.append({ events });
+    }
+    expect((await earlier.of(store, fork)).before).toHaveLength(500);
+    expect([store.reads, store.lists]).toEqual([250, 4]);
+  });
+
   it("are missing for a fork whose origin has fewer events than it takes", async () => {
     const store = await storeWith({ a: { contextId: "other" } });
     const fork = task("d", { fork: ["a", 4n] });
@@ -248,6 +272,14 @@ describe("the messages before a task (STREAM-5)", () => {
 
 class CountingStore extends MemoryTaskStore {
   reads = 0;
+  lists = 0;
+
+  override list(
+    query: Parameters<MemoryTaskStore["list"]>[0],
+  ): ReturnType<MemoryTaskStore["list"]> {
+    this.lists++;
+    return super.list(query);
+  }
 
   override readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     this.reads++;

@@ -17,6 +17,9 @@ export interface Earlier {
   readonly missing: readonly string[];
 }
 
+/** The maximum number of tasks to list at a time. */
+const PAGE = 100;
+
 const NONE: Earlier = { before: [], missing: [] };
 
 /** The tasks that were read so far. */
@@ -25,10 +28,13 @@ interface Visited {
   /** The context of the task whose conversation is read. */
   readonly contextId: string;
   readonly ids: Set<string>;
-  readonly elsewhere: string[];
+  readonly elsewhere: Elsewhere[];
   readonly missing: string[];
   isPreliminary: boolean;
 }
+
+/** A task of another conversation. */
+type Elsewhere = Pick<Task, "id" | "contextId">;
 
 /** The messages before one task, and the tasks that they were read from. */
 interface Known {
@@ -42,10 +48,10 @@ interface Known {
    */
   readonly ids: Set<string>;
   /**
-   * The ids of those in other conversations, of whose changes nobody tells
-   * `noteChange`.
+   * Those in other conversations whose messages are among them. When another
+   * server deletes one, `noteChange` is told by a hint that can be lost.
    */
-  readonly elsewhere: readonly string[];
+  readonly elsewhere: readonly Elsewhere[];
   /** The ids of tasks that are continued and do not exist any more. */
   readonly missing: readonly string[];
   /**
@@ -85,7 +91,8 @@ export class EarlierConversation {
     need: HistoryNeed = "for-model",
   ): Promise<Earlier> {
     if (this.#known?.need !== need) this.#known = undefined;
-    if (this.#known && !(await hasAll(store, this.#known.elsewhere))) {
+    const { elsewhere } = this.#known ?? {};
+    if (elsewhere && !(await hasAll(store, task.principal, elsewhere))) {
       this.#known = undefined;
     }
     if (this.#known?.taskId === task.id) return this.#known;
@@ -102,8 +109,8 @@ export class EarlierConversation {
   }
 
   /**
-   * Records that the log of a task has grown, so that results that include the
-   * task are read again.
+   * Records that the log of a task has grown or was deleted, so that results
+   * that include the task are read again.
    */
   noteChange(taskId: string): void {
     if (this.#known?.ids.has(taskId)) this.#known = undefined;
@@ -171,11 +178,13 @@ async function readMessagesBefore(
     const earlier = await readTask(store, id, visited.need, last);
     visited.isPreliminary ||=
       !earlier || (last === undefined && !isTerminal(earlier.state));
-    const isElsewhere = earlier && earlier.contextId !== visited.contextId;
-    if (isElsewhere) visited.elsewhere.push(id);
     // A task of somebody else is as one that is not there.
     if (earlier?.principal !== task.principal) visited.missing.push(id);
     if (!earlier || !isContinued(earlier, continued, task)) continue;
+    const { contextId } = earlier;
+    if (contextId !== visited.contextId) {
+      visited.elsewhere.push({ id, contextId });
+    }
     const said = continued.isBefore ? [] : earlier.history;
     const before = reachesBack(said)
       ? await readMessagesBefore(store, earlier, visited)
@@ -226,12 +235,29 @@ function isContinued(
   );
 }
 
-/** Whether the store has all of some tasks. */
+/**
+ * Whether the store has all of some tasks of a principal. Lists their contexts
+ * from the latest task on, as long as that finds some: a store is asked once for
+ * many. Then asks for each of the others.
+ */
 async function hasAll(
   store: TaskStore,
-  ids: readonly string[],
+  principal: string,
+  tasks: readonly Elsewhere[],
 ): Promise<boolean> {
-  for (const id of ids) if (!(await isStored(store, id))) return false;
+  const left = new Set(tasks.map(({ id }) => id));
+  for (const contextId of new Set(tasks.map((task) => task.contextId))) {
+    let cursor: string | undefined;
+    let before: number;
+    do {
+      before = left.size;
+      const limit = Math.min(PAGE, before);
+      const page = await store.list({ principal, contextId, limit, cursor });
+      for (const { last } of page.tasks) left.delete(last.taskId);
+      cursor = page.cursor;
+    } while (cursor !== undefined && left.size > 0 && left.size < before);
+  }
+  for (const id of left) if (!(await isStored(store, id))) return false;
   return true;
 }
 

@@ -385,7 +385,6 @@ export class EventLog {
 
   /** Ends the log because its task was deleted. Readers end with an error. */
   noteDeleted(): void {
-    this.conversation.earlier.noteChange(this.#head.taskId);
     this.#fail(taskDeleted(this.#head.taskId));
   }
 

@@ -203,11 +203,14 @@ export class TurnRunner implements AsyncDisposable {
 
   /** Says once of each task that the conversation continues without it. */
   #noteMissing(missing: readonly string[]): void {
+    const rest = this.#options.executor.keepsSession
+      ? "what the agent has of it in a session of its own stays there"
+      : "the agent does not know what was said there";
     const entries = missing
       .filter((taskId) => !this.#missing.has(taskId))
       .map((taskId): LogEntry => {
         this.#missing.add(taskId);
-        const text = `Task ${quoted(taskId)}, which this one continues, does not exist any more: the agent does not know what was said there.`;
+        const text = `Task ${quoted(taskId)}, which this one continues, does not exist any more: ${rest}.`;
         const value = create(NoticeSchema, { text });
         return { payload: { case: "notice", value } };
       });

@@ -27,6 +27,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   session_settings: `${DEVTOOL}.sessionSettings`,
   "message_settings.client_label": `${DEVTOOL}.messageSettings.clientLabel`,
   "message_settings.turn": `${DEVTOOL}.messageSettings.turn`,
+  "message_settings.goal": `${DEVTOOL}.messageSettings.goal`,
+  "message_settings.fork": `${DEVTOOL}.messageSettings.fork`,
 };
 
 /**

@@ -43,12 +43,16 @@ export function readSaying(
   // A message that the thread has is the same request again, and its settings
   // came with the first one.
   const isRepeated = input.messages.at(-1)?.role === "user";
+  const { turn, goal, fork } = props.messageSettings ?? {};
+  const [chosen] = Object.entries({ turn, goal, fork }).flatMap(
+    ([name, value]) => (value ? [name] : []),
+  );
   if (
-    props.messageSettings?.turn &&
+    chosen !== undefined &&
     (props.cancel || !(said || isRepeated || resume.length > 0))
   ) {
     throw invalid(
-      "message_settings.turn",
+      `message_settings.${chosen}`,
       "",
       "starts no turn, since the run has no message",
       "send it with a message",

@@ -74,12 +74,16 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
    * The conversation that the message goes on with in a new one, up to where it
    * says: the message begins a task in a context of its own, with the settings
    * that the other conversation has now, which it may change as a later message
-   * of that one could.
+   * of that one could. Of the agent's own options it has those that the messages
+   * of the task have set.
    *
    * Fails with NOT_FOUND if the caller has no such task, with INVALID_ARGUMENT if
-   * the task has no such message, and with FAILED_PRECONDITION if it is that of a
-   * slash command, or has not ended and no message is named. An agent that cannot
-   * go on with a part of a conversation refuses it with INVALID_ARGUMENT.
+   * the task has no such message, or if the message has a task, a context that
+   * has tasks, or an answer to a tool call, and with FAILED_PRECONDITION if the
+   * task is that of a slash command, has not ended and no message is named, or is
+   * not the last one of a conversation that its agent keeps itself. An agent that
+   * cannot go on with a conversation, or not with a part of one, refuses it with
+   * INVALID_ARGUMENT.
    *
    * @generated from field: devtool.v1alpha.ConversationFork fork = 5;
    */
