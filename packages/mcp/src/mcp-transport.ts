@@ -21,6 +21,8 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
+import { describeError } from "./describe-error.ts";
+import { FloodGate } from "./flood-gate.ts";
 import { type MessageReader, parseMessage } from "./message-reader.ts";
 import { readingFetch } from "./reading-fetch.ts";
 import { loadSdk } from "./sdk.ts";
@@ -114,21 +116,8 @@ export async function createTransport(
         reader,
       );
     case "http":
-    case "sse": {
-      const { case: protocol, value } = server.transport;
-      const fetch = readingFetch(
-        boundedFetch(options.fetchFor?.(server) ?? globalThis.fetch),
-        reader,
-        protocol,
-        options.now,
-      );
-      return createHttpTransport(
-        protocol,
-        value,
-        fetch,
-        options.authorizationOf?.(server),
-      );
-    }
+    case "sse":
+      return createHttpTransport(server, server.transport, options, reader);
     case undefined:
       throw invalid(
         "mcp_servers",
@@ -214,29 +203,46 @@ function readLine(
 
 /**
  * Creates the transport of Streamable HTTP (`http`), or of the older protocol
- * with a separate event stream (`sse`).
+ * with a separate event stream (`sse`). It closes when the server floods it.
  */
 async function createHttpTransport(
-  protocol: "http" | "sse",
-  { url, headers }: McpHttp,
-  fetch: FetchLike,
-  authorization: McpAuthorization | undefined,
+  server: McpServer,
+  {
+    case: protocol,
+    value,
+  }: { readonly case: "http" | "sse"; readonly value: McpHttp },
+  { fetchFor, authorizationOf, now }: TransportOptions,
+  reader: MessageReader,
 ): Promise<McpTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await loadSdk();
-  const options = defined({
-    requestInit: { headers },
-    fetch,
+  const authorization = authorizationOf?.(server);
+  const gate = new FloodGate(now);
+  let closeReason = "";
+  const count: FloodGate["count"] = (messages, bytes) => {
+    try {
+      gate.count(messages, bytes);
+    } catch (reason) {
+      closeReason = describeError(reason);
+      // Otherwise the SDK opens a stream that has failed again, without end.
+      transport.close().catch(() => undefined);
+      throw reason;
+    }
+  };
+  const fetch = boundedFetch(fetchFor?.(server) ?? globalThis.fetch);
+  const settings = defined({
+    requestInit: { headers: value.headers },
+    fetch: readingFetch(fetch, reader, protocol, { count }),
     authProvider: authorization?.provider,
   });
-  const address = new URL(url);
+  const address = new URL(value.url);
   const transport =
     protocol === "sse"
-      ? new SSEClientTransport(address, options)
-      : new StreamableHTTPClientTransport(address, options);
+      ? new SSEClientTransport(address, settings)
+      : new StreamableHTTPClientTransport(address, settings);
   const callback = authorization?.callback;
   return {
     transport,
-    closeReason: () => "",
+    closeReason: () => closeReason,
     hasSession: () =>
       transport instanceof StreamableHTTPClientTransport &&
       transport.sessionId !== undefined,

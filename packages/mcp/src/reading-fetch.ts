@@ -5,7 +5,7 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { withBody } from "./bounded-fetch.ts";
 import { describeError } from "./describe-error.ts";
-import { FloodGate } from "./flood-gate.ts";
+import type { FloodGate } from "./flood-gate.ts";
 import { showJson } from "./message-problem.ts";
 import type { MessageReader } from "./message-reader.ts";
 
@@ -16,17 +16,14 @@ import type { MessageReader } from "./message-reader.ts";
  * A request whose answer is not JSON, is the answer to none, or whose stream
  * ends without an answer and cannot be resumed, ends with an error. With consent
  * (401, 403) it may be resumed. Over `sse`, answers come in another stream.
- * A stream also ends when the server floods its streams (`FloodGate`).
- *
- * @param now the clock, in milliseconds
+ * A stream also ends when `gate` throws, which counts what comes in all streams.
  */
 export function readingFetch(
   fetch: FetchLike,
   reader: MessageReader,
   protocol: "http" | "sse",
-  now: () => number,
+  gate: Pick<FloodGate, "count">,
 ): FetchLike {
-  const gate = new FloodGate(now);
   return async (url, init) => {
     const body = init?.body;
     const sent = typeof body === "string" ? parseJsonOrUndefined(body) : null;
@@ -70,7 +67,7 @@ export function readingFetch(
 async function* readEvents(
   body: AsyncIterable<Uint8Array>,
   reader: MessageReader,
-  gate: FloodGate,
+  gate: Pick<FloodGate, "count">,
   id: JsonValue | undefined,
 ): AsyncIterable<Uint8Array> {
   const events: EventSourceMessage[] = [];
