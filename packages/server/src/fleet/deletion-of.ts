@@ -12,6 +12,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
+import { notAtSequence } from "../store/deleted-task.ts";
 import type { TaskDeletion, TaskStore } from "../store/task-store.ts";
 
 /** Who deletes a task. */
@@ -26,7 +27,8 @@ export interface TaskDeleter {
 
 /**
  * Describes the deletion of a task for its store, with the audit record. Throws
- * `Code.FailedPrecondition` for a task that has not ended.
+ * `Code.FailedPrecondition` for a task that has not ended, and `Code.Aborted`
+ * for one that has changed since.
  */
 export async function deletionOf(
   store: TaskStore,
@@ -46,7 +48,11 @@ export async function deletionOf(
       },
     );
   }
-  const last = await lastEvent(store, taskId, sequence);
+  let last: TaskEvent | undefined;
+  for await (const event of store.readEvents(taskId, sequence - 1n)) {
+    if (event.sequence > sequence) throw notAtSequence({ taskId, sequence });
+    last = event;
+  }
   const record = create(AuditRecordSchema, {
     action: AuditAction.TASK_DELETED,
     time: timestampFromDate(now),
@@ -61,15 +67,4 @@ export async function deletionOf(
     rule,
   });
   return { taskId, sequence, record };
-}
-
-async function lastEvent(
-  store: TaskStore,
-  taskId: string,
-  sequence: bigint,
-): Promise<TaskEvent | undefined> {
-  for await (const event of store.readEvents(taskId, sequence - 1n)) {
-    return event;
-  }
-  return undefined;
 }

@@ -281,7 +281,8 @@ export class OpenTasks implements AsyncDisposable {
     const { store, now, sign, forget } = this.#options;
     const deletion = await deletionOf(store, task, by, now());
     const record = (await sign?.(deletion.record)) ?? deletion.record;
-    // What a crash leaves in the store after this can be deleted again.
+    // The log has nothing after the end of the task. What a crash leaves in the
+    // store after this can be deleted again.
     await forget?.(task.id);
     await store.delete({ ...deletion, record });
     const { id: taskId, contextId, principal } = task;

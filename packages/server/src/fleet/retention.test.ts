@@ -108,6 +108,23 @@ describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
     },
   );
 
+  it("leaves a task that changed after it was listed, and all that its agent keeps", async () => {
+    const forgotten: string[] = [];
+    const { store, retention } = await ground(
+      { maxAgeMs: 90 * DAY_MS },
+      openStore,
+      async (taskId) => void forgotten.push(taskId),
+    );
+    const listed = store.readSizes.bind(store);
+    store.readSizes = async function* () {
+      yield* await Array.fromAsync(listed());
+      await store.append({ events: [text("failed", 3n, "go on")] });
+    };
+    expect(await retention.run(signal)).toBe(1);
+    expect(forgotten).toEqual(["done"]);
+    expect(await eventsOf(store, "failed")).toHaveLength(3);
+  });
+
   it("goes through more tasks than it holds at a time, and one that cannot be deleted costs itself", async () => {
     const { store, retention } = await ground(
       { maxAgeMs: 90 * DAY_MS },
@@ -138,6 +155,7 @@ function begin() {
 async function ground(
   limits: NonNullable<ServerSettings["retention"]>,
   openStore: () => ServerStore | Promise<ServerStore>,
+  forget?: (taskId: string) => Promise<void>,
 ) {
   const store = await openStore();
   for (const task of TASKS) await add(store, ...task);
@@ -147,6 +165,7 @@ async function ground(
       throw new Error("no task is opened");
     },
     now: () => new Date(NOW_MS),
+    forget,
   });
   const clock = { now: () => NOW_MS, sleep: () => Promise.resolve() };
   const onError = (): void => undefined;

@@ -20,7 +20,7 @@ export function deletedMessage(taskId: string, deletedMs: number): TaskEvent {
 export function notAtSequence({
   taskId,
   sequence,
-}: TaskDeletion): DevtoolError {
+}: Pick<TaskDeletion, "taskId" | "sequence">): DevtoolError {
   return new DevtoolError(
     `task ${quoted(taskId)} does not end at event ${sequence}: it has changed or is gone`,
     Code.Aborted,
