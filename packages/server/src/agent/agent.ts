@@ -467,10 +467,17 @@ export interface AgentConversations {
   ): Promise<Task | undefined>;
 
   /**
-   * Yields the tasks of a conversation as they are stored, with all content, the
-   * one that changed last first. None for a new conversation.
+   * Yields the tasks of a conversation as they are stored, the one that changed
+   * last first. None for a new conversation.
+   *
+   * @param content which messages have their content: the old ones of long tasks
+   * are read for `"all"` alone
    */
-  tasks(conversation: ConversationKey): AsyncIterable<Task>;
+  tasks(
+    conversation: ConversationKey,
+    content: "recent" | "all",
+    signal: AbortSignal,
+  ): AsyncIterable<Task>;
 
   /**
    * Replaces the older history of a task with a summary.
@@ -493,7 +500,10 @@ export interface AgentConversations {
    * and what they cost in the currency of `budget.prices`. The cost is undefined
    * for a model without a price.
    */
-  spending(conversation: ConversationKey): Promise<
+  spending(
+    conversation: ConversationKey,
+    signal: AbortSignal,
+  ): Promise<
     readonly {
       readonly model: string;
       readonly tokens: number;

@@ -32,9 +32,11 @@ export function createAgentConversations(
       }
       return undefined;
     },
-    async *tasks(conversation) {
+    async *tasks(conversation, content, signal) {
+      const need = content === "all" ? "all" : "none";
       for await (const taskId of idsOf(store, conversation)) {
-        const task = await readTask(store, taskId);
+        signal.throwIfAborted();
+        const task = await readTask(store, taskId, need);
         if (task) yield task;
       }
     },
@@ -42,7 +44,8 @@ export function createAgentConversations(
       using held = await registry.get(taskId);
       return await held?.handle.summarize(make);
     },
-    spending: (conversation) => budgets.spending(idsOf(store, conversation)),
+    spending: (conversation, signal) =>
+      budgets.spending(idsOf(store, conversation), signal),
   };
 }
 

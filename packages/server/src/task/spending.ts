@@ -226,11 +226,13 @@ export class Spending {
    */
   async byModel(
     taskIds: AsyncIterable<string>,
+    signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Spent>> {
     const models = new Map<string, Spent>();
     const ids = await Array.fromAsync(taskIds);
     const seen = new Set(ids);
     for (const id of ids) {
+      signal.throwIfAborted();
       const task = await this.of(id);
       for (const each of [task, ...(await this.#tasksBelow(task, seen))]) {
         for (const [model, spent] of each.models) {

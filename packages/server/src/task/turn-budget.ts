@@ -108,8 +108,9 @@ export class Budgets {
    */
   async spending(
     taskIds: AsyncIterable<string>,
+    signal: AbortSignal,
   ): ReturnType<AgentConversations["spending"]> {
-    const models = await this.#spending.byModel(taskIds);
+    const models = await this.#spending.byModel(taskIds, signal);
     return [...models].map(([model, { tokens, cost }]) => ({
       model,
       tokens,

@@ -270,6 +270,26 @@ tool calls: 3 (2 succeeded, 1 failed)
     ).toContain("send its context_id");
   });
 
+  it("/plan reads no further than the plan, and /cost no old content", async () => {
+    const asked: unknown[] = [];
+    const conversations = {
+      ...conversation(undefined),
+      async *tasks(...[, content, stop]: Parameters<Conversations["tasks"]>) {
+        asked.push(content, stop);
+        yield busyTask();
+        if (content === "all") throw new Error("it read on");
+      },
+      spending: async (...[, stop]: Parameters<Conversations["spending"]>) => {
+        asked.push(stop);
+        return [];
+      },
+    };
+    const all = { ...services, conversations };
+    expect(await say("plan", "", all)).toContain("[>] mend");
+    expect(await say("cost", "", all)).toContain("tokens: 100 in");
+    expect(asked).toEqual(["all", signal, signal, "recent", signal]);
+  });
+
   it("/compress summarizes the task of its conversation", async () => {
     const compressed: string[] = [];
     const conversations = {

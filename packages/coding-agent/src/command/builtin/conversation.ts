@@ -35,25 +35,36 @@ export function conversationCommands(
           : `A summary stands for ${count} ${count === 1 ? "message" : "messages"} now; the log keeps them.`;
       }),
   };
+  const plan: SlashCommand = {
+    path: ["plan"],
+    description: "Shows the agent's plan and its progress",
+    arguments: [],
+    play: (_args, context) =>
+      replyWith(async (_request, signal) => {
+        let isEmpty = true;
+        for await (const task of conversations.tasks(context, "all", signal)) {
+          if (task.command) continue;
+          isEmpty = false;
+          const found = planOf(task);
+          if (found) return formatPlan(found);
+        }
+        return isEmpty ? noConversation(context) : NO_PLAN;
+      }),
+  };
   return [
     compress,
-    reportCommand(
-      "plan",
-      "Shows the agent's plan and its progress",
-      conversations,
-      formatPlan,
-    ),
+    plan,
     reportCommand(
       "stats",
       "Shows the time, tokens, cost and tool calls of this conversation",
       conversations,
-      formatStats,
+      { content: "all", format: formatStats },
     ),
     reportCommand(
       "cost",
       "Shows the tokens of this conversation, and what they cost",
       conversations,
-      formatCost,
+      { content: "recent", format: formatCost },
     ),
   ];
 }
@@ -71,8 +82,6 @@ interface Report {
   readonly prompts: number;
   readonly steps: number;
   readonly calls: readonly Pick<ToolCall, "toolName" | "status">[];
-  /** The last successful call of `update_plan`. Undefined for none. */
-  readonly plan: ToolCall | undefined;
   /** The tokens of all tasks. Undefined when none were counted. */
   readonly usage: Usage | undefined;
   readonly spending: Spending;
@@ -83,17 +92,21 @@ function reportCommand(
   word: string,
   description: string,
   conversations: Conversations,
-  format: (report: Report) => string,
+  report: {
+    readonly content: "recent" | "all";
+    readonly format: (report: Report) => string;
+  },
 ): SlashCommand {
   return {
     path: [word],
     description,
     arguments: [],
     play: (_args, context) =>
-      replyWith(async () => {
-        const spending = await conversations.spending(context);
-        const report = await readReport(conversations.tasks(context), spending);
-        return report ? format(report) : noConversation(context);
+      replyWith(async (_request, signal) => {
+        const spending = await conversations.spending(context, signal);
+        const tasks = conversations.tasks(context, report.content, signal);
+        const read = await readReport(tasks, spending);
+        return read ? report.format(read) : noConversation(context);
       }),
   };
 }
@@ -125,10 +138,6 @@ function addTask(
 ): Report {
   const { history, createTime, updateTime } = task;
   const calls = history.flatMap(toolCallsOf);
-  const plan = calls.findLast(
-    ({ toolName, status }) =>
-      toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED,
-  );
   // From the first to the last event, which includes waiting for the user.
   const milliseconds =
     createTime && updateTime
@@ -144,7 +153,6 @@ function addTask(
     prompts: (before?.prompts ?? 0) + prompts,
     steps: (before?.steps ?? 0) + history.length - prompts,
     calls: [...(before?.calls ?? []), ...outcomes],
-    plan: before?.plan ?? plan,
     usage: sumUsage(before?.usage, task.usage),
     spending,
   };
@@ -164,20 +172,30 @@ function sumUsage(
   };
 }
 
+const NO_PLAN = "The agent has no plan in this conversation.";
+
 const STEP_MARKS: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["completed", "[x]"],
   ["in_progress", "[>]"],
 ]);
 
+/** Returns the last successful call of `update_plan`; undefined for none. */
+function planOf({ history }: Task): ToolCall | undefined {
+  return history
+    .flatMap(toolCallsOf)
+    .findLast(
+      ({ toolName, status }) =>
+        toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED,
+    );
+}
+
 /** Formats the steps of the agent's last plan. */
-function formatPlan({ plan }: Report): string {
-  const lines = listOrEmpty(plan?.inputParameters?.plan).flatMap((entry) => {
+function formatPlan({ inputParameters }: ToolCall): string {
+  const lines = listOrEmpty(inputParameters?.plan).flatMap((entry) => {
     if (!isObject(entry) || typeof entry.step !== "string") return [];
     return [`${STEP_MARKS.get(entry.status) ?? "[ ]"} ${entry.step}`];
   });
-  return lines.length > 0
-    ? lines.join("\n")
-    : "The agent has no plan in this conversation.";
+  return lines.length > 0 ? lines.join("\n") : NO_PLAN;
 }
 
 function formatStats(report: Report): string {
