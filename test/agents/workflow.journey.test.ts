@@ -135,11 +135,13 @@ describeWithPostgres("a workflow that DBOS keeps", (database) => {
   afterAll(() => started[Symbol.asyncDispose]());
 
   let schemas = 0;
-  playAll(() => {
-    const schema = `store_${schemas++}`;
-    const openStore = (): Promise<PostgresStore> =>
-      PostgresStore.open({ url: database.url, schema });
-    return { workflow: { engine }, server: { openStore } };
+  describe("plays as one in a log", () => {
+    playAll(() => {
+      const schema = `store_${schemas++}`;
+      const openStore = (): Promise<PostgresStore> =>
+        PostgresStore.open({ url: database.url, schema });
+      return { workflow: { engine }, server: { openStore } };
+    });
   });
 
   it("has each try that ended as a workflow of DBOS", async () => {

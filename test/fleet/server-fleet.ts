@@ -52,10 +52,15 @@ export class ServerFleet implements AsyncDisposable {
       ports,
       await startBalancer(root, ports, port),
     );
-    for (let index = 0; index < options.replicas; index++) {
-      await fleet.launch(index);
+    try {
+      for (let index = 0; index < options.replicas; index++) {
+        await fleet.launch(index);
+      }
+      return fleet;
+    } catch (reason) {
+      await fleet[Symbol.asyncDispose]();
+      throw reason;
     }
-    return fleet;
   }
 
   private constructor(
