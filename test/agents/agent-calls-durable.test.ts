@@ -18,11 +18,14 @@ class SlowStore extends MemoryTaskStore {
   readonly begun = Promise.withResolvers<void>();
   readonly stored = Promise.withResolvers<void>();
 
+  #held: Promise<void> = Promise.resolve();
+
   override async append(append: TaskAppend): Promise<void> {
     if (append.events.some(givesAnswer)) {
+      this.#held = this.stored.promise;
       this.begun.resolve();
-      await this.stored.promise;
     }
+    await this.#held;
     return super.append(append);
   }
 }
