@@ -18,7 +18,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { roundsOf, seedOf, variantsOf } from "../depth.ts";
+import { rotate, roundsOf, seedOf, variantsOf } from "../depth.ts";
 import { generator } from "../json-mutants.ts";
 import { processesOf } from "../processes.ts";
 import { KILLS, TwoServers } from "./chain/two-servers.ts";
@@ -43,13 +43,10 @@ const CALLERS = [
   { by: "remote file", agent: "filed" },
 ];
 
-/** Each caller with each blow, so that a few of them have all callers. */
+/** Each blow with each caller, so that four of a round have all of both. */
 const CHAINS = Array.from({ length: ROUNDS }, (_, round) =>
-  CALLERS.flatMap((caller, at) =>
-    BLOWS.map((_blow, index) => {
-      const who = BLOWS[(index + at) % BLOWS.length] ?? [];
-      return { ...caller, who, round };
-    }),
+  BLOWS.flatMap((who, at) =>
+    rotate(CALLERS, at).map((caller) => ({ ...caller, who, round })),
   ),
 ).flat();
 
@@ -75,7 +72,7 @@ describe("a chain of agents over two servers that are killed", () => {
   });
   afterEach(() => servers[Symbol.asyncDispose]());
 
-  it.each(variantsOf("chains of agents", CHAINS, 1, 3))(
+  it.each(variantsOf("chains of agents", CHAINS, 1, BLOWS.length))(
     "have the open question again, and its answer once: by a $by, $who, round $round",
     async ({ by, agent, who }) => {
       const script = "write below/made.txt made\ntext Made.";

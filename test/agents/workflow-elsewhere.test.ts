@@ -26,8 +26,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { startServing } from "../durability/crash/server-process.ts";
 import { foreignServers } from "../interop/foreign-servers.ts";
+import { SteadyAddress } from "../steady-address.ts";
 import { agentText, approve, beginTask, taskOf } from "../tasks.ts";
-import { SteadyAddress } from "./chain/steady-address.ts";
 
 /** An agent in another process. */
 interface Peer extends AsyncDisposable {

@@ -8,13 +8,13 @@ import {
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { SteadyAddress } from "../agents/chain/steady-address.ts";
 import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
 import { processesOf } from "../processes.ts";
+import { SteadyAddress } from "../steady-address.ts";
 import { taskOf } from "../tasks.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 

@@ -4,36 +4,36 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { mcp } from "@devtool/mcp/server";
 import { type DevtoolServer, defaultDialects } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Line } from "../line.ts";
+import { SteadyAddress } from "../steady-address.ts";
 import { connectHost } from "./host.ts";
 import { modernRequest } from "./modern-request.ts";
 
 describe("a host whose connection is cut", () => {
   let workspace: string;
   let server: DevtoolServer;
-  let line: Line;
+  let address: SteadyAddress;
   beforeEach(async () => {
     workspace = temporaryDirectory();
-    line = await Line.start();
+    address = await SteadyAddress.open();
     server = await serveCodingAgent({
       workspace,
-      allowedHosts: [line.host],
+      allowedHosts: [address.host],
       dialects: [mcp(), ...defaultDialects()],
     });
-    line.port = Number(new URL(server.url).port);
+    address.lead(server.url);
   });
   afterEach(async () => {
-    await line[Symbol.asyncDispose]();
+    await address[Symbol.asyncDispose]();
     await server.close();
   });
   const approve = {
     action: "accept",
     content: { answer: "proceed_once" },
   } as const;
-  const throughLine = () => ({ url: line.url, token: server.token });
+  const throughAddress = () => ({ url: address.url, token: server.token });
 
   it("in the middle of a call picks the task up with task_wait (2025)", async () => {
-    const first = await connectHost(throughLine(), {
+    const first = await connectHost(throughAddress(), {
       era: "legacy",
       answer: () => approve,
     });
@@ -48,7 +48,7 @@ describe("a host whose connection is cut", () => {
     calling.catch(() => undefined);
     await expect.poll(() => heard[0]).toMatch(/^task /);
     const taskId = heard[0]?.split(" ")[1] ?? "";
-    line.cut();
+    address.cut();
     const second = await connectHost(server, {
       era: "legacy",
       answer: () => approve,
@@ -72,12 +72,12 @@ describe("a host whose connection is cut", () => {
       name: "agent_devtool",
       arguments: { prompt: "write a.txt hello" },
     };
-    const { answer } = await modernRequest(throughLine(), {
+    const { answer } = await modernRequest(throughAddress(), {
       method: "tools/call",
       params: call,
     });
     const { taskId } = answer.result;
-    line.cut();
+    address.cut();
     const get = async () => {
       const request = { method: "tasks/get", params: { taskId } };
       return (await modernRequest(server, request)).answer.result;
@@ -93,7 +93,7 @@ describe("a host whose connection is cut", () => {
   });
 
   it("in the middle of a plain call withdraws its work (2026)", async () => {
-    const lost = modernRequest(throughLine(), {
+    const lost = modernRequest(throughAddress(), {
       method: "tools/call",
       params: { name: "agent_devtool", arguments: { prompt: "wait 60000" } },
       capabilities: {},
@@ -104,7 +104,7 @@ describe("a host whose connection is cut", () => {
       return (await modernRequest(server, request)).answer.result;
     };
     await expect.poll(async () => (await tasks()).resources).toHaveLength(1);
-    line.cut();
+    address.cut();
     await failed;
     await expect
       .poll(async () => (await tasks()).resources[0].description)

@@ -20,7 +20,7 @@ import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
-import { Line } from "../line.ts";
+import { SteadyAddress } from "../steady-address.ts";
 import { until, whileFollowing } from "./following.ts";
 
 describe("a list of sessions", () => {
@@ -77,19 +77,19 @@ describe("a list of sessions", () => {
   });
 
   it("is right again after its server was killed and started again", async () => {
-    await using line = await Line.start();
+    await using address = await SteadyAddress.open();
     const start = async () => {
       const started = await startServing([
         ...["--data", join(base, "data"), "--workspace", join(base, "work")],
-        ...["--allow-host", line.host],
+        ...["--allow-host", address.host],
       ]);
-      line.port = Number(new URL(started.info.url).port);
+      address.lead(started.info.url);
       return started;
     };
     let process = await start();
     await using stack = new AsyncDisposableStack();
     stack.defer(() => process.kill());
-    client = connect({ url: line.url, token: process.info.token });
+    client = connect({ url: address.url, token: process.info.token });
     const one = await send("text One.");
     await following({ baseDelayMs: 1 }, async (list) => {
       await until(list, ({ isLoaded }) => isLoaded);

@@ -49,7 +49,7 @@ import {
   startServing,
 } from "../durability/crash/server-process.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
-import { Line } from "../line.ts";
+import { SteadyAddress } from "../steady-address.ts";
 import { until, whileFollowing } from "./following.ts";
 
 const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 10, deep: 5000 });
@@ -454,29 +454,29 @@ describe("a view whose connections are cut at any byte (R4)", () => {
 describe("a view of a server that is killed and started again", () => {
   let base: string;
   let server: ServerProcess;
-  let line: Line;
+  let address: SteadyAddress;
 
   const start = async (): Promise<ServerProcess> => {
     const started = await startServing([
       ...["--data", join(base, "data"), "--workspace", join(base, "work")],
-      ...["--allow-host", line.host],
+      ...["--allow-host", address.host],
     ]);
-    line.port = Number(new URL(started.info.url).port);
+    address.lead(started.info.url);
     return started;
   };
   beforeEach(async () => {
     base = temporaryDirectory();
     await mkdir(join(base, "work"));
-    line = await Line.start();
+    address = await SteadyAddress.open();
     server = await start();
   });
   afterEach(async () => {
     await server.kill();
-    await line[Symbol.asyncDispose]();
+    await address[Symbol.asyncDispose]();
   });
 
   it("says that it is lost, and goes on at its open question", async () => {
-    const { url } = line;
+    const { url } = address;
     const { token } = server.info;
     const view = createTaskView(connect(url, token), {
       ...QUICK,
@@ -514,7 +514,7 @@ describe("a view of a server that is killed and started again", () => {
   });
 
   it("shows what a restart made of the work that it cut", async () => {
-    const { url } = line;
+    const { url } = address;
     const { token } = server.info;
     const view = createTaskView(connect(url, token), QUICK);
     const sent = view.send("text Before.\nwait 600000", soon());

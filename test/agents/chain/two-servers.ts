@@ -6,7 +6,7 @@ import {
   type ServerProcess,
   startServing,
 } from "../../durability/crash/server-process.ts";
-import { SteadyAddress } from "./steady-address.ts";
+import { SteadyAddress } from "../../steady-address.ts";
 
 type Name = "above" | "below";
 

@@ -21,16 +21,26 @@ export class SteadyAddress implements AsyncDisposable {
     return address;
   }
 
-  get url(): string {
+  /** The host and port. */
+  get host(): string {
     const address = this.#server.address();
     if (typeof address !== "object") throw new Error("nothing listens");
-    return `http://127.0.0.1:${address?.port}`;
+    return `127.0.0.1:${address?.port}`;
+  }
+
+  get url(): string {
+    return `http://${this.host}`;
   }
 
   /** Leads to the server at a URL from now on; without one, nowhere. */
   lead(url: string | undefined): void {
     this.#port = url === undefined ? undefined : Number(new URL(url).port);
     for (const socket of this.#open) socket.destroy();
+  }
+
+  /** Cuts the connections that are open, without a word to either end. */
+  cut(): void {
+    for (const socket of this.#open) socket.resetAndDestroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
