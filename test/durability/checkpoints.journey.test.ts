@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -9,6 +10,7 @@ import {
 } from "@devtool/client";
 import {
   type CodingServerOptions,
+  codingAgent,
   serveCodingAgent,
 } from "@devtool/coding-agent";
 import { fileText, putFile } from "@devtool/internal/testing/files";
@@ -22,6 +24,7 @@ import {
   TaskState,
   type ToolCall,
 } from "@devtool/schema";
+import { createServer } from "@devtool/server";
 import { beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 
@@ -82,6 +85,47 @@ describe("a checkpoint of a server", () => {
       },
       { approvalMode: ApprovalMode.YOLO },
     );
+  });
+
+  it("goes with the task that made it, of any coding agent of the server, and others stay", async () => {
+    const workspace = join(base, "workspace");
+    await mkdir(workspace);
+    const agent = codingAgent({ approvalMode: ApprovalMode.YOLO });
+    await using server = await createServer({
+      agents: { one: agent, two: agent },
+      workspace,
+      dataDirectory: join(base, "data"),
+    });
+    const client = clientOf(server);
+    const taskIds: string[] = [];
+    for (const name of ["one", "two", "one"]) {
+      const text = `write ${taskIds.length}.txt ${name}`;
+      const message = textMessage(crypto.randomUUID(), text);
+      const { task } = await client.tasks.sendMessage(
+        { message, sessionSettings: { agent: name } },
+        { signal },
+      );
+      expect(task?.state).toBe(TaskState.COMPLETED);
+      taskIds.push(task?.id ?? "");
+    }
+    const listed = async () => {
+      const text = await run(client, ["restore", "list"], "");
+      return text.match(/^\d+(?= )/gm);
+    };
+    expect(await listed()).toEqual(["3", "2", "1"]);
+    await client.tasks.deleteTask({ taskId: taskIds[1] ?? "" });
+    expect(await listed()).toEqual(["3", "1"]);
+    const { result } = await client.commands.runSlashCommand(
+      { command: { commandPath: ["restore"], args: "3" } },
+      { signal },
+    );
+    const taskId = result?.executionId ?? "";
+    await play(client, taskId);
+    expect(readdirSync(workspace)).toEqual(["0.txt", "1.txt"]);
+    expect(await listed()).toEqual(["4", "3", "1"]);
+    // The command is a task, too.
+    await client.tasks.deleteTask({ taskId });
+    expect(await listed()).toEqual(["3", "1"]);
   });
 
   async function questionsOfRestore(

@@ -187,6 +187,7 @@ async function openCodingAgent(
     approvals: host.approvals,
     createExecutor: (task) => createTaskAgent(host, commands, task),
     checks: goalChecks(host),
+    forget: host.checkpoints?.forget,
     asksElsewhere: options.ide !== undefined,
     models: async (signal) => {
       try {

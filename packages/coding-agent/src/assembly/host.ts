@@ -75,6 +75,12 @@ const NO_TRUST: TrustKeeper = {
 };
 
 /**
+ * The checkpoints of each server. Its coding agents share them as they share its
+ * data directory.
+ */
+const CHECKPOINTS = new WeakMap<AgentServices, Checkpoints>();
+
+/**
  * The state that all tasks of an agent share: rules, sandbox, MCP servers,
  * trust and checkpoints.
  */
@@ -194,13 +200,16 @@ export class AgentHost implements AsyncDisposable {
         now,
         onNotice,
       });
-      this.checkpoints = new Checkpoints({
-        dataDirectory,
-        programs: this.programs,
-        operator,
-        now,
-        onNotice,
-      });
+      this.checkpoints =
+        CHECKPOINTS.get(services) ??
+        new Checkpoints({
+          dataDirectory,
+          programs: this.programs,
+          operator,
+          now,
+          onNotice,
+        });
+      CHECKPOINTS.set(services, this.checkpoints);
     }
     this.untold = new UntoldCancels(services);
     this.ide = new UserIde({

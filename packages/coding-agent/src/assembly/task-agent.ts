@@ -59,7 +59,7 @@ export function createTaskAgent(
   const decideReading = createReadDecision(host.rulesFor(principal), place);
   const toolbox = createToolbox(host, task, place);
   const policy = createTaskPolicy(host, principal, place);
-  const commandTools = command ? commands.tools(command, context) : [];
+  const commandTools = command ? commands.tools(command, context, task.id) : [];
   const openTools = async (
     turn: () => Pick<Turn, "earlier" | "task">,
     signal: AbortSignal,

@@ -111,7 +111,7 @@ export class Toolbox implements AsyncDisposable {
     task: Task,
     signal: AbortSignal,
   ): Promise<readonly Tool[]> {
-    const { principal, settings } = task;
+    const { id: taskId, principal, settings } = task;
     const {
       environment,
       pathInWorkspaces,
@@ -150,9 +150,10 @@ export class Toolbox implements AsyncDisposable {
         (selected === undefined || selected.includes(name)),
     );
     if (!checkpoints) return [...builtin, ...tools];
-    const place = { principal, workspacePath: settings?.workspacePath ?? "" };
+    const workspacePath = settings?.workspacePath ?? "";
+    const origin = { taskId, principal, workspacePath };
     return [...builtin, ...tools].map((tool) =>
-      withCheckpoints(tool, checkpoints, place),
+      withCheckpoints(tool, checkpoints, origin),
     );
   }
 

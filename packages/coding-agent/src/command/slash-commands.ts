@@ -139,12 +139,14 @@ export class SlashCommands implements AgentCommands {
     };
   }
 
-  /** Returns the additional tools for a command's steps. */
+  /** Returns the additional tools for a command's steps, in its task. */
   tools(
     { commandPath }: ExecuteSlashCommandRequest,
     context: CommandContext,
+    taskId: string,
   ): readonly Tool[] {
-    return this.#own.get(commandPath.join(" "))?.tools?.(context) ?? [];
+    const command = this.#own.get(commandPath.join(" "));
+    return command?.tools?.(context, taskId) ?? [];
   }
 
   async #findAll(

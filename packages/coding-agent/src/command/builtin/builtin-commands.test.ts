@@ -306,7 +306,7 @@ tool calls: 3 (2 succeeded, 1 failed)
   });
 
   it("/restore restores the files with a tool of its own, which needs approval", async () => {
-    const restored: string[] = [];
+    const restored: string[][] = [];
     const checkpoints: CommandServices["checkpoints"] = {
       list: async () => [
         { id: "a1", time: new Date(0), label: "replace src/a.ts" },
@@ -316,8 +316,8 @@ tool calls: 3 (2 succeeded, 1 failed)
         write: [...WRITTEN, ".mcp.json"],
         remove: ["b\nc"],
       }),
-      restore: async (_place, { id }) => {
-        restored.push(id);
+      restore: async ({ taskId }, { id }) => {
+        restored.push([taskId, id]);
         return ["src/a.ts"];
       },
     };
@@ -331,7 +331,7 @@ tool calls: 3 (2 succeeded, 1 failed)
     });
 
     const commands = new SlashCommands(builtinCommands(all));
-    const [tool] = commands.tools(requestOf("restore", "a1"), context);
+    const [tool] = commands.tools(requestOf("restore", "a1"), context, "task");
     const invocation = await tool?.prepare({ checkpoint: "a1" }, signal);
     const asked = [
       "Restore the files of the workspace to checkpoint a1 (1970-01-01T00:00:00.000Z, before: replace src/a.ts)",
@@ -351,7 +351,7 @@ tool calls: 3 (2 succeeded, 1 failed)
         value: { value: { result: { value: "Restored:\nsrc/a.ts" } } },
       });
     }
-    expect(restored).toEqual(["a1"]);
+    expect(restored).toEqual([["task", "a1"]]);
   });
 
   it("/mcp list and refresh show the state of the servers", async () => {

@@ -2,8 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { oneLine } from "@devtool/internal/visible-text";
 import { isGuardedPath } from "@devtool/policy";
 import { GenericDetailsSchema } from "@devtool/schema";
-import { type CommandPlace, invalid, quoted } from "@devtool/server/agent";
-import type { StoredCheckpoints } from "../../tool/checkpoint/checkpoints.ts";
+import { invalid, quoted } from "@devtool/server/agent";
+import type {
+  CheckpointOrigin,
+  StoredCheckpoints,
+} from "../../tool/checkpoint/checkpoints.ts";
 import type { RestorePreview } from "../../tool/checkpoint/restore-files.ts";
 import type { Tool } from "../../tool/tool.ts";
 import { textResult } from "../../tool/tool-result.ts";
@@ -50,7 +53,9 @@ export function restoreCommands(
     uses: TOOL_NAME,
     play: (args) =>
       callTool({ name: TOOL_NAME, args: { checkpoint: args.trim() } }),
-    tools: (context) => [restoreTool(checkpoints, context)],
+    tools: (context, taskId) => [
+      restoreTool(checkpoints, { ...context, taskId }),
+    ],
   };
   const list: SlashCommand = {
     path: ["restore", "list"],
@@ -74,7 +79,7 @@ export function restoreCommands(
 
 function restoreTool(
   checkpoints: StoredCheckpoints,
-  place: CommandPlace,
+  origin: CheckpointOrigin,
 ): Tool {
   return {
     declaration: {
@@ -84,13 +89,13 @@ function restoreTool(
     },
     prepare: async (args, preparing) => {
       const id = typeof args.checkpoint === "string" ? args.checkpoint : "";
-      const known = (await checkpoints.list(place, preparing)).find(
+      const known = (await checkpoints.list(origin, preparing)).find(
         (checkpoint) => checkpoint.id === id,
       );
       if (!known) {
         throw invalid("checkpoint", id, "does not exist", "see /restore list");
       }
-      const preview = await checkpoints.preview(place, id, preparing);
+      const preview = await checkpoints.preview(origin, id, preparing);
       const which = `${id} (${known.time.toISOString()}, before: ${known.label})`;
       const description = `Restore the files of the workspace to checkpoint ${which}`;
       const details = create(GenericDetailsSchema, {
@@ -102,7 +107,7 @@ function restoreTool(
         changes: [...preview.write, ...preview.remove],
         confirmation: { case: "genericDetails", value: details },
         execute: async function* (signal) {
-          const changed = await checkpoints.restore(place, preview, signal);
+          const changed = await checkpoints.restore(origin, preview, signal);
           yield textResult(
             changed.length === 0
               ? "Nothing differed."

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
@@ -51,9 +52,17 @@ export class CheckpointRepository {
     this.#git = new ShadowGit(options);
   }
 
-  /** Lists the checkpoints of a workspace, newest first. */
+  /** Whether git has created the repository, which only it can read. */
+  get exists(): boolean {
+    return existsSync(join(this.#directory, "HEAD"));
+  }
+
+  /**
+   * Lists the checkpoints of a workspace, newest first, or those of all
+   * workspaces.
+   */
   async list(
-    workspacePath: string,
+    workspacePath: string | undefined,
     signal: AbortSignal,
   ): Promise<Checkpoint[]> {
     await this.#open(signal);
@@ -158,20 +167,30 @@ export class CheckpointRepository {
     });
   }
 
-  /** Removes checkpoints, and the contents that no other checkpoint has. */
+  /**
+   * Removes checkpoints, and all contents that no other checkpoint has, also
+   * what an earlier removal left that was killed.
+   */
   async remove(
-    workspacePath: string,
-    ids: readonly string[],
+    checkpoints: readonly Pick<Checkpoint, "workspacePath" | "id">[],
     signal: AbortSignal,
   ): Promise<void> {
-    const lines = ids.map((id) => `delete ${refOf(workspacePath, id)}\n`);
+    const lines = checkpoints.map(
+      ({ workspacePath, id }) => `delete ${refOf(workspacePath, id)}\n`,
+    );
     await this.#git.run(["update-ref", "--stdin"], lines.join(""), signal);
-    await this.#git.run(["gc", "--quiet", "--prune=now"], "", signal);
+    // Forced, because a process may have the id now that a killed gc had.
+    await this.#git.run(
+      ["gc", "--quiet", "--prune=now", "--force"],
+      "",
+      signal,
+    );
   }
 
   /**
    * Creates the repository if it does not exist, and removes the locks that a
-   * crash left. No other process writes to it.
+   * crash left, also those that keep a pack from gc. No other process writes to
+   * it.
    */
   #open(signal: AbortSignal): Promise<void> {
     this.#opened ??= this.#prepare(signal).catch((reason: unknown) => {
@@ -190,7 +209,7 @@ export class CheckpointRepository {
       signal,
     );
     for (const name of await readdir(this.#directory, { recursive: true })) {
-      if (name.endsWith(".lock")) {
+      if (/\.(lock|keep)$/.test(name)) {
         await rm(join(this.#directory, name), { force: true });
       }
     }
@@ -302,10 +321,11 @@ function quotePath(path: string): string {
 }
 
 /**
- * Returns the git reference of a checkpoint, or the prefix of all references of
- * a workspace without an id.
+ * Returns the git reference of a checkpoint; without an id the prefix of all
+ * references of a workspace, and without a workspace that of all references.
  */
-function refOf(workspacePath: string, id?: string): string {
+function refOf(workspacePath?: string, id?: string): string {
+  if (workspacePath === undefined) return "refs/checkpoints";
   const prefix = `refs/checkpoints/${hash("sha256", workspacePath).slice(0, 32)}`;
   return id === undefined ? prefix : `${prefix}/${id}`;
 }

@@ -1,7 +1,7 @@
 import { defined } from "@devtool/internal/json";
 import type { TraceContext } from "@devtool/schema";
 import type { Tool, ToolInvocation } from "../tool.ts";
-import type { CheckpointPlace, Checkpoints } from "./checkpoints.ts";
+import type { CheckpointOrigin, Checkpoints } from "./checkpoints.ts";
 
 /**
  * Returns a tool that makes a checkpoint before each call that edits a file or
@@ -10,7 +10,7 @@ import type { CheckpointPlace, Checkpoints } from "./checkpoints.ts";
 export function withCheckpoints(
   tool: Tool,
   checkpoints: Pick<Checkpoints, "snapshot">,
-  place: CheckpointPlace,
+  origin: CheckpointOrigin,
 ): Tool {
   const addCheckpoint = (invocation: ToolInvocation): ToolInvocation => {
     const kind = invocation.confirmation?.case;
@@ -25,7 +25,7 @@ export function withCheckpoints(
         ((content: string) => addCheckpoint(withContent(content))),
       withAccess: withAccess && (() => addCheckpoint(withAccess())),
       execute: async function* (signal: AbortSignal, trace?: TraceContext) {
-        await checkpoints.snapshot(place, invocation.description, signal);
+        await checkpoints.snapshot(origin, invocation.description, signal);
         yield* invocation.execute(signal, trace);
       },
     });

@@ -10,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -19,12 +20,16 @@ import { LEFT_TO_CI } from "../../../../../test/depth.ts";
 import { writeFileTool } from "../builtin/write-file.ts";
 import { Workspace } from "../workspace.ts";
 import { withCheckpoints } from "./checkpointed-tool.ts";
-import { type CheckpointPlace, Checkpoints } from "./checkpoints.ts";
+import { type CheckpointOrigin, Checkpoints } from "./checkpoints.ts";
 
 const programs = new HostPrograms("");
 
-function own(workspacePath: string): CheckpointPlace {
-  return { workspacePath, principal: "local" };
+function own(workspacePath: string, taskId = "task"): CheckpointOrigin {
+  return { workspacePath, principal: "local", taskId };
+}
+
+function bobs(workspacePath: string): CheckpointOrigin {
+  return { workspacePath, principal: "bob", taskId: "bobs" };
 }
 
 describe("Checkpoints", () => {
@@ -134,9 +139,6 @@ describe("Checkpoints", () => {
     write("secret", "s");
     chmodSync(join(root, "secret"), 0o600);
     const id = (await open().snapshot(own(root), "Change", signal)) ?? "";
-    const repository = join(dataDirectory, "checkpoints.git");
-    const git = (...args: string[]) =>
-      execFileSync("git", ["-C", repository, ...args], { encoding: "utf8" });
     const [, ref = ""] = git("show-ref").trim().split(" ");
     const subject = git("log", "-1", "--format=%s", ref);
     const author = ["-c", "user.name=x", "-c", "user.email=x@x.example"];
@@ -390,10 +392,8 @@ describe("Checkpoints", () => {
 
   it("recovers after a crash in the middle of a checkpoint", async () => {
     const id = await open().snapshot(own(root), "one", signal);
-    const locks = execFileSync("git", ["for-each-ref", "--format=%(refname)"], {
-      cwd: join(dataDirectory, "checkpoints.git"),
-    });
-    const ref = locks.toString().trim().replace(/1$/, "2");
+    const locked = git("for-each-ref", "--format=%(refname)");
+    const ref = locked.trim().replace(/1$/, "2");
     putFile(dataDirectory, join("checkpoints.git", `${ref}.lock`), "");
     write("src/a.txt", "two");
     expect(await open().snapshot(own(root), "two", signal)).toBe("2");
@@ -473,7 +473,7 @@ describe("Checkpoints", () => {
     `keeps the newest hundred checkpoints of each principal${LEFT_TO_CI}`,
     async () => {
       const checkpoints = open();
-      const bob = { workspacePath: root, principal: "bob" };
+      const bob = bobs(root);
       await checkpoints.snapshot(bob, "bob's", signal);
       for (let index = 2; index <= 200; index++) {
         write("src/a.txt", `${index}`);
@@ -494,7 +494,7 @@ describe("Checkpoints", () => {
   );
 
   it("lets only the principal who made a checkpoint see and restore it", async () => {
-    const bob = { workspacePath: root, principal: "bob" };
+    const bob = bobs(root);
     const checkpoints = open();
     expect(
       await checkpoints.snapshot(own(root), "Run make secret-project", signal),
@@ -510,17 +510,138 @@ describe("Checkpoints", () => {
   });
 
   it("assigns a checkpoint of an earlier version to the operator", async () => {
-    await open().snapshot(
-      { workspacePath: root, principal: "" },
-      "old",
-      signal,
-    );
+    await open().snapshot({ ...own(root), principal: "" }, "old", signal);
     expect(await open().list(own(root), signal)).toMatchObject([
       { label: "old" },
     ]);
-    expect(
-      await open().list({ workspacePath: root, principal: "bob" }, signal),
-    ).toEqual([]);
+    expect(await open().list(bobs(root), signal)).toEqual([]);
+  });
+
+  describe("of a task that is deleted", () => {
+    it.each(["the same", "another"])(
+      "go with their labels and what only they contain, in %s run of the server, and no others",
+      async (run) => {
+        const checkpoints = open();
+        const other = join(base, "other");
+        putFile(other, "b.txt", "a secret, too");
+        await checkpoints.snapshot(own(root, "kept"), "kept label", signal);
+        // From now on, it knows which tasks have checkpoints.
+        await checkpoints.forget("none");
+        write("src/a.txt", "secret content");
+        for (const workspace of [root, other]) {
+          const origin = own(workspace, "gone");
+          await checkpoints.snapshot(origin, "secret label", signal);
+        }
+        for (const text of ["secret label", "secret content", "secret, too"]) {
+          expect(objects()).toContain(text);
+        }
+        await (run === "another" ? open() : checkpoints).forget("gone");
+        expect(objects()).toContain("kept label");
+        expect(objects()).not.toContain("secret");
+        expect(await open().list(own(other), signal)).toEqual([]);
+        expect(await open().list(own(root), signal)).toMatchObject([
+          { id: "1", label: "kept label" },
+        ]);
+        await restore(open(), own(root, "kept"), "1");
+        expect(fileText(root, "src/a.txt")).toBe("one\r\n");
+      },
+    );
+
+    it("are its own, also when nothing changed since those of another task, and their numbers are not given again", async () => {
+      const checkpoints = open();
+      for (const [id, task] of ["one", "two", "two", "three"].entries()) {
+        expect([
+          id,
+          await checkpoints.snapshot(own(root, task), task, signal),
+        ]).toEqual([id, ["1", "2", "2", "3"][id]]);
+      }
+      await checkpoints.forget("one");
+      await checkpoints.forget("three");
+      expect(
+        await checkpoints.snapshot(own(root, "two"), "again", signal),
+      ).toBe("2");
+      write("src/a.txt", "two");
+      expect(
+        await checkpoints.snapshot(own(root, "four"), "four", signal),
+      ).toBe("4");
+      expect(await restore(checkpoints, own(root, "four"), "2")).toEqual([
+        "src/a.txt",
+      ]);
+      expect(await checkpoints.list(own(root), signal)).toMatchObject([
+        { id: "4" },
+        { id: "2" },
+      ]);
+    });
+
+    it("go on another try after a kill that left their contents and locks", async () => {
+      await open().snapshot(own(root), "secret label", signal);
+      git("gc", "--quiet");
+      git(
+        "update-ref",
+        "-d",
+        git("for-each-ref", "--format=%(refname)").trim(),
+      );
+      const repository = join(dataDirectory, "checkpoints.git");
+      putFile(repository, "gc.pid", `${process.pid} ${hostname()}`);
+      for (const name of readdirSync(join(repository, "objects/pack"))) {
+        if (!name.endsWith(".pack")) continue;
+        putFile(repository, `objects/pack/${name.slice(0, -5)}.keep`, "");
+      }
+      await open().forget("task");
+      expect(objects()).not.toContain("secret label");
+    });
+
+    it("stay with an error while git is missing, which is not started where there are none", async () => {
+      let isInstalled = false;
+      const find = (name: string, workspaces: readonly string[]) =>
+        isInstalled ? programs.find(name, workspaces) : undefined;
+      const checkpoints = open({
+        programs: Object.assign(new HostPrograms(""), { find }),
+      });
+      await checkpoints.forget("task");
+      expect(readdirSync(dataDirectory)).toEqual([]);
+      await checkpoints.snapshot(own(root), "none", signal);
+      await checkpoints.forget("task");
+      isInstalled = true;
+      await checkpoints.snapshot(own(root), "one", signal);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        isInstalled = false;
+        await expect(checkpoints.forget("task")).rejects.toThrow(
+          "checkpoints of deleted tasks cannot be removed: git is not installed: check git on the server, or stop it and remove checkpoints.git",
+        );
+        isInstalled = true;
+        // The second time, it knows which tasks have checkpoints.
+        await checkpoints.forget("none");
+      }
+      expect(await checkpoints.list(own(root), signal)).toHaveLength(1);
+      await checkpoints.forget("task");
+      expect(await checkpoints.list(own(root), signal)).toEqual([]);
+    });
+
+    it("go together with those of tasks that are deleted meanwhile, and without git for tasks that have none", async () => {
+      let started = 0;
+      const find = (name: string, workspaces: readonly string[]) => {
+        started++;
+        return programs.find(name, workspaces);
+      };
+      const checkpoints = open({
+        programs: Object.assign(new HostPrograms(""), { find }),
+      });
+      const tasks = ["one", "two", "three"];
+      for (const task of tasks) {
+        await checkpoints.snapshot(own(root, task), task, signal);
+      }
+      await checkpoints.forget("none");
+      started = 0;
+      for (let count = 0; count < 20; count++) {
+        await checkpoints.forget(`none ${count}`);
+      }
+      expect(started).toBe(0);
+      await Promise.all(tasks.map((task) => checkpoints.forget(task)));
+      // Git lists, removes and sweeps.
+      expect(started).toBe(3);
+      expect(await checkpoints.list(own(root), signal)).toEqual([]);
+    });
   });
 
   it("makes a checkpoint before an approved edit", async () => {
@@ -550,14 +671,25 @@ describe("Checkpoints", () => {
 
   async function restore(
     checkpoints: Checkpoints,
-    place: CheckpointPlace,
+    origin: CheckpointOrigin,
     id: string,
   ): Promise<readonly string[]> {
     return checkpoints.restore(
-      place,
-      await checkpoints.preview(place, id, signal),
+      origin,
+      await checkpoints.preview(origin, id, signal),
       signal,
     );
+  }
+
+  /** Runs git in the repository of the checkpoints, and returns its output. */
+  function git(...args: string[]): string {
+    const cwd = join(dataDirectory, "checkpoints.git");
+    return execFileSync("git", args, { cwd, encoding: "latin1" });
+  }
+
+  /** The contents of all objects of the repository, also unreachable ones. */
+  function objects(): string {
+    return git("cat-file", "--batch-all-objects", "--batch");
   }
 
   function open(

@@ -52,6 +52,11 @@ export interface CheckpointPlace {
   readonly principal: string;
 }
 
+/** Identifies the workspace and the task of a new checkpoint. */
+export interface CheckpointOrigin extends CheckpointPlace {
+  readonly taskId: string;
+}
+
 /** A saved state of a workspace. */
 export interface CheckpointSummary {
   readonly id: string;
@@ -66,10 +71,16 @@ export type StoredCheckpoints = Pick<
   "list" | "preview" | "restore"
 >;
 
-/** The newest checkpoint of a workspace, of any principal. */
+/** The newest checkpoint of a workspace, of any task. */
 interface LatestCheckpoint extends CheckpointTree {
   readonly id: string;
-  readonly principal: string;
+  readonly taskId: string;
+}
+
+/** Tasks whose checkpoints are removed together. */
+interface Removal {
+  readonly taskIds: Set<string>;
+  readonly done: Promise<void>;
 }
 
 interface TimedFiles {
@@ -85,6 +96,9 @@ const KEPT = 100;
 
 const MAX_LABEL_LENGTH = 200;
 
+/** The maximum time in milliseconds in which git removes checkpoints. */
+const REMOVAL_TIMEOUT_MS = 600_000;
+
 /**
  * Saves and restores states of workspaces, in a git repository outside of them.
  *
@@ -97,6 +111,19 @@ export class Checkpoints {
   readonly #repository: CheckpointRepository;
   /** The newest checkpoints by workspace. */
   readonly #latest = new Map<string, LatestCheckpoint | undefined>();
+  /**
+   * The highest numbers of removed checkpoints by workspace. None is given again
+   * while the server runs, because a user may still have it in a list. An
+   * approval from before a restart is for the time of a checkpoint, too.
+   */
+  readonly #removed = new Map<string, number>();
+  /**
+   * The tasks that have checkpoints, and some that had or tried. Undefined until
+   * the first removal, which lists the checkpoints.
+   */
+  #tasks: Set<string> | undefined;
+  /** The removal that waits for its turn. */
+  #nextRemoval: Removal | undefined;
   /** The last operation. */
   #queue: Promise<unknown> = Promise.resolve();
   readonly #sentNotices = new Set<string>();
@@ -113,16 +140,16 @@ export class Checkpoints {
   /**
    * Saves the files of a workspace and returns the id of the checkpoint.
    *
-   * Returns the id of the newest checkpoint if it is the principal's and
-   * nothing has changed since. Returns undefined, after a notice, when a
-   * checkpoint cannot be made, so that the call can run without one.
+   * Returns the id of the newest checkpoint if it is the task's and nothing has
+   * changed since. Returns undefined, after a notice, when a checkpoint cannot
+   * be made, so that the call can run without one.
    */
   async snapshot(
-    place: CheckpointPlace,
+    origin: CheckpointOrigin,
     label: string,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { workspacePath: workspace } = place;
+    const { workspacePath: workspace } = origin;
     try {
       assertGitIsOutside(workspace, this.#options.programs);
       const tell = (path: string): void =>
@@ -130,7 +157,7 @@ export class Checkpoints {
           `${listedPath(path)} is in no checkpoint: its name is not UTF-8`,
         );
       return await this.#inTurn(() =>
-        this.#snapshot(place, label, tell, signal),
+        this.#snapshot(origin, label, tell, signal),
       );
     } catch (reason) {
       signal.throwIfAborted();
@@ -221,17 +248,17 @@ export class Checkpoints {
    * change a file that is not in the preview.
    */
   restore(
-    place: CheckpointPlace,
+    origin: CheckpointOrigin,
     preview: RestorePreview,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
-    const { workspacePath } = place;
+    const { workspacePath } = origin;
     const { id } = preview;
     return this.#inTurn(async () => {
-      const checkpoint = await this.#read(place, id, signal);
+      const checkpoint = await this.#read(origin, id, signal);
       const unreadable: string[] = [];
       await this.#snapshot(
-        place,
+        origin,
         `restore checkpoint ${id}`,
         (path) => unreadable.push(path),
         signal,
@@ -263,6 +290,64 @@ export class Checkpoints {
         ),
       ];
     });
+  }
+
+  /**
+   * Removes the checkpoints that a task made, with the contents that no other
+   * checkpoint has. Those of earlier versions, without a task, stay.
+   *
+   * Rejects when they cannot be removed, as without git. Without checkpoints,
+   * git is not started.
+   */
+  readonly forget = (taskId: string): Promise<void> => {
+    // Tasks that are deleted side by side share a removal: it rewrites the whole
+    // repository.
+    if (!this.#nextRemoval) {
+      const taskIds = new Set<string>();
+      const done = this.#inTurn(() => {
+        this.#nextRemoval = undefined;
+        return this.#removeOf(taskIds);
+      });
+      this.#nextRemoval = { taskIds, done };
+    }
+    this.#nextRemoval.taskIds.add(taskId);
+    return this.#nextRemoval.done;
+  };
+
+  async #removeOf(taskIds: ReadonlySet<string>): Promise<void> {
+    if (!this.#repository.exists) return;
+    if (this.#tasks?.isDisjointFrom(taskIds)) return;
+    const signal = AbortSignal.timeout(REMOVAL_TIMEOUT_MS);
+    try {
+      const all = await this.#repository.list(undefined, signal);
+      const leaving = all.filter(({ taskId }) => taskIds.has(taskId));
+      for (const { workspacePath, id } of leaving) {
+        const before = this.#removed.get(workspacePath) ?? 0;
+        this.#removed.set(workspacePath, Math.max(before, Number(id)));
+        this.#latest.delete(workspacePath);
+      }
+      // Also without any: a kill may have left the contents of a removed one.
+      await this.#repository.remove(leaving, signal);
+      this.#tasks = new Set(all.map(({ taskId }) => taskId)).difference(
+        taskIds,
+      );
+    } catch (reason) {
+      const { problem, code } = clientError(
+        reason,
+        "removing checkpoints",
+        {},
+        (text) => this.#sendNotice(text),
+      );
+      throw new DevtoolError(
+        `checkpoints of deleted tasks cannot be removed: ${problem}`,
+        code,
+        {
+          cause: reason,
+          remedy:
+            "check git on the server, or stop it and remove checkpoints.git of its data directory",
+        },
+      );
+    }
   }
 
   /**
@@ -308,12 +393,14 @@ export class Checkpoints {
   }
 
   async #snapshot(
-    place: CheckpointPlace,
+    origin: CheckpointOrigin,
     label: string,
     onUnreadableName: (path: string) => void,
     signal: AbortSignal,
   ): Promise<string> {
-    const { workspacePath, principal } = place;
+    const { workspacePath, principal, taskId } = origin;
+    // Before git writes, because contents stay when it fails.
+    this.#tasks?.add(taskId);
     const before = await this.#latestOf(workspacePath, signal);
     const createTime = this.#options.now();
     using workspace = new Workspace(workspacePath);
@@ -328,32 +415,35 @@ export class Checkpoints {
       },
       signal,
     );
-    if (before?.principal === principal && isUnchanged(before.files, files)) {
+    // One of another task goes with that task.
+    if (before?.taskId === taskId && isUnchanged(before.files, files)) {
       this.#latest.set(workspacePath, { ...before, files });
       return before.id;
     }
-    const id = String(Number(before?.id ?? "0") + 1);
+    const last = Math.max(
+      Number(before?.id ?? "0"),
+      this.#removed.get(workspacePath) ?? 0,
+    );
+    const id = String(last + 1);
     const checkpoint = create(CheckpointSchema, {
       id,
       workspacePath,
       principal,
+      taskId,
       label: keepStart(label, MAX_LABEL_LENGTH),
       createTime: timestampFromDate(createTime),
     });
     // Read again after a failure: git may have made the commit all the same.
     this.#latest.delete(workspacePath);
     const tree = await writer.finish({ checkpoint, before, files });
-    this.#latest.set(workspacePath, { id, principal, tree, files });
+    this.#latest.set(workspacePath, { id, taskId, tree, files });
     if (Number(id) % KEPT === 0) {
       const all = await this.#repository.list(workspacePath, signal);
       const byPrincipal = Map.groupBy(all, (one) => this.#principalOf(one));
       const old = [...byPrincipal.values()].flatMap((checkpoints) =>
         checkpoints.slice(KEPT),
       );
-      const ids = old.map((one) => one.id);
-      if (ids.length > 0) {
-        await this.#repository.remove(workspacePath, ids, signal);
-      }
+      if (old.length > 0) await this.#repository.remove(old, signal);
     }
     return id;
   }
@@ -366,7 +456,7 @@ export class Checkpoints {
     const [newest] = await this.#repository.list(workspacePath, signal);
     const latest = newest && {
       id: newest.id,
-      principal: this.#principalOf(newest),
+      taskId: newest.taskId,
       ...(await this.#repository.read(workspacePath, newest.id, signal)),
     };
     this.#latest.set(workspacePath, latest);

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/checkpoint.proto.
  */
 export const file_devtool_v1alpha_checkpoint: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvY2hlY2twb2ludC5wcm90bxIPZGV2dG9vbC52MWFscGhhIoMBCgpDaGVja3BvaW50EgoKAmlkGAEgASgJEhYKDndvcmtzcGFjZV9wYXRoGAIgASgJEg0KBWxhYmVsGAMgASgJEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYBSABKAliBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvY2hlY2twb2ludC5wcm90bxIPZGV2dG9vbC52MWFscGhhIpQBCgpDaGVja3BvaW50EgoKAmlkGAEgASgJEhYKDndvcmtzcGFjZV9wYXRoGAIgASgJEg0KBWxhYmVsGAMgASgJEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYBSABKAkSDwoHdGFza19pZBgGIAEoCWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * A saved state of the files of a workspace, which can be restored.
@@ -59,6 +59,15 @@ export type Checkpoint = Message<"devtool.v1alpha.Checkpoint"> & {
    * @generated from field: string principal = 5;
    */
   principal: string;
+
+  /**
+   * The id of the task that created the checkpoint, which is deleted with it.
+   * Empty in checkpoints of earlier versions, which no deletion of a task
+   * removes.
+   *
+   * @generated from field: string task_id = 6;
+   */
+  taskId: string;
 };
 
 /**
