@@ -18,7 +18,11 @@ export function Artifacts({
       )}
       {withWholeTexts(parts).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts are appended, so a part keeps its place
-        <Item key={index} item={{ key: artifactId, role: Role.AGENT, part }} />
+        <Item
+          key={index}
+          item={{ key: artifactId, role: Role.AGENT, part }}
+          canFork={false}
+        />
       ))}
     </figure>
   ));
