@@ -19,7 +19,7 @@ import {
  * More than the sockets between a server and its client hold, so that a client
  * that does not read keeps a write waiting.
  */
-const PIECES = 64;
+const PIECES = 32;
 const PIECE = "x".repeat(512 * 1024);
 
 const STREAM = "/devtool.v1alpha.TaskService/StreamMessage";
