@@ -17,8 +17,8 @@ export function Artifacts({
         </figcaption>
       )}
       {withWholeTexts(parts).map((part, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: parts are appended, so a part keeps its place
         <Item
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts are appended, so a part keeps its place
           key={index}
           item={{ key: artifactId, role: Role.AGENT, part }}
           canFork={false}
