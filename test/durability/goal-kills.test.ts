@@ -131,6 +131,8 @@ describe(`${GOALS} goals under a server that is killed ${KILLS} times`, () => {
         });
       const { inputTokens = 0n } = (await spent())?.usage ?? {};
       expect(Number(inputTokens)).toBeGreaterThanOrEqual(MAX_TOKENS);
+      // A turn that is cut in the middle does not end its second request, which
+      // the agent has begun: so one may be beyond the limit.
       expect(Number(inputTokens)).toBeLessThanOrEqual(
         MAX_TOKENS + REQUEST_TOKENS,
       );

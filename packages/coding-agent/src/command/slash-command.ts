@@ -51,9 +51,9 @@ export interface SlashCommand {
    */
   play(args: string, context: CommandContext): StepSource;
   /**
-   * Returns additional tools for the command's steps, in the task of its
-   * execution. Only the agent's own
-   * commands can have some, and not those of a `CommandSource`. Default: none.
+   * Returns additional tools for the command's steps, in the task in which it
+   * runs. Only the agent's own commands can have some, and not those of a
+   * `CommandSource`. Default: none.
    */
   tools?(context: CommandContext, taskId: string): readonly Tool[];
 }
