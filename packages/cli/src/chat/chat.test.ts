@@ -1,9 +1,9 @@
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { TaskState } from "@devtool/schema";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ChatUnderTest, StoppableServer } from "../../test/chat-under-test.ts";
 
-describe("Esc, then Esc, in a chat", () => {
+describe("Esc, then Esc, in a chat", { timeout: 60_000 }, () => {
   let server: StoppableServer;
   beforeAll(() => {
     server = new StoppableServer(temporaryDirectory());
@@ -50,21 +50,24 @@ describe("Esc, then Esc, in a chat", () => {
   ])("cancels %s, and only then offers them", async (_what, prepare) => {
     using ui = open();
     ui.press("Hello.", "return");
-    await arrive(ui);
+    await arrive(ui, () => expect(server.agent.isWaiting).toBe(true));
     await prepare(ui);
     press(ui, ESC);
     expect(ui.chat.turn.isCanceling).toBe(true);
     press(ui, ESC);
     press(ui, ESC);
-    await arrive(ui);
-    const { task } = ui.chat.tasks.conversation.view.snapshot();
-    expect(task.state).toBe(TaskState.CANCELED);
+    await arrive(ui, () => {
+      const { task } = ui.chat.tasks.conversation.view.snapshot();
+      expect(task.state).toBe(TaskState.CANCELED);
+      expect(ui.chat.turn.isCanceling).toBe(false);
+    });
     press(ui, ESC);
-    await arrive(ui);
+    await ui.settle();
     expect(ui.chat.picker).toBeUndefined();
     press(ui, ESC);
-    await arrive(ui);
-    expect(ui.chat.picker?.lines(9).join()).toContain("Hello.");
+    await arrive(ui, () => {
+      expect(ui.chat.picker?.lines(9).join()).toContain("Hello.");
+    });
   });
 
   function open(): ChatUnderTest {
@@ -73,8 +76,7 @@ describe("Esc, then Esc, in a chat", () => {
 
   async function ask(ui: ChatUnderTest): Promise<void> {
     server.agent.step("ask");
-    await arrive(ui);
-    expect(ui.chat.asking.call).toBeDefined();
+    await arrive(ui, () => expect(ui.chat.asking.call).toBeDefined());
   }
 });
 
@@ -90,11 +92,13 @@ function press(ui: ChatUnderTest, key: string): void {
   });
 }
 
-/** Lets all arrive that is on its way. */
-async function arrive(ui: ChatUnderTest): Promise<void> {
-  await ui.settle();
-  for (let round = 0; round < 1000 && ui.transport.size > 0; round++) {
-    ui.transport.deliver(0);
-    await ui.settle();
-  }
+/** Lets all arrive that is on its way, until the chat is as expected. */
+async function arrive(ui: ChatUnderTest, check: () => void): Promise<void> {
+  await vi.waitFor(async () => {
+    for (let round = 0; round < 1000 && ui.transport.size > 0; round++) {
+      ui.transport.deliver(0);
+      await ui.settle();
+    }
+    check();
+  }, 20_000);
 }
