@@ -250,6 +250,8 @@ export class ChatUnderTest implements Disposable {
 
   /** Lets everything happen that waits for no step of the test. */
   async settle(): Promise<void> {
+    // Calls wait for a server that starts, which takes as long as its files do.
+    await this.#server.transport;
     let before = "";
     for (let same = 0; same < 4; ) {
       await turn();
