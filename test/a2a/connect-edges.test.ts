@@ -115,7 +115,7 @@ describe("Connect", () => {
       const authorization = `Authorization: Bearer ${server.token}`;
       const lines = [...head, `Host: ${host}`, authorization];
       socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
-      const signal = AbortSignal.timeout(10_000);
+      const signal = AbortSignal.timeout(60_000);
       const [answer] = await once(socket, "data", { signal });
       return String(answer).split("\r\n")[0];
     };
@@ -140,7 +140,7 @@ describe("Connect", () => {
           "content-type": "application/json",
           ...authorized(),
         },
-        { signal: AbortSignal.timeout(10_000) },
+        { signal: AbortSignal.timeout(60_000) },
       );
       stream.end(body);
       const [headers] = await once(stream, "response");

@@ -387,7 +387,7 @@ async function play(
     request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<void> => {
     const { id: taskId, sequence: afterSequence } = task;
-    const limit = AbortSignal.timeout(20_000);
+    const limit = AbortSignal.timeout(60_000);
     const taken = streamMessage(client, request, limit);
     if (taskId !== "") for await (const _event of taken) break;
     const following =

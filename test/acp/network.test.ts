@@ -147,7 +147,7 @@ describe("ACP over Streamable HTTP", () => {
     await world[Symbol.asyncDispose]();
     silent.closeAllConnections();
     silent.close();
-  }, 30_000);
+  });
 
   it.each([
     [exactFetch, '{"jsonrpc":"2.0","id":9007199254740993,"result":{}}'],

@@ -325,7 +325,7 @@ describe("the sessions of devtool acp", () => {
       child.stdin.write(`${request.slice(20)}\n`);
     }
     await expect
-      .poll(() => lines.match(/"id":[^,}]+/g)?.toSorted(), { timeout: 20_000 })
+      .poll(() => lines.match(/"id":[^,}]+/g)?.toSorted())
       .toEqual(ids.map((id) => `"id":${id}`).toSorted());
   });
 

@@ -240,7 +240,7 @@ describe("the cancellation of a task that calls other agents", () => {
     above = await start();
     await expect.poll(childStates).toEqual([TaskState.CANCELED]);
     await expect.poll(sleepers).toEqual([]);
-    await expect.poll(kept, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(kept).toEqual([]);
   });
 
   it.each([

@@ -126,7 +126,7 @@ describe("a call of another agent", () => {
     expect(call?.result.value).toMatchObject({
       message: expect.stringMatching(/^agent far: .*right/),
     });
-  }, 20_000);
+  });
 
   it("fails when its task has made as many as the limit", async () => {
     const client = await as("leads");

@@ -233,7 +233,7 @@ describe("an agent that calls another agent of its server", () => {
     expect(done.state).toBe(TaskState.COMPLETED);
     expect(fileText(workspace, "made.txt")).toBe("one");
     expect(fileText(workspace, "ran")).toBe("one\n");
-  }, 20_000);
+  });
 
   it("hands a decline down, and goes on with what the agent says then", async () => {
     const asked = await answer(

@@ -334,9 +334,7 @@ async function taskWithGoal(
 /** Waits until a task rests, and returns it. */
 async function atRest(client: DevtoolClient, taskId: string): Promise<Task> {
   await expect
-    .poll(async () => isAtRest((await taskOf(client, taskId)).state), {
-      timeout: 20_000,
-    })
+    .poll(async () => isAtRest((await taskOf(client, taskId)).state))
     .toBe(true);
   return taskOf(client, taskId);
 }

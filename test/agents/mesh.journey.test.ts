@@ -451,7 +451,7 @@ describe("a mesh of agents", () => {
       const found = tasks.find(({ title }) => title === "@one third");
       if (!found) throw new Error("nothing waits");
       return found.id;
-    });
+    }, 60_000);
     const notices = noticesOf(client, waiting);
     expect((await notices.next()).value).toBe(
       "Agent one is busy: the message waits until it has ended another.",

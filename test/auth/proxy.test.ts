@@ -541,7 +541,7 @@ async function transportTo(
     return createGrpcWebTransport({ ...options, httpVersion: "1.1" });
   }
   if (protocol === "grpc") return createGrpcTransport(options);
-  const card = await fetchAgentCard({ url }, AbortSignal.timeout(10_000));
+  const card = await fetchAgentCard({ url }, AbortSignal.timeout(60_000));
   const supportedInterfaces = card.supportedInterfaces.filter(
     ({ protocolVersion, protocolBinding }) =>
       `${protocolVersion} ${protocolBinding}` === protocol,

@@ -73,7 +73,7 @@ const TRANSPORTS: Readonly<Record<string, Connect>> = {
     }),
   "the best of its card": async (url, token) =>
     createAgentTransport(
-      await fetchAgentCard({ url }, AbortSignal.timeout(10_000)),
+      await fetchAgentCard({ url }, AbortSignal.timeout(60_000)),
       { url, token, grpc },
     ),
 };

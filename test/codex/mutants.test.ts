@@ -225,7 +225,7 @@ class Player implements AsyncDisposable {
     };
     for (let exchange = 0; exchange < 9; exchange++) {
       try {
-        const signal = AbortSignal.timeout(20_000);
+        const signal = AbortSignal.timeout(60_000);
         const stream = this.#client?.tasks.streamMessage(
           { request },
           { signal },

@@ -236,7 +236,7 @@ describe.concurrent("a plain client, tested by its command", {
     const [result] = await play(path, { only });
     const pid = Number(/exit code 1: (\d+)/.exec(result?.reason ?? "")?.[1]);
     expect(pid).toBeGreaterThan(1);
-    await vi.waitFor(() => expect(isRunning(pid)).toBe(false));
+    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 60_000);
   });
 
   it("is named with exit code 2 if there is no such program", () => {

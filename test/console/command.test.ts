@@ -203,13 +203,13 @@ describe("devtool console", () => {
         const allow = first.getByRole("button", {
           name: "Allow once (with your changes)",
         });
-        await allow.click();
         // The page takes no click in a moment in which it draws the question
         // again. Once it took one, the button takes no other.
-        await first
-          .waitFor({ state: "detached", timeout: 5_000 })
-          .catch(() => allow.click());
-        await first.waitFor({ state: "detached" });
+        const isAnswered = async (): Promise<boolean> => {
+          await allow.click({ timeout: 2_000 }).catch(() => undefined);
+          return (await first.count()) === 0;
+        };
+        await expect.poll(isAnswered).toBe(true);
         // A kill while the call runs would end the turn.
         await page.getByRole("region", { name: "Create two.txt" }).waitFor();
         await server.kill();

@@ -10,7 +10,6 @@ import { clientOf, openConsole } from "./console-page.ts";
 
 describe.skipIf(CHROMIUM === undefined)(
   "the focus in the console, for people with a keyboard (skipped without Chromium)",
-  { timeout: 60_000 },
   () => {
     let workspace: string;
     let browser: Browser;

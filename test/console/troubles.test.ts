@@ -18,7 +18,6 @@ import {
 
 describe.skipIf(CHROMIUM === undefined)(
   "the console when something is not there (skipped without Chromium)",
-  { timeout: 60_000 },
   () => {
     let workspace: string;
     let data: string;

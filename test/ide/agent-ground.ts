@@ -111,7 +111,7 @@ export class IdeGround implements AsyncDisposable {
   connect(): ReturnType<IdeLinks["connect"]> {
     return this.#links.connect(
       this.ground.workspace,
-      AbortSignal.timeout(10_000),
+      AbortSignal.timeout(60_000),
     );
   }
 

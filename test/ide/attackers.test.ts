@@ -178,7 +178,7 @@ describe("what leads agents to a companion", () => {
       expect(first).toEqual([expect.stringMatching(geminiCli)]);
       expect(last).toEqual([expect.stringMatching(devtool)]);
       await using links = new IdeLinks(env);
-      const found = await links.connect(workspace, AbortSignal.timeout(5000));
+      const found = await links.connect(workspace, AbortSignal.timeout(60_000));
       expect(found.case).toBe("none");
       expect(heard).toEqual([]);
     },

@@ -284,7 +284,6 @@ describe("the doctor of companions", () => {
 
   it.each(COMPLAINTS)(
     "knows the cause when $complaint",
-    { timeout: 10_000 },
     async ({ make, verdict, says, warning }) => {
       const place = newPlace();
       const changes = make(place);

@@ -484,7 +484,6 @@ describe("a companion among hostile programs", () => {
     ["answers no close", true],
   ])(
     "ends soon when a client that %s keeps its connection",
-    { timeout: 8000 },
     async (_what, isAdmitted) => {
       const place = temporaryDirectory();
       const options = { env: { HOME: place, TMPDIR: place }, editorPid: 1 };

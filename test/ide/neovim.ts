@@ -136,7 +136,7 @@ export class Neovim implements AsyncDisposable {
 
   async #remote(flag: string, text: string): Promise<string> {
     const args = ["--server", this.#socket, flag, text];
-    const { stdout, stderr } = await run("nvim", args, { timeout: 10_000 });
+    const { stdout, stderr } = await run("nvim", args, { timeout: 60_000 });
     // Neovim 0.7 prints values to standard error.
     return stdout === "" ? stderr : stdout;
   }

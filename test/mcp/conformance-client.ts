@@ -12,7 +12,7 @@ const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
 const context: Context = JSON.parse(
   process.env.MCP_CONFORMANCE_CONTEXT ?? "{}",
 );
-const signal = AbortSignal.timeout(25_000);
+const signal = AbortSignal.timeout(110_000);
 
 /** A call that a scenario wants. */
 interface Call {

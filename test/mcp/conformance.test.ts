@@ -127,14 +127,13 @@ describe.skipIf(LEFT_TO_CI !== "")(
       );
     });
 
-    it.each(PLAYED)("$scenario passes $revision", expectPassed, 60_000);
+    it.each(PLAYED)("$scenario passes $revision", expectPassed);
 
     it
       .skipIf(LEFT_TO_DEEP !== "")
       .each(IN_BOTH.filter(({ isInCi }) => !isInCi))(
       `$scenario passes $revision${LEFT_TO_DEEP}`,
       expectPassed,
-      60_000,
     );
 
     async function expectPassed({ scenario, revision }: Play): Promise<void> {
@@ -154,7 +153,6 @@ describe.skipIf(LEFT_TO_CI !== "")(
         expect(exitCode).toBe(1);
         expect(output).toContain(why);
       },
-      60_000,
     );
   },
 );
@@ -176,6 +174,7 @@ function runScenario(
   return runSuite(
     [
       ...["client", "--scenario", scenario, "--command", command, "--verbose"],
+      ...["--timeout", "120000"],
       ...(revision === DEFAULT_REVISION ? [] : ["--spec-version", revision]),
     ],
     directory,

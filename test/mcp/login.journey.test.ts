@@ -266,7 +266,7 @@ http = { url = "${server.url}", headers = { Authorization = "Bearer k" } }
           if (found === undefined) throw new Error("there is no page");
           return found;
         },
-        { timeout: 10_000, interval: 20 },
+        { timeout: 60_000, interval: 20 },
       );
       await fetch(await comesBack(await issuer.agree(address)));
     });
@@ -293,7 +293,7 @@ http = { url = "${server.url}", headers = { Authorization = "Bearer k" } }
       authorizationOf: storedLogins(loginStore(data)),
     });
     await using _servers = servers;
-    await servers.tools(AbortSignal.timeout(10_000));
+    await servers.tools(AbortSignal.timeout(60_000));
     return notices.join("\n");
   }
 

@@ -53,9 +53,7 @@ describe("the Tasks extension (SEP-2663)", () => {
     return result;
   };
   const until = async (taskId: string, status: string) => {
-    await expect
-      .poll(async () => (await get(taskId)).status, { timeout: 20_000 })
-      .toBe(status);
+    await expect.poll(async () => (await get(taskId)).status).toBe(status);
     return get(taskId);
   };
   const update = (taskId: string, inputResponses: Record<string, object>) =>

@@ -59,7 +59,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 const found = await findSandbox(
   "auto",
   { path: process.env.PATH ?? "" },
-  AbortSignal.timeout(20_000),
+  AbortSignal.timeout(60_000),
 );
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 

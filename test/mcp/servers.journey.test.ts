@@ -91,7 +91,7 @@ describe("a server of the newest revision", () => {
     await play(toolNamed(await servers.tools(signal), "grow"), {}, signal);
     await vi.waitFor(
       async () => toolNamed(await servers.tools(signal), "grown"),
-      10_000,
+      60_000,
     );
   });
 });
@@ -292,11 +292,11 @@ describe("a server that is not there", () => {
     await writeFile(go, "");
     await vi.waitFor(
       () => expect(servers.status()).toMatchObject([{ state: "ready" }]),
-      10_000,
+      60_000,
     );
     await vi.waitFor(
       async () => toolNamed(await servers.tools(signal), "mcp__slow__echo"),
-      10_000,
+      60_000,
     );
   });
 

@@ -230,7 +230,7 @@ describe("a call that an MCP server over HTTP made a task (SEP-2663)", () => {
   it("is not lost with a look at its task that fails", async () => {
     const taskId = await begin();
     remote.failures = 3;
-    await expect.poll(() => remote.failures, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => remote.failures).toBe(0);
     remote.result = "the report";
     await completed(taskId);
     const result = callOf(await get(taskId))?.result;

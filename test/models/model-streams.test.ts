@@ -285,7 +285,7 @@ async function generate(
   try {
     for await (const event of api
       .model()
-      .generate(request, AbortSignal.timeout(20_000))) {
+      .generate(request, AbortSignal.timeout(60_000))) {
       events.push(event);
     }
   } catch (reason) {
@@ -944,7 +944,7 @@ describe.each(WHOLE)(
 
     it("I37: lists no models of a page", async () => {
       [mediaType, answer] = ["text/html", "<html><title>Log in</title>"];
-      const listed = api.model().listModels?.(AbortSignal.timeout(10_000));
+      const listed = api.model().listModels?.(AbortSignal.timeout(60_000));
       await expect(listed).rejects.toThrow("text/html");
       mediaType = "text/event-stream";
     });

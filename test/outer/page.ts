@@ -39,7 +39,7 @@ async function transportTo({
   const options = { baseUrl: url, interceptors: [bearerInterceptor(token)] };
   if (protocol === "connect") return createConnectTransport(options);
   if (protocol === "grpc-web") return createGrpcWebTransport(options);
-  const card = await fetchAgentCard({ url }, AbortSignal.timeout(10_000));
+  const card = await fetchAgentCard({ url }, AbortSignal.timeout(60_000));
   const wanted = card.supportedInterfaces.find(
     ({ protocolVersion, protocolBinding }) =>
       `${protocolVersion} ${protocolBinding}` === protocol,

@@ -24,7 +24,7 @@ describe("the URL of an agent", () => {
     "is named in the error where it is not one: %j",
     async (url) => {
       const uses: readonly (() => unknown)[] = [
-        () => fetchAgentCard({ url }, AbortSignal.timeout(10_000)),
+        () => fetchAgentCard({ url }, AbortSignal.timeout(60_000)),
         () => createAgentTransport(card, { url }),
         () => createA2aTransport({ url }),
         () => createA2aTransport({ url, protocolVersion: "1.0" }),
@@ -54,7 +54,7 @@ describe("the URL of an agent", () => {
       return Promise.resolve(new Response("", { status: 404 }));
     };
     await expect(
-      fetchAgentCard({ url: "/agent", fetch }, AbortSignal.timeout(10_000)),
+      fetchAgentCard({ url: "/agent", fetch }, AbortSignal.timeout(60_000)),
     ).rejects.toThrow("has no card");
     expect(asked[0]).toBe(
       "http://127.0.0.1:41242/agent/.well-known/agent-card.json",

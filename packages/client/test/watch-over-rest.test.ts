@@ -29,7 +29,7 @@ it.each(["JSONRPC", "HTTP+JSON"])(
           protocolBinding,
         }),
       );
-    const signal = AbortSignal.timeout(20_000);
+    const signal = AbortSignal.timeout(60_000);
     const request = {
       message: textMessage("m1", "write a.txt one\ntext Done."),
     };

@@ -73,7 +73,7 @@ describe("the MCP servers of sessions", () => {
       const brought = [{ ...serverWith(5000, "client"), name }];
       const status = await pool.status(
         { ...session, roles, clientServers: brought },
-        AbortSignal.timeout(20_000),
+        AbortSignal.timeout(60_000),
       );
       return status.map((each) => ({
         ...each,
@@ -109,7 +109,7 @@ describe("the MCP servers of sessions", () => {
       name,
     }));
     const session = { principal: "p", workspacePath: "/w", clientServers };
-    await pool.status(session, AbortSignal.timeout(5000));
+    await pool.status(session, AbortSignal.timeout(60_000));
     expect(new Set(asked)).toEqual(new Set(["own"]));
   });
 
@@ -154,7 +154,7 @@ describe("the MCP servers of sessions", () => {
     const waiting = pool.waitFor(
       sessionOf("awaited"),
       "awaited",
-      AbortSignal.timeout(10_000),
+      AbortSignal.timeout(60_000),
     );
     await refused.promise;
     for (let at = 0; at < 40; at++) await pool.get(sessionOf(`other-${at}`));

@@ -90,9 +90,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     });
     const waiting =
       "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    await expect
-      .poll(async () => (await server.run(waiting)).length, { timeout: 20_000 })
-      .toBe(1);
+    await expect.poll(async () => (await server.run(waiting)).length).toBe(1);
     await taking.query("COMMIT");
     await refused;
     await taking.end();

@@ -155,9 +155,7 @@ describe.skipIf(!sandbox.confines)(
       expect(resolve(workspace, common.trim())).toBe(git);
       expect(lstatSync(join(git, "config.worktree")).size).toBe(0);
       await expect
-        .poll(() => run("true").then(() => readdirSync(git)), {
-          timeout: 20_000,
-        })
+        .poll(() => run("true").then(() => readdirSync(git)))
         .not.toEqual(expect.arrayContaining(["commondir"]));
       expect(readdirSync(git)).not.toContain("config.worktree");
     });

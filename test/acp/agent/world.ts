@@ -139,7 +139,7 @@ export class AcpWorld implements AsyncDisposable {
     for await (const event of streamMessage(
       this.client,
       { message },
-      AbortSignal.timeout(20_000),
+      AbortSignal.timeout(60_000),
     )) {
       task = reduceTask(task, event);
       if (isWanted(task)) break;
@@ -198,7 +198,7 @@ export class AcpWorld implements AsyncDisposable {
     for await (const event of streamMessage(
       this.client,
       request,
-      AbortSignal.timeout(20_000),
+      AbortSignal.timeout(60_000),
     )) {
       task = reduceTask(task, event);
       events.push(event);

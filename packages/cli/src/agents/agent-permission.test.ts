@@ -119,7 +119,7 @@ describe("the permission requests of other agents", () => {
       paths: [],
       ...about,
     };
-    return policy(request, AbortSignal.timeout(10_000));
+    return policy(request, AbortSignal.timeout(60_000));
   }
 });
 

@@ -129,7 +129,7 @@ describe("a slash command of a chat", () => {
     await tasks.run('/goal text Hello. --check "true"');
     const { view } = tasks.conversation;
     await expect
-      .poll(() => view.snapshot().task.goal?.checks, { timeout: 20_000 })
+      .poll(() => view.snapshot().task.goal?.checks)
       .toEqual(["true"]);
     tasks.close();
   });

@@ -23,7 +23,7 @@ describe("runPushSuite", () => {
   it("plays only the cases that are selected", async () => {
     const [one, other] = pushCases("1.0").cases.map(({ id }) => id);
     const results = await Array.fromAsync(
-      runPushSuite(SUBJECT, AbortSignal.timeout(10_000), {
+      runPushSuite(SUBJECT, AbortSignal.timeout(60_000), {
         receiver: "127.0.0.1:0",
         select: ({ id }) => id === one || id === other,
       }),

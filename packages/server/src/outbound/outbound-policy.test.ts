@@ -51,7 +51,7 @@ describe("a name of this machine", () => {
       checkedAddresses(
         url,
         { ...unresolved, allowedHosts: [] },
-        AbortSignal.timeout(10_000),
+        AbortSignal.timeout(60_000),
       ),
     ).rejects.toThrow(
       `host "${url.hostname}" may not be reached: an address of it is this machine`,
@@ -60,7 +60,7 @@ describe("a name of this machine", () => {
       checkedAddresses(
         url,
         { ...unresolved, allowedHosts: [`${host}:3000`] },
-        AbortSignal.timeout(10_000),
+        AbortSignal.timeout(60_000),
       ),
     ).rejects.toThrow("its name was not found");
   });
