@@ -411,6 +411,7 @@ export class EventLog {
       payload.case === "created"
         ? payload.value.sessionSettings?.approvalMode
         : undefined;
+    const { userTier, goalState } = this.#stateAfter(payload);
     const fields = {
       sequence: this.#head.sequence + 1n,
       taskId: this.#head.taskId,
@@ -421,7 +422,8 @@ export class EventLog {
       extensionActive: this.conversation.extensionActive,
       agentSessionId: this.conversation.agentSessionId,
       approvalMode: entry.approvalMode ?? created ?? this.#head.approvalMode,
-      ...this.#stateAfter(payload),
+      userTier,
+      goalState,
       mcpServersAdded: this.#head.hasAddedServers || this.#addsServers(payload),
       payload,
     };
