@@ -17,6 +17,7 @@ import {
   type ModernRequest,
   modernRequest,
   openModern,
+  TASK_HOST,
 } from "./modern-request.ts";
 
 describe("the Tasks extension (SEP-2663)", () => {
@@ -246,11 +247,14 @@ describe("the Tasks extension (SEP-2663)", () => {
 
   it("tells hosts without it nothing of tasks, nor what is no list of ids", async () => {
     const request = listen(["a"]);
-    const without = await ask({
+    const without = await modernRequest(server, {
       ...request,
       capabilities: { elicitation: { form: {} } },
     });
-    expect(without.error).toMatchObject({ code: -32_021 });
+    expect(without).toMatchObject({
+      status: 400,
+      answer: { error: { code: -32_021 } },
+    });
     const odd = await ask({
       method: "subscriptions/listen",
       params: { notifications: { taskIds: [1] } },
@@ -280,17 +284,50 @@ describe("the Tasks extension (SEP-2663)", () => {
     });
     for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
       const params = { taskId: call.result.structuredContent.taskId };
-      expect((await ask({ method, params, capabilities })).error).toMatchObject(
-        {
-          code: -32_021,
-          data: {
-            requiredCapabilities: {
-              extensions: { "io.modelcontextprotocol/tasks": {} },
+      expect(
+        await modernRequest(server, { method, params, capabilities }),
+      ).toMatchObject({
+        status: 400,
+        answer: {
+          error: {
+            code: -32_021,
+            data: {
+              requiredCapabilities: {
+                extensions: { "io.modelcontextprotocol/tasks": {} },
+              },
             },
           },
         },
-      );
+      });
     }
+  });
+
+  it("asks nothing in a task of a host that has no forms", async () => {
+    const taskId = await begin("write a.txt hello");
+    await until(taskId, "input_required");
+    const capabilities = { extensions: TASK_HOST.extensions };
+    const params = { taskId };
+    const { status, answer } = await modernRequest(server, {
+      ...{ method: "tasks/get", params, capabilities },
+    });
+    expect([status, answer.error]).toEqual([
+      400,
+      expect.objectContaining({
+        code: -32_021,
+        data: { requiredCapabilities: { elicitation: { form: {} } } },
+      }),
+    ]);
+    // Its model gets the question, and answers.
+    const { result } = await ask({
+      method: "tools/call",
+      params: { name: "task_wait", arguments: params },
+      capabilities,
+    });
+    expect(result.structuredContent.questions).toHaveLength(1);
+    await ask({ method: "tasks/cancel", params, capabilities });
+    expect(
+      (await ask({ method: "tasks/get", params, capabilities })).result.status,
+    ).toBe("cancelled");
   });
 
   it("refuses what is malformed, and names it", async () => {

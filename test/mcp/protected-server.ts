@@ -82,7 +82,7 @@ export async function startProtectedServer(): Promise<ProtectedServer> {
 }
 
 /** Passes a request to a function of the web's `fetch`. */
-async function pass(
+export async function pass(
   request: IncomingMessage,
   response: ServerResponse,
   handle: (request: Request) => Promise<Response>,

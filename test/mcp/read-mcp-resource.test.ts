@@ -69,7 +69,7 @@ describe("read_mcp_resource", () => {
       server: name,
       uri: "a:b",
       isTemplate: false,
-      hasChanged: false,
+      change: "none" as const,
       name: "a",
     }));
     const tool = readMcpResourceTool(

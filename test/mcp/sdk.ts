@@ -14,4 +14,7 @@ export {
   inputRequired,
   McpServer,
 } from "@modelcontextprotocol/server";
-export { serveStdio } from "@modelcontextprotocol/server/stdio";
+export {
+  StdioServerTransport,
+  serveStdio,
+} from "@modelcontextprotocol/server/stdio";

@@ -1,11 +1,23 @@
 /**
  * An MCP server with a note, listed, and others by a template. The tool `touch`
  * says that one has changed to whoever subscribed to it. `note:busy` changes
- * while it is read. Speaks all revisions.
+ * while it is read. The tool `stop` ends the server. Speaks all revisions, or
+ * 2025 alone where its argument says so.
  */
-import { fromJsonSchema, McpServer, serveStdio } from "./sdk.ts";
+import {
+  fromJsonSchema,
+  McpServer,
+  StdioServerTransport,
+  serveStdio,
+} from "./sdk.ts";
 
-serveStdio(() => {
+if (process.argv[2] === "2025") {
+  await createNotes().connect(new StdioServerTransport());
+} else {
+  serveStdio(createNotes);
+}
+
+function createNotes(): McpServer {
   const mcp = new McpServer(
     { name: "notes", version: "1" },
     { capabilities: { resources: { subscribe: true } } },
@@ -43,5 +55,8 @@ serveStdio(() => {
       return { content: [{ type: "text", text: "touched" }] };
     },
   );
+  mcp.registerTool("stop", { description: "Ends the server." }, () =>
+    process.exit(),
+  );
   return mcp;
-});
+}

@@ -1,6 +1,17 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
 import type { McpServers } from "@devtool/mcp/testing";
+import { McpServerSchema } from "@devtool/schema";
+import {
+  createMcpHandler,
+  InMemoryServerEventBus,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
+import { SteadyAddress } from "../steady-address.ts";
+import { pass } from "./protected-server.ts";
 import {
   nodeServer,
   play,
@@ -81,6 +92,115 @@ describe("a resource that was read", () => {
       .toContain(`- everything: ${uri} (changed since you read it`);
   }, 60_000);
 });
+
+describe.each(["2025", "2026"])(
+  "a resource that was read before its server was started again (%s)",
+  (era) => {
+    it("may have changed, and its changes are heard of again", async () => {
+      const { servers } = serversOf([
+        nodeServer("notes", ["--experimental-transform-types", PROGRAM, era]),
+      ]);
+      await using _servers = servers;
+      const call = async (tool: string, args = {}) =>
+        play(toolNamed(await servers.tools(signal), tool), args, signal);
+      await read(servers, "notes", "note:a");
+      await read(servers, "notes", "note:b");
+      await call("__stop");
+      const after = await described(servers);
+      for (const name of ["a", "read before"]) {
+        expect(after).toContain(
+          `(may have changed since you read it, ${name})`,
+        );
+      }
+      await read(servers, "notes", "note:a");
+      expect(await described(servers)).toContain("- notes: note:a (a)");
+      for (const uri of ["note:a", "note:b"]) {
+        await expect
+          .poll(async () => {
+            await call("__touch", { uri });
+            return described(servers);
+          })
+          .toContain(`- notes: ${uri} (changed since you read it`);
+      }
+    });
+  },
+);
+
+describe("a stream of changes that is lost with its server (2026, HTTP)", () => {
+  it("is opened again, and nothing counts as unchanged meanwhile", async () => {
+    await using address = await SteadyAddress.open();
+    const tools = ["one"];
+    await using first = await serveNotes(tools);
+    address.lead(first.url);
+    const { servers } = serversOf([
+      create(McpServerSchema, {
+        name: "notes",
+        transport: { case: "http", value: { url: `${address.url}/mcp` } },
+      }),
+    ]);
+    await using _servers = servers;
+    const names = async () =>
+      (await servers.tools(signal)).map(({ declaration: { name } }) => name);
+    expect(await names()).toContain("mcp__notes__one");
+    await read(servers, "notes", "note:a");
+    await expect.poll(() => first.bus.listenerCount).toBe(2);
+
+    await using second = await serveNotes(tools);
+    address.lead(second.url);
+    tools.push("two");
+    await expect.poll(names).toContain("mcp__notes__two");
+    expect(await described(servers)).toContain(
+      "- notes: note:a (may have changed since you read it, a)",
+    );
+    await expect.poll(() => second.bus.listenerCount).toBe(1);
+
+    await read(servers, "notes", "note:a");
+    expect(await described(servers)).toContain("- notes: note:a (a)");
+    second.bus.publish({ kind: "resource_updated", uri: "note:a" });
+    await expect
+      .poll(() => described(servers))
+      .toContain("- notes: note:a (changed since you read it, a)");
+    tools.push("three");
+    second.bus.publish({ kind: "tools_list_changed" });
+    await expect.poll(names).toContain("mcp__notes__three");
+  });
+});
+
+/** Serves a note and tools without parameters over HTTP, without sessions. */
+async function serveNotes(tools: readonly string[]) {
+  const bus = new InMemoryServerEventBus();
+  const handler = createMcpHandler(
+    () => {
+      const mcp = new McpServer(
+        { name: "notes", version: "1" },
+        { capabilities: { resources: { subscribe: true } } },
+      );
+      for (const name of tools) {
+        mcp.registerTool(name, {}, () => ({ content: [] }));
+      }
+      mcp.registerResource("a", "note:a", {}, () => ({
+        contents: [{ uri: "note:a", text: "A note." }],
+      }));
+      return mcp;
+    },
+    { bus, legacy: "reject" },
+  );
+  const server = createServer((request, response) => {
+    // A connection that is cut ends its response.
+    pass(request, response, handler.fetch).catch(() => undefined);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    bus,
+    url: `http://127.0.0.1:${Object(server.address()).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await handler.close();
+    },
+  };
+}
 
 async function described(servers: McpServers): Promise<string> {
   const tool = toolNamed(await servers.tools(signal), "read_mcp_resource");

@@ -119,6 +119,22 @@ stdio = { command = "sh", args = ['-c', 'echo \${KEY}'], env = { KEY = '\${TOKEN
 
   it.each([
     [`http = { url = 'https://\${NONE}/' }`, "http.url", "which is not set"],
+    [`sse = { url = 'https://\${NONE}/' }`, "sse.url", "which is not set"],
+    ...["http", "sse"].map((kind) => [
+      `${kind} = { url = 'https://x/', headers = { X-Key = 'a\${NONE}' } }`,
+      `${kind}.headers.X-Key`,
+      "which is not set",
+    ]),
+    [
+      `stdio = { command = "sh", env = { KEY = '\${KEY}\${NONE}' } }`,
+      "stdio.env.KEY",
+      "which is not set",
+    ],
+    ...["command", "working_directory"].map((field) => [
+      `stdio = { ${field === "command" ? "" : 'command = "sh", '}${field} = '\${KEY}' }`,
+      `stdio.${field}`,
+      "and variables are replaced only in env, headers and url of mcp_servers",
+    ]),
     [
       `http = { url = 'https://x/', headers = { X-Key = '\${KEY:-hush}' } }`,
       "http.headers.X-Key",

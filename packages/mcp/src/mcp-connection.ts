@@ -10,7 +10,6 @@ import type {
   Client,
   GetPromptResult,
   jsonSchemaValidator,
-  McpSubscription,
   Prompt,
   ReadResourceResult,
   RequestOptions,
@@ -25,6 +24,7 @@ import type { ListKind } from "./list-items.ts";
 import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import { showJson } from "./message-problem.ts";
 import { loadSdk } from "./sdk.ts";
+import { ServerChanges } from "./server-changes.ts";
 import type { ServerOrigin } from "./server-place.ts";
 import type { AnswerRequest } from "./server-requests.ts";
 import { ServerSecrets } from "./server-secrets.ts";
@@ -46,8 +46,6 @@ const REQUEST_MS = 30_000;
 const PING_MS = 5000;
 /** The timeout for ending the session at the server, in milliseconds. */
 const LEAVE_MS = 1000;
-/** The maximum number of resources whose changes are heard of. */
-const MAX_WATCHED = 100;
 /**
  * The longest timeout that the SDK accepts, in milliseconds. Tool calls have a
  * deadline of their own (`CallDeadline`).
@@ -112,6 +110,8 @@ export class McpConnection implements AsyncDisposable {
   readonly validator: jsonSchemaValidator;
   /** What the lists of the server hold that cannot be used. */
   readonly leftOut: LeftOut;
+  /** What the server says has changed. */
+  readonly changes: ServerChanges;
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
   /**
@@ -123,10 +123,6 @@ export class McpConnection implements AsyncDisposable {
    * what was asked last did not run.
    */
   isSessionGone = false;
-  /** The resources that were read, each with whether it has changed since. */
-  readonly #read = new Map<string, "unchanged" | "changed">();
-  /** The subscription to the changes of resources (2026). */
-  #listening: Promise<McpSubscription | undefined> = Promise.resolve(undefined);
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
   readonly #secrets: ServerSecrets;
@@ -137,6 +133,10 @@ export class McpConnection implements AsyncDisposable {
     this.#opened = opened;
     this.validator = opened.validator;
     this.leftOut = opened.leftOut;
+    const forget = (): void => {
+      for (const list of Object.values(this.lists)) list.invalidate();
+    };
+    this.changes = new ServerChanges(opened.client, forget, this.ended);
     this.#secrets = new ServerSecrets(opened.server);
   }
 
@@ -321,66 +321,21 @@ export class McpConnection implements AsyncDisposable {
     { uri, trace }: ResourceRequest,
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
-    const before = this.#read.get(uri);
-    const isWatched = this.#markRead(uri);
+    const { changes } = this;
+    const before = changes.resources.get(uri);
+    const isWatched = changes.markRead(uri);
     try {
       const result = await this.#ask(
         (client, options) =>
           client.readResource({ uri, ...traceMeta(trace) }, options),
         signal,
       );
-      if (isWatched && before === undefined) this.#watch(uri);
+      if (isWatched && before === undefined) changes.watch(uri);
       return result;
     } catch (reason) {
-      if (before === undefined) this.#read.delete(uri);
-      if (before === "changed") this.noteChange(uri);
+      changes.unmarkRead(uri, before);
       throw reason;
     }
-  }
-
-  /** The resources that have changed since they were read. */
-  get changedResources(): readonly string[] {
-    return [...this.#read].flatMap(([uri, state]) =>
-      state === "changed" ? [uri] : [],
-    );
-  }
-
-  /** Notes what a server says of a resource that was read. */
-  noteChange(uri: string): void {
-    if (this.#read.has(uri)) this.#read.set(uri, "changed");
-  }
-
-  /**
-   * Notes that a resource is read now: what its server says from here on is
-   * news. Returns whether its changes can be heard of.
-   */
-  #markRead(uri: string): boolean {
-    const { resources } = this.#opened.client.getServerCapabilities() ?? {};
-    const hasRoom = this.#read.has(uri) || this.#read.size < MAX_WATCHED;
-    if (!resources?.subscribe || !hasRoom) return false;
-    this.#read.set(uri, "unchanged");
-    return true;
-  }
-
-  /**
-   * Hears of changes of a resource from now on, in the background. A
-   * subscription that fails costs nothing else: the next read tries again.
-   */
-  #watch(uri: string): void {
-    const { client } = this.#opened;
-    const options = { signal: this.ended, timeout: REQUEST_MS };
-    const fail = (): void => void this.#read.delete(uri);
-    if (!this.#isModern) {
-      client.subscribeResource({ uri }, options).catch(fail);
-      return;
-    }
-    this.#listening = this.#listening.then(async (before) => {
-      const filter = { resourceSubscriptions: [...this.#read.keys()] };
-      const next = await client.listen(filter, options).catch(fail);
-      if (!next) return before;
-      await before?.close().catch(() => undefined);
-      return next;
-    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -414,7 +369,11 @@ export class McpConnection implements AsyncDisposable {
     const capability = kind === "resourceTemplates" ? "resources" : kind;
     if (!this.#opened.client.getServerCapabilities()?.[capability]) return [];
     this.leftOut.clear(kind);
-    return this.#ask(request, signal);
+    const isTold = this.changes.tellsOf(capability);
+    this.changes.hearAgain();
+    const items = await this.#ask(request, signal);
+    if (!isTold) this.lists[kind].invalidate();
+    return items;
   }
 
   /**

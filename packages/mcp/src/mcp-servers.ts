@@ -272,37 +272,33 @@ export class McpServers implements AsyncDisposable {
       ),
     ]);
     const { server } = supervisor;
-    const changed = new Set(connection.changedResources);
+    const read = new Map(connection.changes.resources);
     const origin = {
       server: server.name,
       serverHash: serverHash(server),
       place: this.#describePlace(server),
       isNamesake: this.#isNamesake(server),
     };
-    const listed = resources.map(({ uri, name, title }) => ({
-      ...origin,
-      uri,
-      isTemplate: false,
-      hasChanged: changed.delete(uri),
-      name: title ?? name,
-    }));
+    const listed = resources.map(({ uri, name, title }) => {
+      const change = read.get(uri) ?? "none";
+      read.delete(uri);
+      return { ...origin, uri, isTemplate: false, change, name: title ?? name };
+    });
     // Those of templates are not listed.
-    const others = [...changed].map((uri) => ({
+    const name = "read before";
+    const others = [...read].map(([uri, change]) => ({
       ...origin,
-      uri,
-      isTemplate: false,
-      hasChanged: true,
-      name: "read before",
+      ...{ uri, isTemplate: false, change, name },
     }));
     return [
-      ...listed.filter(({ hasChanged }) => hasChanged),
-      ...others,
-      ...listed.filter(({ hasChanged }) => !hasChanged),
+      ...listed.filter(({ change }) => change !== "none"),
+      ...others.filter(({ change }) => change !== "none"),
+      ...listed.filter(({ change }) => change === "none"),
       ...templates.map(({ uriTemplate, name, title }) => ({
         ...origin,
         uri: uriTemplate,
         isTemplate: true,
-        hasChanged: false,
+        change: "none" as const,
         name: title ?? name,
       })),
     ];

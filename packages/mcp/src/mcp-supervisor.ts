@@ -40,6 +40,8 @@ export class McpSupervisor implements AsyncDisposable {
   #openedAtMs = 0;
   #failuresAtMs: readonly number[] = [];
   #reason = "";
+  /** The resources that were read over the connections before. */
+  #read: readonly string[] = [];
 
   constructor(server: McpServer, options: SupervisorOptions) {
     this.server = server;
@@ -115,7 +117,7 @@ export class McpSupervisor implements AsyncDisposable {
    */
   async reset(): Promise<void> {
     const connection = this.#connection;
-    this.#connection = undefined;
+    if (connection) this.#forget(connection);
     this.#failuresAtMs = [];
     this.#reason = "";
     await connection?.[Symbol.asyncDispose]();
@@ -161,6 +163,7 @@ export class McpSupervisor implements AsyncDisposable {
       );
       if (connection.ended.aborted) this.#handleEnd(connection);
       this.#reason = "";
+      connection.changes.resume(this.#read);
       return connection;
     } catch (reason) {
       const late = this.#unavailable(
@@ -174,10 +177,15 @@ export class McpSupervisor implements AsyncDisposable {
 
   #handleEnd(connection: McpConnection): void {
     if (this.#connection !== connection) return;
-    this.#connection = undefined;
+    this.#forget(connection);
     // Servers may forget sessions whenever they like.
     if (connection.isSessionGone) return;
     this.#addFailure(DevtoolError.from(connection.ended.reason));
+  }
+
+  #forget(connection: McpConnection): void {
+    this.#connection = undefined;
+    this.#read = [...connection.changes.resources.keys()];
   }
 
   #addFailure(error: DevtoolError): DevtoolError {

@@ -87,6 +87,7 @@ async function tryOpen(
     signal.throwIfAborted();
     await abortable(client.connect(transport.transport, { signal }), signal);
     client.onclose = () => connection.handleClose();
+    connection.changes.begin();
     return connection;
   } catch (reason) {
     const next = await nextAttempt(reason, transport, signal);
@@ -140,7 +141,7 @@ async function createClient(
   );
   client.setNotificationHandler(
     "notifications/resources/updated",
-    ({ params }) => connection.noteChange(params.uri),
+    ({ params }) => connection.changes.noteChange(params.uri),
   );
   const answer = answerRequests(client, {
     server: {

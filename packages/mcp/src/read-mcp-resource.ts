@@ -12,6 +12,7 @@ import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import { contentText, cut, withFiles } from "./call-result.ts";
 import type { ResourceRequest } from "./mcp-connection.ts";
+import type { ResourceChange } from "./server-changes.ts";
 
 const PARAMETERS = toolArgs({
   server: z.string().describe("The MCP server that has the resource."),
@@ -39,8 +40,8 @@ export interface McpResource {
   /** A URI, or a template with variables such as `{path}` (RFC 6570). */
   readonly uri: string;
   readonly isTemplate: boolean;
-  /** Whether the server said that it has changed since it was read. */
-  readonly hasChanged: boolean;
+  /** What is known of it since it was read. */
+  readonly change: ResourceChange;
   /** The name of the resource for a person. */
   readonly name: string;
 }
@@ -114,12 +115,18 @@ export function readMcpResourceTool(
   };
 }
 
+const CHANGES: Readonly<Record<ResourceChange, string>> = {
+  none: "",
+  changed: "changed since you read it, ",
+  unknown: "may have changed since you read it, ",
+};
+
 function describeTool(resources: readonly McpResource[]): string {
   const listed = resources
     .slice(0, MAX_LISTED)
     .map(
-      ({ server, uri, isTemplate, hasChanged, name }) =>
-        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${hasChanged ? "changed since you read it, " : ""}${name})`,
+      ({ server, uri, isTemplate, change, name }) =>
+        `- ${server}: ${uri} (${isTemplate ? "template, " : ""}${CHANGES[change]}${name})`,
     );
   const more =
     resources.length > MAX_LISTED

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Tool } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { PortAgent } from "./port.ts";
@@ -214,14 +215,20 @@ function agentTool(agent: PortAgent): Tool {
   };
 }
 
+/** The maximum length of an agent's name in that of its tool, in characters. */
+const MAX_NAME_LENGTH = 48;
+
 /**
  * Returns the name of an agent's tool: `agent_` and its name, in the characters
  * that all hosts take.
  */
 function toolName({ name, displayName }: PortAgent): string {
   const words = name || displayName.toLowerCase();
-  const safe = words.replaceAll(/[^A-Za-z0-9_-]+/g, "_").slice(0, 48);
-  return `agent_${safe}`;
+  const safe = words.replaceAll(/[^A-Za-z0-9_-]+/g, "_");
+  if (safe.length <= MAX_NAME_LENGTH) return `agent_${safe}`;
+  // Two long names may begin alike.
+  const ending = `_${hash("sha256", words).slice(0, 8)}`;
+  return `agent_${safe.slice(0, MAX_NAME_LENGTH - ending.length)}${ending}`;
 }
 
 /** The part of JSON Schema that arguments have in MCP. */

@@ -11,6 +11,7 @@ import {
   createMcpHandler,
   isLegacyRequest,
   ProtocolError,
+  ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { CALL_MS } from "./calls.ts";
@@ -148,5 +149,9 @@ function parse(body: string): unknown {
 function refusal({ id = null }: JsonObject, reason: ProtocolError): Response {
   const { code, message, data } = reason;
   const error = { code, message, ...(data !== undefined && { data }) };
-  return Response.json({ jsonrpc: "2.0", id, error });
+  const isMissing = code === ProtocolErrorCode.MissingRequiredClientCapability;
+  return Response.json(
+    { jsonrpc: "2.0", id, error },
+    { status: isMissing ? 400 : 200 },
+  );
 }

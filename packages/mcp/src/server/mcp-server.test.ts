@@ -13,32 +13,70 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createMcpServer } from "./mcp-server.ts";
 import type { PortTasks } from "./port.ts";
 
-describe("subscriptions of a connection", () => {
-  let tasks: FakeTasks;
-  let client: Client;
-  let heard: string[];
-  let errors: unknown[];
-  beforeEach(async () => {
-    tasks = new FakeTasks();
-    heard = [];
-    errors = [];
-    client = new Client({ name: "test-host", version: "1" });
-    client.setNotificationHandler("notifications/resources/updated", (note) => {
-      heard.push(note.params.uri);
-    });
-    const server = createMcpServer({
-      version: "1",
-      agents: [],
-      callMs: 1000,
-      nextId: () => "id",
-      tasksOf: () => tasks,
-      closingStopsWork: () => false,
-      onError: (reason) => errors.push(reason),
-    });
-    const [ours, theirs] = InMemoryTransport.createLinkedPair();
-    await server.connect(ours);
-    await client.connect(theirs);
+let tasks: FakeTasks;
+let client: Client;
+let heard: string[];
+let errors: unknown[];
+
+/** Connects a host to a server whose calls wait for a time. */
+async function connect(callMs: number): Promise<void> {
+  tasks = new FakeTasks();
+  heard = [];
+  errors = [];
+  client = new Client({ name: "test-host", version: "1" });
+  client.setNotificationHandler("notifications/resources/updated", (note) => {
+    heard.push(note.params.uri);
   });
+  const server = createMcpServer({
+    version: "1",
+    agents: [{ name: "a", displayName: "A", description: "", skills: [] }],
+    callMs,
+    nextId: () => "id",
+    tasksOf: () => tasks,
+    closingStopsWork: () => false,
+    onError: (reason) => errors.push(reason),
+  });
+  const [ours, theirs] = InMemoryTransport.createLinkedPair();
+  await server.connect(ours);
+  await client.connect(theirs);
+}
+
+describe("a call of an agent", () => {
+  const call = { name: "agent_a", arguments: { prompt: "Work." } };
+  afterEach(() => client.close());
+
+  it("returns while the agent works on, and names the task to wait for", async () => {
+    await connect(20);
+    tasks.ended.resolve();
+    expect(await client.callTool(call)).toMatchObject({
+      content: [{ text: expect.stringContaining("call task_wait") }],
+      structuredContent: { taskId: "t1", state: "working" },
+    });
+    expect(tasks.canceled).toEqual([]);
+  });
+
+  it("goes on when its host's time limit is reached, and stops when its user withdraws it", async () => {
+    await connect(60_000);
+    tasks.ended.resolve();
+    await expect(client.callTool(call, { timeout: 20 })).rejects.toThrow();
+    const withdrawn = new AbortController();
+    const calling = client.callTool(call, { signal: withdrawn.signal });
+    const [failed] = await Promise.allSettled([
+      calling,
+      expect
+        .poll(() => tasks.signals.length)
+        .toBe(2)
+        .then(() => withdrawn.abort("escape")),
+    ]);
+    expect(failed.status).toBe("rejected");
+    // The first one had come to its end before.
+    await expect.poll(() => tasks.canceled).toEqual(["t1"]);
+    expect(tasks.signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  });
+});
+
+describe("subscriptions of a connection", () => {
+  beforeEach(() => connect(1000));
   afterEach(() => client.close());
 
   it("last when a host subscribes again before the first has ended", async () => {
@@ -74,6 +112,25 @@ describe("subscriptions of a connection", () => {
     await client.subscribeResource({ uri: "devtool://tasks/100" });
   });
 
+  it.each([Code.Unavailable, Code.ResourceExhausted])(
+    "go on when a task could not be followed for a while, and tell of it (%s)",
+    async (code) => {
+      const uri = "devtool://tasks/a";
+      tasks.fault = new DevtoolError("not now", code);
+      await client.subscribeResource({ uri });
+      await expect.poll(() => tasks.faults).toBeGreaterThan(0);
+      expect(heard).toEqual([]);
+      tasks.fault = undefined;
+      // It may have changed meanwhile.
+      await expect.poll(() => heard, { timeout: 10_000 }).toEqual([uri]);
+      await expect.poll(() => tasks.tell.length).toBe(1);
+      tasks.tell[0]?.();
+      await expect.poll(() => heard).toEqual([uri, uri]);
+      expect(errors).toEqual([]);
+      tasks.ended.resolve();
+    },
+  );
+
   it("report no task that has gone, and each fault of the server", async () => {
     tasks.fault = new DevtoolError("task is gone", Code.NotFound);
     await client.subscribeResource({ uri: "devtool://tasks/a" });
@@ -87,9 +144,12 @@ describe("subscriptions of a connection", () => {
 class FakeTasks implements PortTasks {
   readonly tell: (() => void)[] = [];
   readonly signals: AbortSignal[] = [];
+  readonly canceled: string[] = [];
   /** Holds up the end of a follower that is stopped. */
   readonly ended: PromiseWithResolvers<void> = Promise.withResolvers();
   fault: Error | undefined;
+  /** How often the fault was met. */
+  faults = 0;
 
   get(id: string): Promise<Task> {
     return Promise.resolve(
@@ -102,7 +162,10 @@ class FakeTasks implements PortTasks {
     _after: bigint,
     signal: AbortSignal,
   ): AsyncIterable<TaskEvent> {
-    if (this.fault) throw this.fault;
+    if (this.fault) {
+      this.faults++;
+      throw this.fault;
+    }
     this.signals.push(signal);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.tell.push(resolve);
@@ -114,12 +177,13 @@ class FakeTasks implements PortTasks {
     await new Promise(() => undefined);
   }
 
-  send(): Promise<never> {
-    return Promise.reject(new Error("not here"));
+  send(): Promise<Task> {
+    return this.get("t1");
   }
 
-  cancel(): Promise<never> {
-    return Promise.reject(new Error("not here"));
+  cancel(taskId: string): Promise<void> {
+    this.canceled.push(taskId);
+    return Promise.resolve();
   }
 
   list(): Promise<never> {

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { isObject } from "@devtool/internal/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -19,15 +21,12 @@ import {
   readTaskResource,
   TASK_TEMPLATE,
   taskIdOf,
+  taskStates,
 } from "./resources.ts";
 import { sendAnswers } from "./task-answers.ts";
 import { detailedTask } from "./task-result.ts";
 import { TaskServer } from "./task-server.ts";
-import {
-  missingTasks,
-  TASKS_EXTENSION,
-  tellChanges,
-} from "./task-subscriptions.ts";
+import { missingTasks, TASKS_EXTENSION } from "./task-subscriptions.ts";
 
 /** Dependencies of an MCP server in front of a port. */
 export interface McpServerOptions extends CallHost {
@@ -169,6 +168,14 @@ function addResources(server: Server, options: McpServerOptions): void {
   server.onclose = () => watched.clear();
 }
 
+/** The codes of what keeps a task from being followed for a while. */
+const PASSING: ReadonlySet<Code> = new Set([
+  Code.ResourceExhausted,
+  Code.Unavailable,
+]);
+/** The wait before a task is followed again, in milliseconds. */
+const RETRY_MS = 1000;
+
 /** The resources whose changes the host of a connection hears of. */
 class WatchedResources {
   readonly #server: Server;
@@ -191,9 +198,9 @@ class WatchedResources {
     }
     const stop = new AbortController();
     this.#stops.set(uri, stop);
-    const tell = (): Promise<void> => this.#server.sendResourceUpdated({ uri });
-    void tellChanges(tasks, uri, tell, stop.signal)
+    void this.#follow(uri, tasks, stop.signal)
       .catch((reason: unknown) => {
+        if (stop.signal.aborted) return;
         const { code } = DevtoolError.from(reason);
         if (code === Code.Internal) this.#onError(reason);
       })
@@ -201,6 +208,34 @@ class WatchedResources {
         // The host may have subscribed again since.
         if (this.#stops.get(uri) === stop) this.#stops.delete(uri);
       });
+  }
+
+  /**
+   * Tells each change, until the task is over. While it cannot be followed, as
+   * when the server is away, tries again: a host of these revisions cannot be
+   * told that its subscription has ended.
+   */
+  async #follow(
+    uri: string,
+    tasks: PortTasks,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let isNews = false;
+    const tell = async (): Promise<void> => {
+      if (isNews) await this.#server.sendResourceUpdated({ uri });
+      isNews = true;
+    };
+    for (;;) {
+      try {
+        for await (const _ of taskStates(tasks, taskIdOf(uri), signal)) {
+          await tell();
+        }
+        return;
+      } catch (reason) {
+        if (!PASSING.has(DevtoolError.from(reason).code)) throw reason;
+      }
+      await delay(RETRY_MS, undefined, { signal });
+    }
   }
 
   remove(uri: string): void {
@@ -238,9 +273,11 @@ function addTasks(server: Server, options: McpServerOptions): void {
         );
       },
     );
-  add("tasks/get", async (taskId, tasks, { mcpReq }) => ({
-    ...detailedTask(await tasks.get(taskId, mcpReq.signal)),
-  }));
+  add("tasks/get", async (taskId, tasks, context) => {
+    const task = detailedTask(await tasks.get(taskId, context.mcpReq.signal));
+    if (task.inputRequests && !asksUser(server, context)) throw missingForms();
+    return { ...task };
+  });
   add("tasks/update", async (taskId, tasks, { mcpReq }) => {
     const responses = readResponses(mcpReq);
     const { signal } = mcpReq;
@@ -264,6 +301,13 @@ function addTasks(server: Server, options: McpServerOptions): void {
       }
     }
     return {};
+  });
+}
+
+/** The error for a task that asks what its host cannot ask its user. */
+function missingForms(): MissingRequiredClientCapabilityError {
+  return new MissingRequiredClientCapabilityError({
+    requiredCapabilities: { elicitation: { form: {} } },
   });
 }
 

@@ -1,5 +1,6 @@
-import { isInterrupted, type Task } from "@devtool/schema";
-import { invalid } from "@devtool/server/agent";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { isInterrupted, type PartSchema, type Task } from "@devtool/schema";
+import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import * as z from "zod";
 import type { PortTasks } from "./port.ts";
 import {
@@ -17,9 +18,9 @@ export interface AnswersTo {
 }
 
 /**
- * Sends a host's answers to what a task waits for, all of them in one message,
- * and returns whether there was any. A key that nothing waits for any more is
- * ignored: somebody else has answered.
+ * Sends a host's answers to what a task waits for, all of them in one message.
+ * A key that nothing waits for any more is ignored: somebody else has answered,
+ * perhaps while this was sent.
  *
  * Throws `Code.InvalidArgument` for a response that is none, before anything is
  * sent.
@@ -29,43 +30,64 @@ export async function sendAnswers(
   task: Task,
   responses: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
-): Promise<boolean> {
-  if (!isInterrupted(task.state)) return false;
-  const questions = openQuestions(task);
-  const parts = questions.flatMap((question) => {
-    const response = responses[question.key];
-    return response === undefined
-      ? []
-      : answerParts(question, parse(question.key, response));
-  });
-  const key = messageKey(task);
-  if (questions.length === 0 && responses[key] !== undefined) {
-    const { action, content = {} } = parse(key, responses[key]);
-    if (action !== "accept") {
-      await tasks.cancel(task.id, signal);
-      return true;
-    }
-    const { text } = content;
-    if (typeof text !== "string" || text === "") {
-      throw invalid(
-        `inputResponses[${JSON.stringify(key)}].content.text`,
-        "",
-        "is empty",
-        "send the message to the agent",
-      );
-    }
-    parts.push({ content: { case: "text", value: text } });
+): Promise<void> {
+  const open = waitingKeys(task).filter((key) => responses[key] !== undefined);
+  const parts = answersTo(task, responses);
+  if (parts === "cancel") return tasks.cancel(task.id, signal);
+  if (parts.length === 0) return;
+  const message = { messageId: nextId(), parts };
+  try {
+    await tasks.send(
+      { message, taskId: task.id, returnImmediately: true },
+      signal,
+    );
+  } catch (reason) {
+    if (DevtoolError.from(reason).code !== Code.FailedPrecondition)
+      throw reason;
+    const now = await tasks.get(task.id, signal);
+    const still = waitingKeys(now);
+    if (open.every((key) => still.includes(key))) throw reason;
+    // The answers to the other questions count.
+    await sendAnswers({ tasks, nextId }, now, responses, signal);
   }
-  if (parts.length === 0) return false;
-  await tasks.send(
-    {
-      message: { messageId: nextId(), parts },
-      taskId: task.id,
-      returnImmediately: true,
-    },
-    signal,
-  );
-  return true;
+}
+
+/** Lists the keys of what a task waits for. */
+function waitingKeys(task: Task): string[] {
+  if (!isInterrupted(task.state)) return [];
+  const keys = openQuestions(task).map(({ key }) => key);
+  return keys.length > 0 ? keys : [messageKey(task)];
+}
+
+/** Returns the parts of a message that answer what a task waits for. */
+function answersTo(
+  task: Task,
+  responses: Readonly<Record<string, unknown>>,
+): MessageInitShape<typeof PartSchema>[] | "cancel" {
+  if (!isInterrupted(task.state)) return [];
+  const questions = openQuestions(task);
+  if (questions.length > 0) {
+    return questions.flatMap((question) => {
+      const response = responses[question.key];
+      return response === undefined
+        ? []
+        : answerParts(question, parse(question.key, response));
+    });
+  }
+  const key = messageKey(task);
+  if (responses[key] === undefined) return [];
+  const { action, content = {} } = parse(key, responses[key]);
+  if (action !== "accept") return "cancel";
+  const { text } = content;
+  if (typeof text !== "string" || text === "") {
+    throw invalid(
+      `inputResponses[${JSON.stringify(key)}].content.text`,
+      "",
+      "is empty",
+      "send the message to the agent",
+    );
+  }
+  return [{ content: { case: "text", value: text } }];
 }
 
 function parse(key: string, response: unknown): HostAnswer {

@@ -195,7 +195,7 @@ export function endOfSubscription(
  *
  * Rejects when the task cannot be followed.
  */
-export async function tellChanges(
+async function tellChanges(
   tasks: PortTasks,
   uri: string,
   tell: () => Promise<void> | void,
