@@ -692,9 +692,9 @@ describe("F10: a malformed reply", () => {
       "fine",
     ],
   ])("ends its request: %s", async (_what, answer, text) => {
-    const startMs = performance.now();
-    expect(await called(calling(answer))).toContain(text);
-    expect(performance.now() - startMs).toBeLessThan(10_000);
+    const played = await called(calling(answer));
+    expect(played).toContain(text);
+    expect(played).not.toContain("showed no progress");
   });
 });
 

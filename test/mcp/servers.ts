@@ -59,6 +59,8 @@ export function serversOf(
     environment: process.env,
     clientInfo: { name: "devtool-test", version: "1.0.0" },
     now: () => performance.now(),
+    // A process may start slowly on a busy machine.
+    waitMs: 60_000,
     onNotice: (text) => notices.push(text),
     ...options,
   });
