@@ -10,9 +10,12 @@ import type {
   McpServerStdio,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/internal/json";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { Role } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../client-of.ts";
 import {
   type ServerProcess,
   startServing,
@@ -277,6 +280,89 @@ describe("the sessions of devtool acp", () => {
       editor.text.includes('"far" is not part of this session'),
     );
     expect(await editor.prompt(sessionId, "Hi.")).toBe("end_turn");
+  });
+
+  it("STREAM-5: fork from where a session is, while that one goes on", async () => {
+    const server = await startServing([
+      ...["--data", join(base, "data"), "--workspace", work],
+    ]);
+    servers.push(server);
+    const editor = start({});
+    const { agentCapabilities } = await editor.agent.request("initialize", {
+      protocolVersion: 1,
+    });
+    expect(agentCapabilities).toMatchObject({
+      sessionCapabilities: { fork: {} },
+    });
+    const sessionId = await open(editor, []);
+    const place = { cwd: work, mcpServers: [] };
+    const fork = async (from: string): Promise<string> => {
+      const request = { sessionId: from, ...place };
+      const answer = await editor.agent.request("session/fork", request);
+      return stringOrEmpty(objectOrEmpty(answer).sessionId);
+    };
+    await editor.prompt(sessionId, "text One.");
+    const first = await fork(sessionId);
+    // A fork of what has not begun goes on with the same.
+    const second = await fork(first);
+    await editor.agent.request("session/load", {
+      sessionId: second,
+      ...place,
+    });
+    await editor.prompt(sessionId, "text Two.");
+    const last = await fork(sessionId);
+    await expect(editor.prompt(first, "/about")).rejects.toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining("send one before /about"),
+    });
+    for (const id of [first, second, last]) {
+      expect(await editor.prompt(id, "text Else.")).toBe("end_turn");
+      expect(await editor.prompt(id, "text More.")).toBe("end_turn");
+    }
+    const historyOf = async (contextId: string) => {
+      const { tasks } = clientOf(server.info);
+      const { tasks: found } = await tasks.listTasks({ contextId });
+      expect(found).toHaveLength(1);
+      const { task } = await tasks.getTask({ taskId: found[0]?.id ?? "" });
+      return task?.history.filter(({ role }) => role === Role.USER) ?? [];
+    };
+    const [one, two] = await historyOf(sessionId);
+    const taskId = expect.any(String);
+    const before = { taskId, beforeMessageId: two?.messageId };
+    const atEnd = { taskId, beforeMessageId: "" };
+    expect(one?.fork).toBeUndefined();
+    for (const [id, left] of [
+      [first, before],
+      [second, before],
+      [last, atEnd],
+    ] as const) {
+      const [begun, next, ...more] = await historyOf(id);
+      expect([begun?.fork, next?.fork, more]).toMatchObject([
+        left,
+        undefined,
+        [],
+      ]);
+    }
+    await expect(fork(crypto.randomUUID())).rejects.toMatchObject({
+      code: -32_002,
+    });
+    const working = await open(editor, []);
+    const [turn, refused] = await Promise.allSettled([
+      editor.prompt(working, "text Busy.\nwait 600000"),
+      editor
+        .until(() => editor.text.endsWith("Busy."))
+        .then(() => fork(working))
+        .finally(() =>
+          editor.agent.notify("session/cancel", { sessionId: working }),
+        ),
+    ]);
+    expect(turn).toMatchObject({ value: "cancelled" });
+    expect(refused).toMatchObject({
+      reason: {
+        code: -32_602,
+        message: expect.stringContaining("has not ended its turn"),
+      },
+    });
   });
 
   it("I6: work in two windows of one directory", async () => {

@@ -3,19 +3,22 @@ import { createRequire } from "node:module";
 import { isObject, objectOrEmpty } from "@devtool/internal/json";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
-const path = createRequire(import.meta.url).resolve(
-  "@agentclientprotocol/sdk/schema/v1/schema.json",
-);
+type JsonSchema = { readonly [key: string]: unknown };
 
 /** The JSON schema of ACP v1, as the SDK publishes it. */
-const SCHEMA: { readonly [key: string]: unknown } = objectOrEmpty(
-  JSON.parse(readFileSync(path, "utf8")),
-);
+const SCHEMA = readSchema("schema.json");
+/** The same with what is not part of ACP yet, such as `session/fork`. */
+const UNSTABLE = readSchema("schema.unstable.json");
 
 /** The definitions of the schema, by name. */
-export const DEFINITIONS: { readonly [name: string]: unknown } = objectOrEmpty(
-  SCHEMA.$defs,
-);
+export const DEFINITIONS = objectOrEmpty(SCHEMA.$defs);
+
+function readSchema(name: string): JsonSchema {
+  const path = createRequire(import.meta.url).resolve(
+    `@agentclientprotocol/sdk/schema/v1/${name}`,
+  );
+  return objectOrEmpty(JSON.parse(readFileSync(path, "utf8")));
+}
 
 /** Checks frames of an agent against the schema of ACP v1. */
 export class FrameChecker {
@@ -29,6 +32,7 @@ export class FrameChecker {
 
   constructor() {
     this.#ajv.addSchema({ ...SCHEMA, $id: "acp" });
+    this.#ajv.addSchema({ ...UNSTABLE, $id: "unstable" });
   }
 
   /**
@@ -50,7 +54,7 @@ export class FrameChecker {
     if (typeof method === "string") {
       this.#validate(definitionOf(method, "params"), params, line);
     } else if (error !== undefined) {
-      this.#validate("Error", error, line);
+      this.#validate("acp#/$defs/Error", error, line);
     } else {
       this.#validate(
         definitionOf(this.#methods.get(id) ?? "", "result"),
@@ -67,9 +71,7 @@ export class FrameChecker {
     line: string,
   ): void {
     const validate: ValidateFunction | undefined =
-      definition === undefined
-        ? undefined
-        : this.#ajv.getSchema(`acp#/$defs/${definition}`);
+      definition === undefined ? undefined : this.#ajv.getSchema(definition);
     if (!validate) {
       this.problems.push(`no schema for ${line}`);
     } else if (!validate(value)) {
@@ -78,15 +80,21 @@ export class FrameChecker {
   }
 }
 
-/** The definition of a method's parameters or result. */
+/** The reference of the definition of a method's parameters or result. */
 function definitionOf(
   method: string,
   part: "params" | "result",
 ): string | undefined {
-  const names = Object.entries(DEFINITIONS).flatMap(([name, definition]) =>
-    isObject(definition) && definition["x-method"] === method ? [name] : [],
-  );
-  return names.find(
-    (name) => name.endsWith("Response") === (part === "result"),
-  );
+  for (const [id, schema] of [
+    ["acp", SCHEMA],
+    ["unstable", UNSTABLE],
+  ] as const) {
+    const found = Object.entries(objectOrEmpty(schema.$defs)).find(
+      ([name, definition]) =>
+        objectOrEmpty(definition)["x-method"] === method &&
+        name.endsWith("Response") === (part === "result"),
+    );
+    if (found) return `${id}#/$defs/${found[0]}`;
+  }
+  return undefined;
 }

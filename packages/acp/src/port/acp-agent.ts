@@ -19,13 +19,23 @@ import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { defined, stringOrEmpty } from "@devtool/internal/json";
 import { oneLine } from "@devtool/internal/visible-text";
-import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
+import {
+  ApprovalMode,
+  isTerminal,
+  type McpServer,
+  type Task,
+} from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import { isFollowed, type Port } from "./port.ts";
 import { EditorSession } from "./session.ts";
 import type { SessionChoices } from "./session-choices.ts";
-import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
+import {
+  assertWorksIn,
+  lastOfPrompts,
+  listSessions,
+  tasksOfSession,
+} from "./session-list.ts";
 import {
   agentOf,
   assertAbsolute,
@@ -54,8 +64,11 @@ export interface AcpAgentHost {
 export class AcpAgent {
   readonly #host: AcpAgentHost;
   readonly #sessions = new Map<string, EditorSession>();
-  /** The ids of the sessions that began over this connection. */
-  readonly #begun = new Set<string>();
+  /**
+   * The sessions that began over this connection, by their ids: the task that
+   * one goes on with, as a fork.
+   */
+  readonly #begun = new Map<string, Task | undefined>();
   /** The programs that the user has allowed to start as MCP servers. */
   readonly #allowedPrograms = new Set<string>();
   #capabilities: ClientCapabilities = {};
@@ -89,6 +102,7 @@ export class AcpAgent {
         sessionCapabilities: {
           close: {},
           ...(hasExtension && { list: {}, resume: {} }),
+          ...(isFollowed(agent, "fork") && { fork: {} }),
         },
       },
     };
@@ -100,9 +114,33 @@ export class AcpAgent {
   ): Promise<NewSessionResponse> {
     const opened = await this.#open(request);
     const session = this.#session(this.#host.nextId(), { ...opened, acp });
-    this.#begun.add(session.id);
+    this.#begun.set(session.id, undefined);
+    return this.#begin(session, opened.problems);
+  }
+
+  /** ACP has it unstable: the SDK has no types of it yet. */
+  async forkSession(
+    request: JsonObject,
+    acp: AgentContext,
+  ): Promise<NewSessionResponse> {
+    const { opened, tasks } = await this.#read(request, "session/fork");
+    const sessionId = stringOrEmpty(request.sessionId);
+    if (tasks.length === 0 && !this.#begun.has(sessionId)) {
+      throw sessionNotFound(sessionId);
+    }
+    const origin = lastOfPrompts(tasks) ?? this.#begun.get(sessionId);
+    if (origin) assertForks(origin, sessionId, opened.port);
+    const session = this.#session(this.#host.nextId(), { ...opened, acp });
+    this.#begun.set(session.id, origin);
+    if (origin) session.fork(origin);
+    const unused = unusedServers(session, origin ? [origin] : []);
+    return this.#begin(session, [...opened.problems, ...unused]);
+  }
+
+  /** Answers for a session that begins, and tells its user the news. */
+  #begin(session: EditorSession, news: readonly string[]): NewSessionResponse {
     this.#afterResponse(async () => {
-      for (const problem of opened.problems) await session.tell(problem);
+      for (const text of news) await session.tell(text);
       await session.announceCommands();
     });
     return { sessionId: session.id, ...this.#state(session) };
@@ -260,11 +298,36 @@ export class AcpAgent {
   }
 
   async #continue(request: JsonObject, acp: AgentContext): Promise<Continued> {
+    const { opened, tasks } = await this.#read(request, "session/load");
+    const sessionId = stringOrEmpty(request.sessionId);
+    const hasBegun = this.#begun.has(sessionId);
+    const origin = tasks.length === 0 ? this.#begun.get(sessionId) : undefined;
+    this.#sessions.get(sessionId)?.leave();
+    const session = this.#session(sessionId, { ...opened, acp });
+    session.continue(tasks);
+    if (origin) session.fork(origin);
+    const news = [
+      ...opened.problems,
+      ...unusedServers(session, origin ? [origin] : tasks),
+      // Another server may have what was said.
+      ...(tasks.length === 0 && !hasBegun ? [NOTHING_SAID] : []),
+    ];
+    return { session, tasks, news };
+  }
+
+  /**
+   * Connects to the server of a session, and reads its tasks. Throws for a
+   * session that does not exist, or works in another directory.
+   */
+  async #read(
+    request: JsonObject,
+    method: string,
+  ): Promise<{ readonly opened: Opened; readonly tasks: readonly Task[] }> {
     const sessionId = stringOrEmpty(request.sessionId);
     if (sessionId === "") throw sessionNotFound(request.sessionId);
     const opened = await this.#open(request);
     const { port, choices } = opened;
-    assertKeepsSessions(port, "session/load");
+    assertKeepsSessions(port, method);
     const tasks = await asRpc(
       tasksOfSession(port.client, sessionId, this.#signal),
     );
@@ -272,19 +335,11 @@ export class AcpAgent {
     const isEmpty =
       !first && (this.#begun.has(sessionId) || SESSION_ID.test(sessionId));
     if (!first && !isEmpty) throw sessionNotFound(sessionId);
-    if (first && port.workspace !== undefined) {
-      await assertWorksIn(sessionId, choices.cwd, first);
+    const known = first ?? this.#begun.get(sessionId);
+    if (known && port.workspace !== undefined) {
+      await assertWorksIn(sessionId, choices.cwd, known);
     }
-    this.#sessions.get(sessionId)?.leave();
-    const session = this.#session(sessionId, { ...opened, acp });
-    session.continue(tasks);
-    const news = [
-      ...opened.problems,
-      ...unusedServers(session, tasks),
-      // Another server may have what was said.
-      ...(isEmpty && !this.#begun.has(sessionId) ? [NOTHING_SAID] : []),
-    ];
-    return { session, tasks, news };
+    return { opened, tasks };
   }
 
   /**
@@ -391,6 +446,26 @@ function shownTransport({ transport }: McpServer): string {
       return "";
     default:
       return transport satisfies never;
+  }
+}
+
+/** Throws for a session that cannot be forked, or not now. */
+function assertForks(
+  { sessionSettings, state }: Task,
+  sessionId: string,
+  { agent, agents }: Port,
+): void {
+  const session = `session ${JSON.stringify(sessionId)}`;
+  const own = agents?.get(sessionSettings?.agent ?? "") ?? agent;
+  if (!isFollowed(own, "fork")) {
+    throw invalidParams(
+      `${session} cannot be forked, since its agent ${JSON.stringify(oneLine(own.name))} cannot: start one with session/new`,
+    );
+  }
+  if (!isTerminal(state)) {
+    throw invalidParams(
+      `${session} has not ended its turn: wait for that, or cancel it with session/cancel`,
+    );
   }
 }
 

@@ -11,10 +11,17 @@ export class Conversation {
   #task: Task = emptyTask();
   #isStarted = false;
   #approvalMode = ApprovalMode.UNSPECIFIED;
+  readonly #origin: Task | undefined;
 
-  constructor(agent: string, contextId: string) {
+  /**
+   * @param origin the task that the first prompt goes on with, as a fork.
+   * Default: none
+   */
+  constructor(agent: string, contextId: string, origin?: Task) {
     this.agent = agent;
     this.#contextId = contextId;
+    this.#origin = origin;
+    if (origin) this.#takeSession(origin);
   }
 
   /**
@@ -27,6 +34,14 @@ export class Conversation {
   /** The task that the next prompt continues; its id is empty for none. */
   get task(): Task {
     return this.#task;
+  }
+
+  /**
+   * The task that the next prompt goes on with, as it was when the session was
+   * forked; undefined once the session has a task of its own.
+   */
+  get origin(): Task | undefined {
+    return this.#task.id === "" ? this.#origin : undefined;
   }
 
   /** Whether a task has fixed the settings of the context. */
@@ -44,7 +59,8 @@ export class Conversation {
    * continues: those of a slash command are not in it.
    */
   get servers(): ReadonlySet<string> {
-    const { mcpServers = [] } = this.#task.sessionSettings ?? {};
+    const { sessionSettings } = this.origin ?? this.#task;
+    const { mcpServers = [] } = sessionSettings ?? {};
     return new Set(mcpServers.map(({ name }) => name));
   }
 
@@ -52,11 +68,15 @@ export class Conversation {
   note(task: Task): void {
     if (task.contextId !== "") this.#contextId = task.contextId;
     if (task.id === "") return;
-    this.#isStarted = true;
-    this.#approvalMode =
-      task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+    this.#takeSession(task);
     // A slash command has a task of its own, which prompts do not continue.
     if (task.command === undefined) this.#task = task;
+  }
+
+  #takeSession({ sessionSettings }: Task): void {
+    this.#isStarted = true;
+    this.#approvalMode =
+      sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   }
 }
 

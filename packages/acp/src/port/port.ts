@@ -62,12 +62,23 @@ export interface PortAgent {
 /** Whether an agent follows a setting of sessions. */
 export function isFollowed(
   { hasExtension, follows }: PortAgent,
-  setting: "added_mcp_servers" | "approval_mode" | "mcp_servers" | "model",
+  setting:
+    | "added_mcp_servers"
+    | "approval_mode"
+    | "fork"
+    | "fork_before_message"
+    | "mcp_servers"
+    | "model",
 ): boolean {
-  // A server that does not say what it follows is too old to add any.
-  const unsaid = setting !== "added_mcp_servers";
-  return hasExtension && (follows?.includes(setting) ?? unsaid);
+  return hasExtension && (follows?.includes(setting) ?? !LATER.has(setting));
 }
+
+/** What a server that does not say what it follows is too old for. */
+const LATER: ReadonlySet<string> = new Set([
+  "added_mcp_servers",
+  "fork",
+  "fork_before_message",
+]);
 
 /** Returns what an agent card says about an agent. */
 export function portAgentFrom(card: AgentCard): PortAgent {

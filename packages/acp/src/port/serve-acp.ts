@@ -96,6 +96,9 @@ export async function serveAcp(
     .onRequest("session/resume", objectOrEmpty, (context) =>
       acp.resumeSession(context.params, context.client),
     )
+    .onRequest("session/fork", objectOrEmpty, (context) =>
+      acp.forkSession(context.params, context.client),
+    )
     .onRequest("session/list", ({ params, signal: limit }) =>
       acp.listSessions(params, limit),
     )

@@ -100,6 +100,11 @@ export async function tasksOfSession(
   return found.toSorted((one, other) => createdMs(one) - createdMs(other));
 }
 
+/** Returns the last of the tasks that prompts go on with; undefined for none. */
+export function lastOfPrompts(tasks: readonly Task[]): Task | undefined {
+  return tasks.findLast(({ command }) => command === undefined);
+}
+
 function createdMs({ createTime }: Task): number {
   return createTime ? timestampDate(createTime).getTime() : 0;
 }

@@ -15,6 +15,7 @@ import {
   isTerminal,
   type McpServer,
   MessageSchema,
+  MessageSettingsSchema,
   type Part,
   Role,
   type SendMessageRequest,
@@ -39,6 +40,7 @@ import {
   type SessionChoices,
   settingsFor,
 } from "./session-choices.ts";
+import { lastOfPrompts } from "./session-list.ts";
 import { Turn } from "./turn.ts";
 import { SessionUpdates } from "./updates.ts";
 
@@ -159,15 +161,31 @@ export class EditorSession {
    * last one.
    */
   continue(tasks: readonly Task[]): void {
-    const last =
-      tasks.findLast(({ command }) => command === undefined) ?? tasks.at(-1);
+    const last = lastOfPrompts(tasks) ?? tasks.at(-1);
     if (!last) return;
-    const { approvalMode, model, agent } =
-      last.sessionSettings ?? create(SessionSettingsSchema);
-    this.#choices = { ...this.#choices, approvalMode, model, agent };
+    const agent = this.#takeChoices(last);
     const conversation = new Conversation(agent, last.contextId);
     for (const task of [...tasks, last]) conversation.note(task);
     this.#conversations = new Conversations(conversation);
+  }
+
+  /**
+   * Goes on with a task of another session from its first prompt on, as that
+   * task is now. The task has ended.
+   */
+  fork(origin: Task): void {
+    const agent = this.#takeChoices(origin);
+    this.#conversations = new Conversations(
+      new Conversation(agent, this.id, origin),
+    );
+  }
+
+  /** Takes the choices that a task was made with. Returns its agent. */
+  #takeChoices({ sessionSettings }: Task): string {
+    const { approvalMode, model, agent } =
+      sessionSettings ?? create(SessionSettingsSchema);
+    this.#choices = { ...this.#choices, approvalMode, model, agent };
+    return agent;
   }
 
   /** Shows tasks from their beginning. */
@@ -209,9 +227,11 @@ export class EditorSession {
     const { port, acp, signal } = this.#host;
     if (!this.agent.hasExtension) return;
     try {
-      const { isStarted, contextId } = this.#conversations.current;
+      const { isStarted, contextId, origin } = this.#conversations.current;
       // To list commands starts no MCP server that nobody was asked about.
-      const where = isStarted ? { contextId } : this.#settings([]);
+      const where = isStarted
+        ? { contextId: origin?.contextId ?? contextId }
+        : this.#settings([]);
       const { commands } = await port.client.commands.getAllSlashCommands(
         where,
         { signal },
@@ -315,6 +335,8 @@ export class EditorSession {
     sent: Part[] | CommandLine,
     canceled: AbortSignal,
   ): Promise<PromptResponse> {
+    const fork = await this.#forkPoint();
+    if (canceled.aborted) return { stopReason: "cancelled" };
     const conversation = this.#conversations.current;
     const task = Array.isArray(sent) ? conversation.task : emptyTask();
     const turn = this.#open(task);
@@ -322,7 +344,10 @@ export class EditorSession {
     canceled.addEventListener("abort", cancel, { once: true });
     try {
       if (Array.isArray(sent)) {
-        await turn.send(this.#request(sent, task));
+        const request = this.#request(sent, task);
+        await turn.send(
+          conversation.origin ? { ...request, ...fork } : request,
+        );
       } else {
         await this.#run(sent, turn);
       }
@@ -379,6 +404,31 @@ export class EditorSession {
     return partsFromPrompt(blocks, this.agent.inputModes, readBuffer);
   }
 
+  /**
+   * Returns how the first prompt of a fork goes on with the other session: from
+   * where it was when it was forked, if the agent can leave it before its end.
+   */
+  async #forkPoint(): Promise<
+    Pick<Partial<SendMessageRequest>, "messageSettings">
+  > {
+    const { origin } = this.#conversations.current;
+    if (!origin) return {};
+    const { port, signal } = this.#host;
+    const taskId = origin.id;
+    const { task } = await port.client.tasks.getTask({ taskId }, { signal });
+    const next = isFollowed(this.agent, "fork_before_message")
+      ? task?.history
+          .slice(origin.history.length)
+          .find(({ role, forGoal }) => role === Role.USER && !forGoal)
+      : undefined;
+    const beforeMessageId = next?.messageId ?? "";
+    return {
+      messageSettings: create(MessageSettingsSchema, {
+        fork: { taskId, beforeMessageId },
+      }),
+    };
+  }
+
   #request(parts: Part[], task: Task): SendMessageRequest {
     const { contextId } = this.#conversations.current;
     const message = create(MessageSchema, {
@@ -408,7 +458,12 @@ export class EditorSession {
 
   async #run(command: CommandLine, turn: Turn): Promise<void> {
     const { port, signal } = this.#host;
-    const { contextId } = this.#conversations.current;
+    const { contextId, origin } = this.#conversations.current;
+    if (origin) {
+      throw invalidParams(
+        `session "${this.id}" begins with a prompt, since it is a fork: send one before /${command.commandPath.join(" ")}`,
+      );
+    }
     const request = { command, contextId, ...this.#settings() };
     const { result } = await port.client.commands.runSlashCommand(request, {
       signal,
