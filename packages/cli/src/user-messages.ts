@@ -4,10 +4,12 @@ import {
   confirmationsOf,
   type Message,
   Role,
+  type SlashCommand,
   type Task,
 } from "@devtool/schema";
 import { UsageError } from "./errors.ts";
 import { countOf } from "./render/count.ts";
+import { shortTaskId } from "./task-id.ts";
 
 /** A message of the user in a conversation. */
 export interface UserMessage {
@@ -82,12 +84,43 @@ export async function forkPoint(
   }
   if (!/^\d+$/.test(before)) return { taskId, beforeMessageId: before };
   const messages = await userMessages(client, taskId, signal);
-  const chosen = messages[Number(before) - 1];
-  if (chosen)
-    return { taskId: chosen.taskId, beforeMessageId: chosen.messageId };
+  return pointBefore(numberedMessage(messages, before, `--before ${before}`));
+}
+
+/** Returns where a new conversation begins that leaves out a message. */
+export function pointBefore({ taskId, messageId }: UserMessage): ForkPoint {
+  return { taskId, beforeMessageId: messageId };
+}
+
+/**
+ * Returns the message with a number from 1. Throws for a number that no message
+ * has.
+ *
+ * @param asked how the user asked for it
+ */
+export function numberedMessage(
+  messages: readonly UserMessage[],
+  number: string,
+  asked: string,
+): UserMessage {
+  const chosen = messages[Number(number) - 1];
+  if (chosen) return chosen;
   throw new Error(
-    `--before ${before}: the conversation has ${countOf(messages.length, "message")} of yours`,
+    `${asked}: the conversation has ${countOf(messages.length, "message")} of yours`,
   );
+}
+
+/**
+ * Returns what a user is told who goes on from before a message.
+ *
+ * @param commands those of the server
+ */
+export function rewindNotice(
+  { taskId }: UserMessage,
+  commands: readonly SlashCommand[],
+): string {
+  const restores = commands.some(({ name }) => name === "restore");
+  return `a new conversation goes on from before this message; task ${shortTaskId(taskId)} stays as it is, and files do${restores ? ": /restore puts them back" : ""}`;
 }
 
 /** Returns the task of another conversation; undefined if it is gone. */

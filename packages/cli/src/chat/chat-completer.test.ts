@@ -27,7 +27,7 @@ describe("what Tab completes in the chat", () => {
     [
       "those of the terminal beside them",
       "/re",
-      ["/restore", "/resume ", "/rewind"],
+      ["/restore", "/resume ", "/rewind "],
     ],
     ["words of a command", "/plan s", ["/plan show"]],
     ["names of models", "/model fa", ["/model fast-1", "/model fast-2"]],

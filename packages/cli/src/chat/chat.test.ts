@@ -19,6 +19,7 @@ describe("Esc, then Esc, in a chat", { timeout: 60_000 }, () => {
     [[ESC, ESC, ESC, ESC], 2],
     [["escape twice", ESC], 1],
     [[ESC, "left", ESC], 0],
+    [[ESC, "f5", ESC], 0],
     [[ESC, "left", ESC, ESC], 1],
     [[ESC, "a", "backspace", ESC], 0],
     [["a", ESC, ESC], 0],

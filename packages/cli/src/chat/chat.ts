@@ -1,7 +1,11 @@
 import type { MessageDelivery } from "@devtool/schema";
 import { shortTaskId } from "../task-id.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
-import type { UserMessage } from "../user-messages.ts";
+import {
+  pointBefore,
+  rewindNotice,
+  type UserMessage,
+} from "../user-messages.ts";
 import { type AnswerMeans, Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
 import {
@@ -109,6 +113,11 @@ export class Chat {
     });
   }
 
+  /** Whether the server is gone, so that calls wait for it to start again. */
+  get isServerGone(): boolean {
+    return this.#options.isServerGone();
+  }
+
   /**
    * Follows the tasks: prints finished parts, asks open questions, and sends
    * waiting messages.
@@ -156,20 +165,18 @@ export class Chat {
    * Begins a conversation that goes on from before a message, whose text comes
    * back into the input.
    */
-  rewind({ taskId, messageId, text }: UserMessage): void {
+  rewind(message: UserMessage): void {
     this.open(undefined);
-    this.tasks.fork = { taskId, beforeMessageId: messageId };
-    this.composer.restore(text);
-    const restores = this.tasks.commands.some(({ name }) => name === "restore");
-    this.printout.tell(
-      `a new conversation goes on from before this message; task ${shortTaskId(taskId)} stays as it is, and files do${restores ? ": /restore puts them back" : ""}`,
-    );
+    this.tasks.fork = pointBefore(message);
+    this.composer.restore(message.text);
+    this.printout.tell(rewindNotice(message, this.tasks.commands));
   }
 
   /** Handles input of the terminal. */
   take(input: TerminalInput): void {
     const intent =
       input.case === "key" ? intentOf(input.text, input.key) : undefined;
+    if (!intent) this.#hasJustEscaped = false;
     if (input.case === "end") {
       this.leave();
     } else if (this.picker) {
@@ -189,14 +196,16 @@ export class Chat {
   /** Handles Ctrl-C. */
   interrupt(): void {
     const { composer, turn } = this;
-    const isGone = this.#options.isServerGone();
     if (turn.isCanceling) {
       this.leave();
     } else if (!this.asking.call && composer.text !== "") {
       composer.take();
     }
     // A server that is gone cannot cancel what it asks.
-    else if ((isGone && !this.tasks.isWorking) || !this.cancelTurn()) {
+    else if (
+      (this.isServerGone && !this.tasks.isWorking) ||
+      !this.cancelTurn()
+    ) {
       this.leave();
     }
     this.#options.onChange();
@@ -211,7 +220,7 @@ export class Chat {
     if (!isBusy || this.turn.isCanceling) return false;
     this.asking.keys.forget();
     this.outbox.returnWaiting();
-    const canceled = this.#options.isServerGone()
+    const canceled = this.isServerGone
       ? Promise.resolve(this.turn.abandon())
       : this.turn.cancel();
     void canceled.then((notice) => {

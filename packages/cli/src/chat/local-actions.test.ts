@@ -58,6 +58,19 @@ describe("the commands of the terminal", () => {
     expect(played.chat.tasks.choices.modeNow).toBe(ApprovalMode.AUTO_EDIT);
   });
 
+  it("go back to a message by its number", async () => {
+    await using played = play();
+    await played.say("text hello");
+    await expect(played.run("/rewind 2")).rejects.toThrow(
+      "/rewind 2: the conversation has 1 message of yours",
+    );
+    const { id } = played.chat.tasks.conversation.view.snapshot().task;
+    await played.run("/rewind 1");
+    expect(played.chat.tasks.fork?.taskId).toBe(id);
+    expect(played.chat.composer.text).toBe("text hello");
+    expect(played.chat.picker).toBeUndefined();
+  });
+
   it("show and change the mode within what the conversation began with", async () => {
     // The server's mode was default when the conversation began.
     await using played = play(ApprovalMode.YOLO);

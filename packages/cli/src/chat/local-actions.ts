@@ -12,7 +12,7 @@ import { errorCode } from "../errors.ts";
 import { countOf } from "../render/count.ts";
 import { modelLines } from "../render/model-lines.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
-import { userMessages } from "../user-messages.ts";
+import { numberedMessage, userMessages } from "../user-messages.ts";
 import type { Chat } from "./chat.ts";
 import { commandRefusal, helpLines, type LocalLine } from "./local-command.ts";
 import { MessagePicker } from "./message-picker.ts";
@@ -63,7 +63,7 @@ export async function runLocal(
       if (argument === "") return pickSession(chat, actions);
       return chat.open(await findTaskId(actions.client, argument, NEVER));
     case "rewind":
-      return pickMessage(chat, actions);
+      return pickMessage(chat, argument, actions);
     case "copy":
       return copyAnswer(chat, actions.write);
     case "export":
@@ -140,9 +140,13 @@ function pickSession(
   onChange();
 }
 
-/** Lets the user choose the message before which a new conversation goes on. */
+/**
+ * Goes on from before a message, in a new conversation: the one with the number
+ * `argument`, or one that the user chooses from a list.
+ */
 async function pickMessage(
   chat: Chat,
+  argument: string,
   { client, onChange }: LocalActions,
 ): Promise<void> {
   const { tasks } = chat;
@@ -151,6 +155,10 @@ async function pickMessage(
   const messages = known === "" ? [] : await userMessages(client, known, NEVER);
   if (messages.length === 0) {
     return chat.printout.tell("there is no message to go back to yet");
+  }
+  if (argument !== "") {
+    const asked = `/rewind ${argument}`;
+    return chat.rewind(numberedMessage(messages, argument, asked));
   }
   chat.picker = new MessagePicker(messages, (message) => {
     chat.picker = undefined;

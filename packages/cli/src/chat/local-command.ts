@@ -36,7 +36,7 @@ export const LOCAL_COMMANDS = [
   },
   {
     name: "rewind",
-    argument: "",
+    argument: "[number]",
     what: "goes on from before an earlier message, in a new conversation",
   },
   {

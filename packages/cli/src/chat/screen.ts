@@ -121,13 +121,15 @@ export const EMPTY_SCREEN: Screen = {
   input: { lines: [], cursor: undefined },
 };
 
-function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
+function activityOf(chat: Chat): Activity | undefined {
+  const { asking, tasks, turn } = chat;
   const { startedAt, tokens, isCanceling } = turn;
   if (startedAt === undefined || asking.call) return undefined;
   const { notice, lost } = tasks.current;
+  const isLost = lost !== undefined || chat.isServerGone;
   const text = isCanceling
     ? "canceling"
-    : (notice?.text ?? (lost ? "the connection is lost" : ""));
+    : (notice?.text ?? (isLost ? "the connection is lost" : ""));
   return { startedAt, tokens, notice: oneLine(text) };
 }
 

@@ -5,7 +5,7 @@ import type { DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { ApprovalMode, Role } from "@devtool/schema";
+import { ApprovalMode, type Message, Role } from "@devtool/schema";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -279,6 +279,30 @@ describe("devtool chat", () => {
     );
   });
 
+  it("goes back to an earlier message with /rewind, in a new conversation", async () => {
+    const said = await talk(
+      ["", "/rewind\r"],
+      ["· there is no message to go back to yet", "text One.\r"],
+      ["One.\n", "text Two.\r"],
+      ["Two.\n", "/rewind\r"],
+      ["2  text Two.", "/rewind 3\r"],
+      ["/rewind 3: the conversation has 2 messages of yours"],
+      [PROMPT, "/rewind 2\r"],
+      ["> text Two.", "\u0015text Else.\r"],
+      ["Else.\n", "/exit\r"],
+    );
+    expect(said).toContain("1  text One.");
+    expect(await newest()).toMatchObject({
+      texts: ["text Else."],
+      left: { texts: ["text One.", "text Two."], before: "text Two." },
+    });
+    await read(["text One.", "text Two.", "/rewind 1", "text Other.", "/exit"]);
+    expect(await newest()).toMatchObject({
+      texts: ["text Other."],
+      left: { texts: ["text One.", "text Two."], before: "text One." },
+    });
+  });
+
   it("goes on in the task of a short id, whose next message has the settings of the command line", async () => {
     await read(["text Begun.", "/exit"]);
     const { tasks } = await client.tasks.listTasks({
@@ -325,6 +349,29 @@ describe("devtool chat", () => {
     },
   );
 
+  /** What was said in the newest task, and where it left another one. */
+  async function newest() {
+    const { tasks } = await client.tasks.listTasks({ pageSize: 1 });
+    const [fork, ...said] = await saidIn(tasks[0]?.id ?? "");
+    const left = await saidIn(fork?.fork?.taskId ?? "");
+    return {
+      texts: textsOf([...(fork ? [fork] : []), ...said]),
+      left: {
+        texts: textsOf(left),
+        before: textsOf(
+          left.filter(
+            ({ messageId }) => messageId === fork?.fork?.beforeMessageId,
+          ),
+        ).join(),
+      },
+    };
+  }
+
+  async function saidIn(taskId: string): Promise<readonly Message[]> {
+    const { task } = await client.tasks.getTask({ taskId });
+    return task?.history.filter(({ role }) => role === Role.USER) ?? [];
+  }
+
   function start(env?: Io["env"]): {
     readonly terminal: FakeTerminal;
     readonly code: Promise<number>;
@@ -369,3 +416,9 @@ describe("devtool chat", () => {
     return { said: out(), erred: err(), code };
   }
 });
+
+function textsOf(messages: readonly Message[]): string[] {
+  return messages.map(({ parts: [part] }) =>
+    part?.content.case === "text" ? part.content.value : "",
+  );
+}

@@ -4,6 +4,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { oneLine } from "@devtool/internal/visible-text";
 import {
   CommandExecutionStatus,
   emptyTask,
@@ -17,6 +18,7 @@ import {
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import { imageProblem, localWorkspace, readMentions } from "../chat/mention.ts";
 import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
+import { refusalOf } from "../chosen-setting.ts";
 import { completeCommand } from "../completion.ts";
 import { createNotifier, openConnection } from "../connection/connection.ts";
 import { begunTaskId, continuedTaskId } from "../continued-task.ts";
@@ -26,6 +28,8 @@ import {
   converse,
   followToRest,
 } from "../conversation.ts";
+import { userMessage } from "../error-text.ts";
+import { UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
@@ -39,7 +43,15 @@ import {
   sessionSettings,
 } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
-import { type ForkPoint, forkPoint } from "../user-messages.ts";
+import {
+  type ForkPoint,
+  forkPoint,
+  numberedMessage,
+  pointBefore,
+  rewindNotice,
+  type UserMessage,
+  userMessages,
+} from "../user-messages.ts";
 
 /**
  * `devtool chat`: a conversation in one task, and slash commands in its
@@ -98,13 +110,13 @@ async function lineChat({
 }: ChatDependencies): Promise<number> {
   const { client, address, isServerGone } = connection;
   const workspace = await localWorkspace(address.info, options.workspace);
-  const session = new ChatSession({ client, workspace, options, io });
+  const session = new ChatSession({ client, workspace, options, agents, io });
   onNotice((text) => session.tell(`· ${text}`));
   await session.refreshCommands(session.signal);
   const paint = paintFor(io);
   using prompter = createPrompter(io, {
     complete: (line) =>
-      completeCommand(line, session.commands, ["exit", "quit"]),
+      completeCommand(line, session.commands, ["exit", "quit", "rewind"]),
     onQueued: (message) => session.tell(`· queued: ${message}`),
     onEscape: () => interrupts.cancelTurn(),
   });
@@ -132,7 +144,12 @@ async function lineChat({
       return exitCode({ state: TaskState.COMPLETED });
     }
     if (line === "") continue;
-    if (!(await session.answer(conversation, interrupts))) {
+    const [isRewind, number = ""] = /^\/rewind(?:\s+(\S.*))?$/.exec(line) ?? [];
+    if (isRewind !== undefined) {
+      const text = await session.rewind(number);
+      // What a program writes next takes its place.
+      if (io.interactive) prompter.restore(text);
+    } else if (!(await session.answer(conversation, interrupts))) {
       prompter.restore(line);
     } else if (isSlashLine(line) && imageProblem(line) !== "") {
       writeLine(io.stderr, indented(imageProblem(line)));
@@ -163,10 +180,11 @@ async function readMessage(
 }
 
 const WELCOME =
-  "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /quit leaves, Esc or Ctrl-C cancels a turn.";
+  "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /rewind goes back to an earlier message, /quit leaves, Esc or Ctrl-C cancels a turn.";
 
 /** Dependencies of `ChatSession`. */
-interface ChatSessionOptions extends Pick<ChatDependencies, "options" | "io"> {
+interface ChatSessionOptions
+  extends Pick<ChatDependencies, "options" | "agents" | "io"> {
   readonly client: DevtoolClient;
   /**
    * The workspace on this machine, whose files a message may attach; undefined
@@ -186,6 +204,7 @@ class ChatSession {
   readonly #client: DevtoolClient;
   readonly #workspace: string | undefined;
   readonly #options: ChatOptions;
+  readonly #agents: readonly ListedAgent[];
   readonly #io: Io;
   #task: Task = emptyTask();
   #contextId = "";
@@ -198,11 +217,12 @@ class ChatSession {
   #fork: ForkPoint | undefined;
   readonly #transcript: Transcript;
 
-  constructor({ client, workspace, options, io }: ChatSessionOptions) {
+  constructor({ client, workspace, options, agents, io }: ChatSessionOptions) {
     this.#transcript = new Transcript(paintFor(io));
     this.#client = client;
     this.#workspace = workspace;
     this.#options = options;
+    this.#agents = agents;
     this.#io = io;
   }
 
@@ -315,6 +335,53 @@ class ChatSession {
     });
     this.#keep(task);
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
+  }
+
+  /**
+   * Goes on from before the message with a number from 1, in a new conversation,
+   * and returns its text. Lists the messages for an empty number. Prints the
+   * reason if there is no such message.
+   */
+  async rewind(number: string): Promise<string> {
+    try {
+      const [messages, chosen] = await this.#findMessage(number);
+      if (chosen) {
+        this.#task = emptyTask();
+        this.running = this.#task;
+        this.#contextId = "";
+        this.#change = {};
+        this.#fork = pointBefore(chosen);
+        this.tell(`· ${rewindNotice(chosen, this.commands)}`);
+        return chosen.text;
+      }
+      for (const [at, { text }] of messages.entries()) {
+        this.tell(`${at + 1}  ${oneLine(text) || "(no text)"}`);
+      }
+      this.tell(
+        messages.length === 0
+          ? "· there is no message to go back to yet"
+          : "· /rewind NUMBER goes on from before one of them",
+      );
+    } catch (reason) {
+      writeLine(this.#io.stderr, indented(userMessage(reason)));
+    }
+    return "";
+  }
+
+  /** Finds the user's messages, and the one with a number from 1 if there is any. */
+  async #findMessage(
+    number: string,
+  ): Promise<[readonly UserMessage[], UserMessage | undefined]> {
+    const { agent = this.#options.agent ?? "" } =
+      this.#task.sessionSettings ?? {};
+    const refusal = refusalOf("fork_before_message", agent, this.#agents);
+    if (refusal !== "") throw new UsageError(refusal);
+    const known = this.#task.id || (this.#fork?.taskId ?? "");
+    const messages =
+      known === "" ? [] : await userMessages(this.#client, known, this.signal);
+    return number === ""
+      ? [messages, undefined]
+      : [messages, numberedMessage(messages, number, `/rewind ${number}`)];
   }
 
   /**

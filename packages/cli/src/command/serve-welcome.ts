@@ -61,8 +61,10 @@ Try it in a second terminal:
   ${command} chat${at}
 
 and type, for instance:  ${example}
-Ctrl-C stops the server. Its tasks are kept: after the next start, open questions still wait for an answer, and a task that
-was interrupted continues with your next message.`;
+
+Ctrl-C stops the server. Its tasks are kept: after the next start, open
+questions still wait for an answer, and a task that was interrupted continues
+with your next message.`;
 }
 
 /**
