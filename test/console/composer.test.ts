@@ -118,9 +118,38 @@ describe.skipIf(CHROMIUM === undefined)(
         taskId: first?.id,
         beforeMessageId: (await of(first?.id))[2]?.messageId,
       });
+      // A first message that is refused leaves the beginning to the next one.
+      await page.goto(`${coding.url}/console/#/fork/${first?.id}/0/refused`);
+      const send = page.getByRole("button", { name: "Send" });
+      const refuse = Promise.withResolvers<void>();
+      const isHeld = Promise.withResolvers<void>();
+      await page.route(
+        /TaskService\/StreamMessage/,
+        async (route) => {
+          isHeld.resolve();
+          await refuse.promise;
+          await route.fulfill({
+            contentType: route.request().headers()["content-type"] ?? "",
+            body: endStream({ error: { code: "permission_denied" } }),
+          });
+        },
+        { times: 1 },
+      );
+      await expect.poll(() => message.inputValue()).toBe("text One.");
+      await message.press("Enter");
+      await isHeld.promise;
+      await message.fill("text Next.");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => send.isDisabled()).toBe(true);
+      refuse.resolve();
+      await expect
+        .poll(() => message.inputValue())
+        .toBe("text One.\ntext Next.");
+      await say("Third.");
+      const [refused] = (await tasks.listTasks({})).tasks;
+      expect((await of(refused?.id))[0]?.fork?.taskId).toBe(first?.id);
       await page.goto(`${coding.url}/console/#/fork/${first?.id}/-1/lost`);
       await page.getByText("That session has no such message.").waitFor();
-      const send = page.getByRole("button", { name: "Send" });
       expect(await send.isDisabled()).toBe(true);
       expect(opened.faults()).toEqual([]);
     });
@@ -280,4 +309,12 @@ async function listed(page: Page, command: string): Promise<void> {
   await expect
     .poll(() => page.locator(".commands [role=option]").allTextContents())
     .toEqual([command]);
+}
+
+/** The end of a stream of Connect: an envelope with flag 2 and JSON. */
+function endStream(end: object): Buffer {
+  const body = Buffer.from(JSON.stringify(end));
+  const head = Buffer.from([2, 0, 0, 0, 0]);
+  head.writeUInt32BE(body.length, 1);
+  return Buffer.concat([head, body]);
 }

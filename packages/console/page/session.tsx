@@ -74,7 +74,9 @@ export function Session({
     onStart(id);
     replacePlace(sessionAddress(id));
   }, [isNew, id, onStart]);
-  const isEmpty = id === "" && isNew && task.unsent.length === 0;
+  const isSending = task.unsent.length > 0;
+  const isEmpty = id === "" && isNew && !isSending;
+  const isFork = id === "" && isNew && fork !== undefined;
   // A session that is loading, or does not exist, is no new one.
   const title = task.task.title || (isNew ? words.newSession : words.untitled);
   const problem = task.failure ?? task.error;
@@ -127,8 +129,9 @@ export function Session({
           }
           send={task.send}
           session={choice}
-          isReady={!isEmpty || !fork || forkStart !== undefined}
-          {...(isEmpty && forkStart && { fork: forkStart })}
+          // If the first message of a fork is refused, the next one begins it.
+          isReady={!isFork || (forkStart !== undefined && !isSending)}
+          {...(isFork && forkStart && { fork: forkStart })}
         />
       </footer>
     </section>
