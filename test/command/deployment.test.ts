@@ -51,6 +51,17 @@ describe("the Compose file", () => {
       expect([name, Object.keys(sources[name])]).toEqual([name, ["file"]]);
     }
   });
+
+  it("says of each service when it works, which `up --wait` waits for", () => {
+    const { devtool, ...others } = compose.services;
+    expect(devtool.image).toMatch(/devtool/);
+    expect(readFileSync(CONTAINERFILE, "utf8")).toContain("\nHEALTHCHECK ");
+    for (const [name, { healthcheck }] of Object.entries<
+      Record<string, unknown>
+    >(others)) {
+      expect([name, Object(healthcheck).test?.[0]]).toEqual([name, "CMD"]);
+    }
+  });
 });
 
 describe("the manifests for Kubernetes", () => {
