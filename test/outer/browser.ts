@@ -49,11 +49,11 @@ const QUIET = [
   `--disable-features=${NO_FEATURES.join(",")}`,
 ];
 
-/** Starts Chromium. */
-export function launch(): Promise<Browser> {
+/** Starts Chromium, with further flags of its own. */
+export function launch(...flags: readonly string[]): Promise<Browser> {
   return chromium.launch({
     headless: true,
-    args: QUIET,
+    args: [...QUIET, ...flags],
     ...(CHROMIUM !== undefined && { executablePath: CHROMIUM }),
   });
 }
