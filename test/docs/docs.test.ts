@@ -49,6 +49,15 @@ const FOREIGN_ERRORS = [
   "instanceof ConnectError",
 ];
 
+/** Where the commands are named. */
+const PROGRAMS = [
+  "program.ts",
+  "agents/agent-commands.ts",
+  "server-commands.ts",
+]
+  .map((name) => read(`packages/cli/src/${name}`))
+  .join("\n");
+
 /** A string of the wire (`Readiness.proof`) that reads like a command. */
 const WIRE_STRING = "`devtool server proof v1`";
 
@@ -167,15 +176,8 @@ describe("the documents", () => {
   });
 
   it("name no command or flag that does not exist", async () => {
-    const programs = [
-      "program.ts",
-      "agents/agent-commands.ts",
-      "server-commands.ts",
-    ]
-      .map((name) => read(`packages/cli/src/${name}`))
-      .join("\n");
     const known = new Set(
-      [...programs.matchAll(/command\("([a-z]+)/g)].map(([, name]) => name),
+      [...PROGRAMS.matchAll(/command\("([a-z]+)/g)].map(([, name]) => name),
     );
     const named = documents.flatMap((path) =>
       [
@@ -188,6 +190,18 @@ describe("the documents", () => {
     );
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter(({ name }) => !known.has(name))).toEqual([]);
+  });
+
+  it("list each command in the README of its package", () => {
+    const lists = PROGRAMS.matchAll(/\bnames: \[([^\]]+)\]/g);
+    const names = [...lists].flatMap(([, list = ""]) =>
+      [...list.matchAll(/"(\w+)"/g)].map(([, name = ""]) => name),
+    );
+    expect(names.length).toBeGreaterThan(20);
+    const table = read("packages/cli/README.md").split("\n## ")[0] ?? "";
+    expect(
+      names.filter((name) => !RegExp(`\`(devtool )?${name}\\b`).test(table)),
+    ).toEqual([]);
   });
 
   it("say what the tests of each folder and of each package prove", () => {
