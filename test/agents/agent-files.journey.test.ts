@@ -1,5 +1,9 @@
 import { join } from "node:path";
-import { textMessage } from "@devtool/client";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
 import {
   codingAgent,
   type Model,
@@ -7,10 +11,11 @@ import {
   stepStart,
 } from "@devtool/coding-agent";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
-import { putFile } from "@devtool/internal/testing/files";
+import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   ApprovalMode,
+  confirmationsOf,
   findToolCallDetail,
   type Task,
   TaskState,
@@ -20,7 +25,10 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 
-/** Calls the agent of a task such as `tester: Look.`, or says what it was told. */
+/**
+ * Calls the agent of a task such as `tester: Look.`, writes a file for `Write.`,
+ * or says what it was told.
+ */
 const model: Model = {
   name: "own",
   async *generate({ history, instructions }) {
@@ -28,8 +36,12 @@ const model: Model = {
     const { message, results } = stepStart(history);
     const [part] = message?.parts ?? [];
     const text = part?.content.case === "text" ? part.content.value : "";
-    const [, name, rest = ""] =
-      /^(\w+): (.*)$/s.exec(text.split("Your task:\n\n").at(-1) ?? "") ?? [];
+    const own = text.split("Your task:\n\n").at(-1) ?? "";
+    if (own === "Write.") {
+      const args = { file_path: "made.txt", content: "made" };
+      return yield { case: "toolCall", value: { name: "write_file", args } };
+    }
+    const [, name, rest = ""] = /^(\w+): (.*)$/s.exec(own) ?? [];
     if (name !== undefined) {
       const value = { name: `agent_${name}`, args: { message: rest } };
       return yield { case: "toolCall", value };
@@ -60,7 +72,10 @@ describe("the agents of a repository's files", () => {
     );
     put("tester", "name: tester\ntools: [read_file]", "You test.");
     put("bad", "name: BAD", "Bad.");
-    server = await createServer({
+    server = await start();
+  });
+  const start = (): Promise<DevtoolServer> =>
+    createServer({
       agents: {
         main: codingAgent({
           model,
@@ -72,7 +87,6 @@ describe("the agents of a repository's files", () => {
       dataDirectory,
       onNotice: (text) => notices.push(text),
     });
-  });
   afterEach(async () => {
     await server.close();
     await below.close();
@@ -190,6 +204,48 @@ describe("the agents of a repository's files", () => {
         JSON.stringify(expected).slice(1, -1),
       );
     }
+  });
+
+  it("go on after a restart as they were, with what they ask", async () => {
+    put("writer", "name: writer\ntools: [write_file]", "You write.");
+    await trust();
+    const { task: begun } = await clientOf(server).tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "writer: Write."),
+      sessionSettings: { approvalMode: ApprovalMode.DEFAULT },
+    });
+    const taskId = begun?.id ?? "";
+    const answer = async () => {
+      const { tasks } = clientOf(server);
+      const { task } = await tasks.getTask({ taskId });
+      const calls = task ? pendingToolCalls(task) : [];
+      const parts = calls.map((call) => confirmationPart(call, "proceed_once"));
+      const message = { messageId: crypto.randomUUID(), parts };
+      return (await tasks.sendMessage({ taskId, message })).task;
+    };
+    const asked = await answer();
+    const questionIn = (task: Task | undefined) =>
+      task &&
+      pendingToolCalls(task).map(
+        ({ toolCallId, shownDigest, description }) => ({
+          ...{ toolCallId, shownDigest, description },
+        }),
+      );
+    expect(questionIn(asked)).toMatchObject([
+      { description: expect.stringContaining('writer → "write_file" asks') },
+    ]);
+    await server.close();
+    server = await start();
+    const { tasks } = clientOf(server);
+    const { task: again } = await tasks.getTask({ taskId });
+    expect(questionIn(again)).toEqual(questionIn(asked));
+    expect((await answer())?.state).toBe(TaskState.COMPLETED);
+    expect(fileText(workspace, "made.txt")).toBe("made");
+    const { tasks: all } = await tasks.listTasks({});
+    const [child, ...others] = all.filter(({ id }) => id !== taskId);
+    expect(others).toEqual([]);
+    const { task: done } = await tasks.getTask({ taskId: child?.id ?? "" });
+    expect(done?.sessionSettings?.allowedTools).toEqual(["write_file"]);
+    expect(done?.history.flatMap(confirmationsOf)).toHaveLength(1);
   });
 
   it("are also the operator's own", async () => {

@@ -123,6 +123,14 @@ describe("a login at an MCP server", () => {
       expect(sent).toEqual(new Set([kept().tokens.access_token]));
       expect(kept().client.client_id).not.toBe(first.client.client_id);
       expect(other.asked.join()).not.toContain(first.client.client_id);
+
+      // Nor by a login that nothing was refused before.
+      const { client_id: id } = kept().client;
+      server.trust(server);
+      const before = server.asked.length;
+      await logIn();
+      expect(kept().client.client_id).not.toBe(id);
+      expect(server.asked.slice(before).join()).not.toContain(id);
     } finally {
       server.trust(server);
     }

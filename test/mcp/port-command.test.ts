@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { Client, type ElicitResult } from "@modelcontextprotocol/client";
@@ -11,7 +12,7 @@ import {
   startServing,
 } from "../durability/crash/server-process.ts";
 import { connectHost, ERAS } from "./host.ts";
-import { TASK_HOST } from "./modern-request.ts";
+import { modernRequest, TASK_HOST } from "./modern-request.ts";
 import { modernMeta, RawHost } from "./raw-host.ts";
 
 const MAIN = fileURLToPath(
@@ -142,6 +143,48 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
       text: "Written.",
     });
     expect(fileText(work, "a.txt")).toBe("hello");
+  });
+
+  it("keeps the task that a call returned, and a subscription, when its server is killed at once", async () => {
+    const first = await serve();
+    const ask = async (
+      { info }: ServerProcess,
+      method: string,
+      params: JsonObject,
+    ) => (await modernRequest(info, { method, params })).answer.result;
+    const begin = async (): Promise<string> => {
+      const { taskId } = await ask(first, "tools/call", {
+        name: "agent_devtool",
+        arguments: { prompt: "write a.txt hello\ntext Written." },
+      });
+      return taskId;
+    };
+    await using raw = new RawHost(["--data", join(base, "data")], work);
+    await raw.request("initialize", {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "raw", version: "1" },
+    });
+    raw.notify("notifications/initialized");
+    const watched = await begin();
+    const isAsked = async (server: ServerProcess, taskId: string) =>
+      (await ask(server, "tasks/get", { taskId })).inputRequests;
+    await expect.poll(() => isAsked(first, watched)).toBeDefined();
+    const uri = `devtool://tasks/${watched}`;
+    await raw.request("resources/subscribe", { uri });
+    const taskId = await begin();
+    await first.kill();
+    const second = await serve();
+    expect(await ask(second, "tasks/get", { taskId })).toMatchObject({
+      taskId,
+    });
+    expect(raw.told("notifications/resources/updated")).toEqual([]);
+    await ask(second, "tasks/cancel", { taskId: watched });
+    await expect
+      .poll(() => raw.told("notifications/resources/updated"), {
+        timeout: 30_000,
+      })
+      .toContainEqual({ uri });
   });
 
   it.each(ERAS)(

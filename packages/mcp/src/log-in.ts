@@ -5,7 +5,6 @@ import { pageAddress } from "@devtool/internal/page-address";
 import type { McpServer } from "@devtool/schema";
 import { Code, DevtoolError, VERSION } from "@devtool/server/agent";
 import type {
-  OAuthClientInformationContext,
   OAuthClientMetadata,
   OAuthClientProvider,
   OAuthDiscoveryState,
@@ -194,14 +193,9 @@ class LoginProvider implements OAuthClientProvider {
     await this.#options.open(address);
   }
 
-  clientInformation({
-    issuer,
-  }: Partial<OAuthClientInformationContext> = {}):
-    | StoredOAuthClientInformation
-    | undefined {
-    // An id means nothing at another authorization server.
-    const isOther = this.#client?.issuer && this.#client.issuer !== issuer;
-    return isOther ? undefined : this.#client;
+  /** The SDK uses it at its issuer alone: an id means nothing elsewhere. */
+  clientInformation(): StoredOAuthClientInformation | undefined {
+    return this.#client;
   }
 
   saveClientInformation(client: StoredOAuthClientInformation): void {
