@@ -2,6 +2,7 @@ import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { postJson } from "../post-json.ts";
 
 /** `urn:air:PUBLISHER[:NAMESPACE]:NAME`. */
 const IDENTIFIER =
@@ -94,17 +95,10 @@ describe("ARD 0.9 conformance", () => {
   afterEach(() => server.close());
 
   async function search(type: string): Promise<Record<string, unknown>> {
-    const response = await fetch(`${server.url}/search`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${server.token}`,
-        "content-type": "application/json",
-      },
-      body: JSON.stringify({
-        query: { text: "weather forecast tools", filter: { type: [type] } },
-        federation: "none",
-        pageSize: 2,
-      }),
+    const response = await postJson(server, "/search", {
+      query: { text: "weather forecast tools", filter: { type: [type] } },
+      federation: "none",
+      pageSize: 2,
     });
     expect(response.status).toBe(200);
     return objectOrEmpty(await response.json());

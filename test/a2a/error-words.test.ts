@@ -4,6 +4,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { postJson } from "../post-json.ts";
 
 type Json = Record<string, unknown>;
 
@@ -471,15 +472,7 @@ describe("errors (ERR-1)", () => {
     body: Json,
     headers: Record<string, string>,
   ): Promise<Response> {
-    return fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${server.token}`,
-        ...headers,
-      },
-      body: JSON.stringify(body),
-    });
+    return postJson(server, path, body, headers);
   }
 });
 

@@ -18,6 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
 import { roundsOf, seedOf } from "../depth.ts";
+import { postJson } from "../post-json.ts";
 
 const BIG = "9007199254740993";
 const INEXACT = [
@@ -40,14 +41,8 @@ describe("values of requests", () => {
   afterAll(() => server.close());
 
   const post = async (path: string, body: string, version = "0.3") => {
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${server.token}`,
-        "a2a-version": version,
-      },
-      body,
+    const response = await postJson(server, path, body, {
+      "a2a-version": version,
     });
     return { status: response.status, text: await response.text() };
   };

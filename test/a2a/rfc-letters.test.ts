@@ -5,6 +5,7 @@ import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Json } from "../conformance/tck/bindings.ts";
+import { callRpc, postJson } from "../post-json.ts";
 
 describe("the RFC to the letter, for a client of A2A 0.3", () => {
   let workspace: string;
@@ -156,17 +157,10 @@ describe("the RFC to the letter, for a client of A2A 0.3", () => {
   ])(
     "reads the message of a request without an id first: %j is %i",
     async (params, code) => {
-      const response = await fetch(server.url, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${server.token}`,
-        },
-        body: JSON.stringify({
-          jsonrpc: "2.0",
-          method: "message/send",
-          params,
-        }),
+      const response = await postJson(server, "", {
+        jsonrpc: "2.0",
+        method: "message/send",
+        params,
       });
       expect(await response.json()).toMatchObject({
         id: null,
@@ -193,15 +187,9 @@ async function post(
   params: Json,
   accept: string,
 ): Promise<Response> {
-  return fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      authorization: `Bearer ${token}`,
-      "x-a2a-extensions": EXTENSION_URI,
-      accept,
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  return callRpc({ url, token }, method, params, {
+    "x-a2a-extensions": EXTENSION_URI,
+    accept: accept,
   });
 }
 

@@ -6,6 +6,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { EXTENSION_URI, SESSION_SETTINGS_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { postJson } from "../post-json.ts";
 
 type Json = Record<string, unknown>;
 
@@ -268,14 +269,7 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
       ...(text !== undefined && { text }),
       ...(data !== undefined && { data }),
     });
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${server.token}`,
-      },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(server, path, body);
     const reply: Reply = JSON.parse(await response.text());
     return reply;
   }

@@ -18,6 +18,7 @@ import {
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
+import { callRpc } from "../post-json.ts";
 import { receive } from "../push/receiver.ts";
 import { firstText } from "../tasks.ts";
 
@@ -236,16 +237,7 @@ function overV03(
   headers: Readonly<Record<string, string>> = {},
 ) {
   const post = (method: string, params: Json, more: Record<string, string>) =>
-    fetch(url, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${token}`,
-        ...headers,
-        ...more,
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-    });
+    callRpc({ url, token }, method, params, { ...headers, ...more });
   const call = async (
     method: string,
     params: Json,

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { pendingToolCalls } from "@devtool/client";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -26,11 +25,8 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { AcpWorld } from "./agent/world.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 /**
  * A server whose agent is `devtool acp`, in front of another server with the

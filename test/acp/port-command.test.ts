@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -13,11 +12,8 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { choose, Editor, type EditorOptions } from "./port/editor.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe("devtool acp", () => {
   let base: string;

@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import type {
   McpServer,
   McpServerStdio,
@@ -20,11 +19,8 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { choose, Editor, type EditorOptions } from "./port/editor.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 /** An MCP server that leaves a mark when it starts. */
 const CTX = `

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { DevtoolServer } from "@devtool/server";
+import { postJson } from "../post-json.ts";
 
 /** What a server answered to a run. */
 export interface RunResponse {
@@ -33,15 +34,7 @@ export async function postRun(
   run: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<RunResponse> {
-  const response = await fetch(`${url}/ag-ui`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      authorization: `Bearer ${token}`,
-      ...headers,
-    },
-    body: typeof run === "string" ? run : JSON.stringify(run),
-  });
+  const response = await postJson({ url, token }, "/ag-ui", run, headers);
   const body = await response.text();
   const events = [...body.matchAll(/^data: (.*)$/gm)].map(([, json = ""]) =>
     JSON.parse(json),

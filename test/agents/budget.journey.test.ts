@@ -23,6 +23,7 @@ import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 
 /** An agent whose steps take 200 tokens each. Its prompt is what it does. */
 const agent: Agent = {
@@ -323,15 +324,12 @@ async function answerIn(url: string, token: string): Promise<string> {
     role: "ROLE_USER",
     parts: [{ text: "steps 1" }],
   };
-  const response = await fetch(`${url}/${crypto.randomUUID()}/message:send`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-      "a2a-version": "1.0",
-    },
-    body: JSON.stringify({ message }),
-  });
+  const response = await postJson(
+    { url, token },
+    `/${crypto.randomUUID()}/message:send`,
+    { message },
+    { "a2a-version": "1.0" },
+  );
   return response.text();
 }
 

@@ -20,6 +20,7 @@ import { A2aRole } from "@devtool/schema/testing";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 
 const EXT =
   "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
@@ -359,15 +360,7 @@ async function post(
   body: object,
   headers: Record<string, string> = {},
 ): Promise<string> {
-  const response = await fetch(`${url}${path}`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson({ url, token }, path, body, headers);
   const text = await response.text();
   return text.replaceAll('\\"', '"');
 }

@@ -16,6 +16,7 @@ import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 
 const MESH = `
 agents:
@@ -100,13 +101,8 @@ describe("agents that are registered, or in catalogs of others", () => {
   }
 
   async function search(server: DevtoolServer): Promise<unknown[]> {
-    const response = await fetch(`${server.url}/search`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${server.token}`,
-        "content-type": "application/json",
-      },
-      body: JSON.stringify({ query: { text: "paints houses" } }),
+    const response = await postJson(server, "/search", {
+      query: { text: "paints houses" },
     });
     const { results } = objectOrEmpty(await response.json());
     return listOrEmpty(results).map((one) => objectOrEmpty(one));

@@ -17,6 +17,7 @@ import { createMcp } from "@devtool/mcp";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeServer } from "../mcp/servers.ts";
+import { callRpc } from "../post-json.ts";
 
 const ODD = fileURLToPath(new URL("../mcp/odd-server.ts", import.meta.url));
 const EXT =
@@ -281,14 +282,8 @@ describe("what a session can use (SESSION-3)", () => {
     params: JsonObject,
     { url, token }: DevtoolServer,
   ): Promise<string> {
-    const response = await fetch(url, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-        "x-a2a-extensions": EXT,
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    const response = await callRpc({ url, token }, method, params, {
+      "x-a2a-extensions": EXT,
     });
     return response.text();
   }

@@ -19,6 +19,7 @@ import {
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -72,17 +73,14 @@ describe("two agents of one server that ask under the same id of a call", () => 
       };
       const { content: _ofVersion03, ...ofVersion1 } = message;
       const { parts: _ofVersion1, ...ofVersion03 } = message;
-      const response = await fetch(`${server.url}${path}`, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${server.token}`,
-          ...headers,
-        },
-        body: JSON.stringify({
+      const response = await postJson(
+        server,
+        path,
+        {
           message: "a2a-version" in headers ? ofVersion1 : ofVersion03,
-        }),
-      });
+        },
+        headers,
+      );
       expect([response.status, await response.text()]).toEqual([
         400,
         expect.stringContaining("is not the agent of this session"),

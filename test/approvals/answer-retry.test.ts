@@ -3,6 +3,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, type Json } from "../conformance/tck/bindings.ts";
+import { postJson } from "../post-json.ts";
 
 /** A task as a client without the extension reads it, in either version. */
 interface Sent {
@@ -97,16 +98,9 @@ async function sendV03(
   const parts = [{ kind: "text", text }];
   const id = crypto.randomUUID();
   const message = { messageId: id, role: "user", parts, ...place };
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      authorization: `Bearer ${token}`,
-    },
-    body: JSON.stringify({
-      ...{ jsonrpc: "2.0", id: 1, method: "message/send" },
-      params: { message },
-    }),
+  const response = await postJson({ url, token }, "", {
+    ...{ jsonrpc: "2.0", id: 1, method: "message/send" },
+    params: { message },
   });
   const { result, error } = Object(await response.json());
   if (error) throw new Error(error.message);

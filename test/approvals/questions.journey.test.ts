@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FrontEnd } from "../ag-ui/front-end.ts";
 import { type Frame, isObject, RawClient } from "../gemini-cli/raw-client.ts";
 import { call } from "../gemini-cli/scenarios.ts";
+import { callRpc } from "../post-json.ts";
 
 const path = `${dirname(realpathSync(process.execPath))}:/usr/bin:/bin`;
 const found = await findSandbox("auto", { path }, AbortSignal.timeout(60_000));
@@ -130,19 +131,7 @@ describe("a question says what a yes does, to clients without the extension (TOO
       message: { ...message, ...place },
       configuration: { blocking: true },
     };
-    const response = await fetch(server.url, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${server.token}`,
-      },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method: "message/send",
-        params,
-      }),
-    });
+    const response = await callRpc(server, "message/send", params);
     const { result, error }: { result?: JsonValue; error?: JsonValue } =
       JSON.parse(await response.text());
     return isObject(result) ? result : { error: error ?? null };

@@ -6,17 +6,13 @@ import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
+import { MAIN } from "../our-command.ts";
 
 interface Route {
   readonly method: string;

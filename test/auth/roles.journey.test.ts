@@ -19,6 +19,7 @@ import {
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 import { createIssuer, type Issuer } from "./issuer.ts";
 
 const RULES = `
@@ -126,15 +127,12 @@ describe("rules about roles", () => {
       role: "ROLE_USER",
       parts: [{ text: "run touch three" }],
     };
-    const response = await fetch(`${url}/some-tenant/message:send`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-        "a2a-version": "1.0",
-      },
-      body: JSON.stringify({ message }),
-    });
+    const response = await postJson(
+      { url, token },
+      "/some-tenant/message:send",
+      { message },
+      { "a2a-version": "1.0" },
+    );
     expect(await response.json()).toMatchObject({
       task: { status: { state: "TASK_STATE_COMPLETED" } },
     });

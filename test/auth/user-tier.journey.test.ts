@@ -4,6 +4,7 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 import { createIssuer, type Issuer } from "./issuer.ts";
 
 const EXT =
@@ -96,18 +97,15 @@ describe("user_tier (RFC, DevelopmentToolEvent)", () => {
         role: "user",
         parts: [{ kind: "text", text: "text Hi." }],
       };
-      const response = await fetch(url, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${token}`,
-          "content-type": "application/json",
-          "x-a2a-extensions": EXT,
-        },
-        body: JSON.stringify({
+      const response = await postJson(
+        { url, token },
+        "",
+        {
           ...{ jsonrpc: "2.0", id: 1, method: "message/stream" },
           params: { message },
-        }),
-      });
+        },
+        { "x-a2a-extensions": EXT },
+      );
       const kinds = [...(await response.text()).matchAll(/^data: (.*)$/gm)]
         .map(([, data = "{}"]) => JSON.parse(data).result.metadata?.[EXT])
         .filter((event) => event?.kind !== undefined);

@@ -4,14 +4,11 @@ import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
+import { MAIN } from "../our-command.ts";
 
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const FORGED =
   "\u001b]0;title\u0007\u009b2J\ndevtool: everything is fine\r\u202e";
 
@@ -39,7 +36,7 @@ describe("the notices of a server to its operator", () => {
     const options = ["--data", data, "--workspace", join(home, "workspace")];
     const serve = spawn(
       process.execPath,
-      [main, "serve", ...options, "--port", "0"],
+      [MAIN, "serve", ...options, "--port", "0"],
       {
         stdio: ["ignore", "pipe", "pipe"],
       },
@@ -48,7 +45,7 @@ describe("the notices of a server to its operator", () => {
       await once(serve.stdout, "data");
       const run = spawn(
         process.execPath,
-        [main, "run", ...options, "text Hi."],
+        [MAIN, "run", ...options, "text Hi."],
         { stdio: "ignore" },
       );
       await once(run, "exit");

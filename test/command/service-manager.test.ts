@@ -12,10 +12,8 @@ import { ServerInfoSchema } from "@devtool/schema/operator";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI } from "../depth.ts";
+import { MAIN } from "../our-command.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const MANAGER = fileURLToPath(new URL("./service-manager.py", import.meta.url));
 const why =
   LEFT_TO_CI ||

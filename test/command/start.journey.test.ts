@@ -6,10 +6,7 @@ import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
-
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
+import { MAIN } from "../our-command.ts";
 
 /** Writes the name of each file that the program loads into a file. */
 const HOOK = `
@@ -39,7 +36,7 @@ describe("a command that talks to a server", () => {
       const args = [
         "--import",
         hook,
-        main,
+        MAIN,
         "tasks",
         "--url",
         server.url,
@@ -56,7 +53,7 @@ describe("a command that talks to a server", () => {
         .trim()
         .split("\n")
         .map((url) => fileURLToPath(url));
-      expect(files).toContain(main);
+      expect(files).toContain(MAIN);
       const texts = files
         .filter((path) => path !== hook)
         .map((path) => readFileSync(path, "utf8"));

@@ -23,12 +23,10 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { CHROMIUM, launch } from "../outer/browser.ts";
 import { openConsole } from "./console-page.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const ADDRESS = /http:\/\/127\.0\.0\.1:\d+\/console\/#code=([\w-]{43})/;
 
 describe("devtool console", () => {

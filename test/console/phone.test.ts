@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -10,12 +9,10 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { accessOf, clientOf } from "./console-page.ts";
 import { readPrintedCode } from "./printed-code.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const PUBLIC = "https://devtool.example:8443/port";
 
 describe("devtool pair", () => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { expect, it, onTestFinished } from "vitest";
+import { postJson } from "../post-json.ts";
 
 const PAGE = read("docs/start-generate.md");
 
@@ -19,14 +20,7 @@ it("docs/start-generate.md has a conversation without generated code, as the ser
       JSON.stringify(known[name]),
     );
   for (const [, name = "", path = "", request = ""] of blocks) {
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${server.token}`,
-      },
-      body: fill(request),
-    });
+    const response = await postJson(server, path, fill(request));
     const text = await response.text();
     known.TASK ||= JSON.parse(text).task?.id ?? "";
     known.CALL ||= /"tool_call_id":"([^"]*)"/.exec(text)?.[1] ?? "";

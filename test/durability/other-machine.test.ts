@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authority, hasOpenssl } from "../auth/certificates.ts";
 import { variantsOf } from "../depth.ts";
+import { MAIN } from "../our-command.ts";
 import {
   canConnectMachines,
   connectTwoMachines,
@@ -17,9 +17,6 @@ import {
   type TwoMachines,
 } from "../outer/namespaces.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const TOKEN = "0123456789abcdef0123456789abcdef";
 /** Free in a network of its own. */
 const PORT = "41242";

@@ -18,6 +18,7 @@ import { type Replay, TaskService } from "@devtool/schema";
 import { REPLAY_URI } from "@devtool/schema/testing";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { callRpc } from "../post-json.ts";
 
 type Json = Record<string, unknown>;
 
@@ -212,20 +213,12 @@ describe("a message that is sent again (STREAM-7)", () => {
     message: Json,
     target = server,
   ): Promise<Json[]> {
-    const response = await fetch(target.url, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${target.token}`,
-      },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method,
-        params: { message },
-      }),
-    });
+    const response = await callRpc(
+      target,
+      method,
+      { message },
+      { accept: "application/json, text/event-stream" },
+    );
     const text = await response.text();
     const bodies = text.startsWith("{")
       ? [text]

@@ -2,15 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
+import { MAIN } from "../our-command.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe("processes of the command on one data directory", () => {
   let base: string;

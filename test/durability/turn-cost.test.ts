@@ -6,6 +6,7 @@ import { EXTENSION_URI, type Message } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { roundsOf } from "../depth.ts";
+import { postJson } from "../post-json.ts";
 
 /**
  * How long the task gets. Five looks more are allowed, so one look in ten turns
@@ -172,14 +173,7 @@ describe("a turn in a long task (STREAM-9)", {
   }
 
   async function request(path: string, body: Json): Promise<string> {
-    const response = await fetch(new URL(path, server.url), {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${server.token}`,
-      },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(server, path, body);
     return response.text();
   }
 });

@@ -23,11 +23,9 @@ import {
 } from "../durability/crash/server-process.ts";
 import { approve, streamedText } from "../tasks.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
+import { MAIN } from "../our-command.ts";
 
 const LIMIT_MS = 120_000;
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const PAYMENTS = fileURLToPath(
   new URL("../mcp/payment-server.ts", import.meta.url),
 );

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { callRpc } from "../post-json.ts";
 import { startOurs } from "./ours.ts";
 import type { Served } from "./peer.ts";
 import { type Frame, RawClient } from "./raw-client.ts";
@@ -155,26 +156,14 @@ describe("N1: settings of ours in the dialect of Gemini CLI", () => {
       const mark = join(ours.workspace, "mark");
       const { workspace: workspacePath } = ours;
       const coderAgent = { kind: "agent-settings", workspacePath, ...dialects };
-      const response = await fetch(ours.url, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${ours.token}`,
-          "content-type": "application/json",
+      const response = await callRpc(ours, "message/send", {
+        message: {
+          kind: "message",
+          role: "user",
+          messageId: crypto.randomUUID(),
+          parts: [{ kind: "text", text: `run touch ${mark}` }],
+          metadata: { coderAgent, ...others },
         },
-        body: JSON.stringify({
-          jsonrpc: "2.0",
-          id: 1,
-          method: "message/send",
-          params: {
-            message: {
-              kind: "message",
-              role: "user",
-              messageId: crypto.randomUUID(),
-              parts: [{ kind: "text", text: `run touch ${mark}` }],
-              metadata: { coderAgent, ...others },
-            },
-          },
-        }),
       });
       expect(await response.json()).toMatchObject({
         error: {

@@ -9,6 +9,7 @@ import { HAS_PEER, type Served, startPeer } from "../gemini-cli/peer.ts";
 import { type Frame, RawClient } from "../gemini-cli/raw-client.ts";
 import { call, RAW_SCENARIOS } from "../gemini-cli/scenarios.ts";
 import { askedIn, transcriptOf } from "../gemini-cli/transcript.ts";
+import { callRpc } from "../post-json.ts";
 
 /** The recorded answers of Gemini CLI's own server. */
 function goldenOf(name: string): string[][] {
@@ -142,21 +143,15 @@ describe("a client of Gemini CLI's own server, with ours", () => {
         coderAgent: { kind: "agent-settings", workspacePath: ours.workspace },
       },
     };
-    const response = await fetch(ours.url, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: `Bearer ${ours.token}`,
+    const response = await callRpc(
+      ours,
+      "message/send",
+      { message },
+      {
         "x-a2a-extensions":
           "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md",
       },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method: "message/send",
-        params: { message },
-      }),
-    });
+    );
     expect(await response.json()).toMatchObject({
       result: { status: { state: "completed" } },
     });

@@ -27,11 +27,9 @@ import {
 import { connectHost } from "../mcp/host.ts";
 import { RawHost } from "../mcp/raw-host.ts";
 import { serverProgram } from "../mcp/servers.ts";
+import { MAIN } from "../our-command.ts";
 import { beginAs, STAND_INS } from "./stand-in-hosts.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 /** What starts `devtool mcp`, in the words of both hosts. */
 const COMMAND = process.execPath;
 

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import {
   confirmationPart,
   pendingToolCalls,
@@ -27,6 +27,7 @@ import {
   onlyFile,
   until,
 } from "../ide/agents.ts";
+import { MAIN } from "../our-command.ts";
 import { VS_CODE_MISSING, VsCode } from "./vs-code.ts";
 
 const without =
@@ -321,11 +322,6 @@ function textOf(path: string): string | undefined {
   return (existsSync(path) && readFileSync(path, "utf8")) || undefined;
 }
 
-/** The command as it is published. */
-const COMMAND = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
-
 /** Starts a server, and resolves when it listens. */
 async function serve(
   data: string,
@@ -341,7 +337,7 @@ async function serve(
     "--workspace",
     workspace,
   ];
-  const server = spawn(process.execPath, [COMMAND, ...words], {
+  const server = spawn(process.execPath, [MAIN, ...words], {
     stdio: "ignore",
   });
   const kill = async (): Promise<void> => {

@@ -6,6 +6,7 @@ import { TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { postJson } from "../post-json.ts";
 import { Victim } from "../sandbox/workspace-attacks/victim.ts";
 
 const SETTINGS = "https://devtool.dev/a2a/session-settings/v1alpha";
@@ -153,15 +154,7 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
     body: object,
     headers: Record<string, string> = {},
   ) {
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${server.token}`,
-        "content-type": "application/json",
-        ...headers,
-      },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(server, path, body, headers);
     return { status: response.status, json: JSON.parse(await response.text()) };
   }
 });

@@ -7,13 +7,11 @@ import { fileURLToPath } from "node:url";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { expect, it } from "vitest";
+import { MAIN } from "../our-command.ts";
 import { agree } from "./protected-server.ts";
 
 const ISSUER = fileURLToPath(
   new URL("protected-server-process.ts", import.meta.url),
-);
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
 );
 
 it("devtool mcp login gets tokens of an issuer in another process, and checks who answers", async () => {

@@ -1,6 +1,5 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -11,13 +10,10 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { connectHost, ERAS } from "./host.ts";
 import { modernRequest, TASK_HOST } from "./modern-request.ts";
 import { modernMeta, RawHost } from "./raw-host.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe("devtool mcp", { timeout: 120_000 }, () => {
   let base: string;

@@ -2,12 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
+import { MAIN } from "../our-command.ts";
 
 /** A message of JSON-RPC, as tests read it. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read JSON of any form

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { McpServer } from "@agentclientprotocol/sdk";
 import { portAgentFrom, serveAcp, stdioStream } from "@devtool/acp/port";
@@ -18,10 +17,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Editor } from "../acp/port/editor.ts";
 import { bareRun, postRun } from "../ag-ui/post-run.ts";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { MAIN } from "../our-command.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 const SECRET = "s3cret-of-the-operator";
 // biome-ignore lint/suspicious/noTemplateCurlyInString: what is not replaced
 const SPELLINGS = "${OPERATOR_KEY} $OPERATOR_KEY ${env:OPERATOR_KEY}";

@@ -23,6 +23,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { freePort } from "../free-port.ts";
+import { callRpc } from "../post-json.ts";
 import { type Received, type Receiver, receive } from "./receiver.ts";
 
 describe("the notifications of a server (PUSH-1)", () => {
@@ -465,15 +466,7 @@ async function rpc(
   params: object,
   headers: Readonly<Record<string, string>> = EXTENSION,
 ) {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      ...headers,
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
+  const response = await callRpc({ url, token }, method, params, headers);
   return JSON.parse(await response.text());
 }
 

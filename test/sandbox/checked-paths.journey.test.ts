@@ -1,16 +1,13 @@
 import { execFile, spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { fileText, putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 /** Runs a command where `/proc` is empty, as on systems that have none. */
 const WITHOUT_PROC =
   "bwrap --die-with-parent --dev-bind / / --tmpfs /proc --".split(" ");
@@ -45,13 +42,13 @@ describe.skipIf(why !== "")(`a system without /proc${why}`, () => {
     expect(fileText(base, "workspace/made/new.txt")).toBe("new");
     expect(fileText(base, "workspace/old.txt")).toBe("newer\n");
 
-    const doctor = await promisify(execFile)(node, [main, "doctor", ...place]);
+    const doctor = await promisify(execFile)(node, [MAIN, "doctor", ...place]);
     expect(doctor.stdout).toMatch(new RegExp(`^· files +${weakness}`, "m"));
 
     function run(prompt: string): Promise<unknown> {
       const flags = ["--workspace", join(base, "workspace")];
       const args = ["run", ...place, ...flags, "--approve", "all", prompt];
-      return promisify(execFile)(process.execPath, [main, ...args], {
+      return promisify(execFile)(process.execPath, [MAIN, ...args], {
         cwd: base,
       });
     }

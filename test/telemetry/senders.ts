@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
 import { objectOrEmpty } from "@devtool/internal/json";
@@ -8,10 +7,8 @@ import { Editor } from "../acp/port/editor.ts";
 import { bareRun, postRun } from "../ag-ui/post-run.ts";
 import { type Address, type Binding, CLIENTS } from "../client-of.ts";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
-
-const MAIN = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
+import { MAIN } from "../our-command.ts";
+import { postJson } from "../post-json.ts";
 
 /** A message to send, and where to post its events. */
 export interface Sending {
@@ -188,15 +185,7 @@ async function post(
   path: string,
   body: JsonObject,
 ): Promise<void> {
-  const response = await fetch(url + path, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson({ url, token }, path, body, headers);
   const text = await response.text();
   if (!response.ok) throw new Error(text);
 }

@@ -28,13 +28,11 @@ import {
 import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
+import { MAIN } from "../our-command.ts";
 import { HAS_TMUX, Tmux } from "./tmux.ts";
 
 const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 const dist = fileURLToPath(new URL("../../packages/cli/dist", import.meta.url));
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe("Ink", () => {
   it("is loaded by the chat alone, at one place", () => {
@@ -70,7 +68,7 @@ describe.skipIf(!HAS_TMUX)(
       });
       writeFileSync(
         join(home, "devtool"),
-        `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`,
+        `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`,
         { mode: 0o700 },
       );
     });

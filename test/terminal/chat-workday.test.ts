@@ -1,18 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { writeDiscovery } from "@devtool/cli/testing";
 import { ServerInfoSchema } from "@devtool/schema/operator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFT_TO_CI } from "../depth.ts";
+import { MAIN } from "../our-command.ts";
 import { beginWorkday, type Workday } from "../scenarios/workday/workday.ts";
 import { HAS_TMUX, Tmux } from "./tmux.ts";
 import { playTranscript } from "./transcript.ts";
-
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe.skipIf(!HAS_TMUX)(
   "a day's work in the chat (skipped without tmux)",
@@ -41,7 +37,7 @@ describe.skipIf(!HAS_TMUX)(
         DEVTOOL_DATA: join(home, "data"),
       };
       terminal = await Tmux.open({ env, rows: 60, directory: work });
-      const chat = `"${process.execPath}" "${main}" chat --url ${server.url} --token ${server.token}`;
+      const chat = `"${process.execPath}" "${MAIN}" chat --url ${server.url} --token ${server.token}`;
       await terminal.type(`clear; ${chat}`, "Enter");
       await terminal.shows(/default\n>$/m);
     });

@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { fileText } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
@@ -17,12 +16,10 @@ import {
 } from "vitest";
 import { LEFT_TO_CI, variantsOf } from "../depth.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
+import { MAIN } from "../our-command.ts";
 import { HAS_TMUX, Tmux } from "./tmux.ts";
 
 const HAS_VI = spawnSync("sh", ["-c", "command -v vi"]).status === 0;
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe.skipIf(!HAS_TMUX)(
   "the command in a real terminal (skipped without tmux)",
@@ -34,7 +31,7 @@ describe.skipIf(!HAS_TMUX)(
     beforeAll(async () => {
       home = temporaryDirectory();
       server = await serveCodingAgent({ workspace: home, sandbox: "none" });
-      const devtool = `#!/bin/sh\necho $$ >"$HOME/pid"\nexec "${process.execPath}" "${main}" "$@"\n`;
+      const devtool = `#!/bin/sh\necho $$ >"$HOME/pid"\nexec "${process.execPath}" "${MAIN}" "$@"\n`;
       writeFileSync(join(home, "devtool"), devtool, { mode: 0o700 });
     });
     afterAll(() => server.close());

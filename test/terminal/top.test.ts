@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type DevtoolClient, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
@@ -9,11 +8,8 @@ import { temporaryDirectory } from "@devtool/internal/testing/temporary-director
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { MAIN } from "../our-command.ts";
 import { HAS_TMUX, Tmux } from "./tmux.ts";
-
-const main = fileURLToPath(
-  new URL("../../packages/cli/dist/main.js", import.meta.url),
-);
 
 describe("devtool top", () => {
   let home: string;
@@ -24,7 +20,7 @@ describe("devtool top", () => {
     home = temporaryDirectory();
     server = await serveCodingAgent({ workspace: home, sandbox: "none" });
     client = clientOf(server);
-    const devtool = `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`;
+    const devtool = `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`;
     writeFileSync(join(home, "devtool"), devtool, { mode: 0o700 });
   });
   afterAll(() => server.close());
@@ -43,7 +39,7 @@ describe("devtool top", () => {
     const flags = ["top", "--url", server.url, "--token", server.token];
     const env = { ...process.env, HOME: home };
     const run = promisify(execFile);
-    const ran = run(process.execPath, [main, ...flags], { env });
+    const ran = run(process.execPath, [MAIN, ...flags], { env });
     const { stdout, stderr } = await ran;
     expect(stderr).toBe("");
     const [head, , asking, done, ...rest] = stdout.trimEnd().split("\n");

@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { EXTENSION_URI } from "@devtool/schema";
 import { startServing } from "../../durability/crash/server-process.ts";
+import { MAIN } from "../../our-command.ts";
 
 /** An agent that a client or another agent can give work to, over A2A. */
 export interface ChainAgent {
@@ -18,9 +19,6 @@ const NODE = [
   "--experimental-transform-types",
   "--disable-warning=ExperimentalWarning",
 ];
-const MAIN = fileURLToPath(
-  new URL("../../../packages/cli/dist/main.js", import.meta.url),
-);
 const PAYMENTS = [
   ...NODE,
   fileURLToPath(new URL("../../mcp/payment-server.ts", import.meta.url)),

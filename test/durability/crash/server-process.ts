@@ -1,13 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
-
-const MAIN = fileURLToPath(
-  new URL("../../../packages/cli/dist/main.js", import.meta.url),
-);
+import { MAIN } from "../../our-command.ts";
 
 /** A server in a process of its own, as its users start it. */
 export interface ServerProcess {

@@ -3,12 +3,9 @@ import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { MAIN } from "../../our-command.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../../packages/cli/dist/main.js", import.meta.url),
-);
 const MOUNT =
   'mount -t tmpfs -o "size=$1,mode=700" none "$2" && shift 2 && exec "$@"';
 

@@ -12,6 +12,8 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { Conversation } from "../../audit/conversation.ts";
+import type { Address } from "../../client-of.ts";
+import { callRpc } from "../../post-json.ts";
 import type { Sink } from "./leaks.ts";
 import { descendantsOf } from "./processes.ts";
 import { canaryOf, type Stage } from "./stage.ts";
@@ -158,9 +160,13 @@ async function badRequests({ info, canaries }: Stage): Promise<Sink[]> {
       configuration: { pushNotificationConfig: config },
     }),
     post(info, "message/send", messageParams({ mcpServers: [server] })),
-    post({ ...info, token: canaryOf(canaries, "wrong bearer") }, "tasks/get", {
-      id: "t",
-    }),
+    post(
+      { ...info, token: canaryOf(canaries, "wrong bearer") ?? "" },
+      "tasks/get",
+      {
+        id: "t",
+      },
+    ),
     post(
       info,
       "tasks/get",
@@ -219,20 +225,12 @@ function messageParams(settings: unknown): { readonly message: unknown } {
 }
 
 async function post(
-  { url, token }: { readonly url: string; readonly token: string | undefined },
+  server: Address,
   method: string,
   params: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Sink> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      authorization: `Bearer ${token}`,
-      ...headers,
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-  });
+  const response = await callRpc(server, method, params, headers);
   const answer = `${JSON.stringify([...response.headers])}\n${await response.text()}`;
   return { name: `answer to ${method}`, text: answer };
 }

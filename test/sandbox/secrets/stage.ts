@@ -11,6 +11,7 @@ import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema/operator";
 import { COMPILE_CACHE } from "../../compile-cache-variable.ts";
+import { MAIN } from "../../our-command.ts";
 import {
   type EchoingServer,
   startEchoingProxy,
@@ -18,9 +19,6 @@ import {
 } from "./echoing-servers.ts";
 import type { Canaries, Sink } from "./leaks.ts";
 
-const MAIN = fileURLToPath(
-  new URL("../../../packages/cli/dist/main.js", import.meta.url),
-);
 const LEAKY = fileURLToPath(new URL("./leaky-mcp-server.ts", import.meta.url));
 
 /** The secrets of the stage, each with words of its own. */
