@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
-import { LEFT_TO_CI } from "../depth.ts";
+import { DEPTH, LEFT_TO_CI } from "../depth.ts";
 
 /** The user and the group `nobody`. */
 const NOBODY = 65534;
@@ -96,6 +96,7 @@ async function runAsNobody(pattern: string): Promise<Report> {
   const env = {
     HOME: home,
     PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+    DEVTOOL_DEPTH: DEPTH,
   };
   const args = [...drop, process.execPath, ...test, ...reporter];
   // When a test fails so does the command, and the report says which.
