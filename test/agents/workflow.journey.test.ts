@@ -40,6 +40,7 @@ import {
   it,
 } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { LEFT_TO_CI } from "../depth.ts";
 import { describeWithPostgres } from "../fleet/with-postgres.ts";
 
 /** What the plain agents of the tests were told, in order. */
@@ -124,105 +125,111 @@ describe("a step of a workflow on SQLite", () => {
   });
 });
 
-describeWithPostgres("a workflow that DBOS keeps", (database) => {
-  let engine: ReturnType<typeof dbosEngine>;
-  let started: AsyncDisposable;
-  beforeAll(async () => {
-    engine = dbosEngine({ url: database.url });
-    // Servers of the tests come and go.
-    started = await engine.start("tests");
-  });
-  afterAll(() => started[Symbol.asyncDispose]());
+describeWithPostgres(
+  "a workflow that DBOS keeps",
+  (database) => {
+    let engine: ReturnType<typeof dbosEngine>;
+    let started: AsyncDisposable;
+    beforeAll(async () => {
+      engine = dbosEngine({ url: database.url });
+      // Servers of the tests come and go.
+      started = await engine.start("tests");
+    });
+    afterAll(() => started[Symbol.asyncDispose]());
 
-  let schemas = 0;
-  describe("plays as one in a log", () => {
-    playAll(() => {
-      const schema = `store_${schemas++}`;
-      const openStore = (): Promise<PostgresStore> =>
-        PostgresStore.open({ url: database.url, schema });
-      return { workflow: { engine }, server: { openStore } };
-    });
-  });
-
-  it("has each try that ended as a workflow of DBOS", async () => {
-    const rows = await database.run(
-      "select status, count(*) from devtool_dbos.workflow_status group by 1",
-    );
-    const counts = Object.fromEntries(
-      rows.map(({ status, count }) => [status, Number(count)]),
-    );
-    expect(counts.SUCCESS).toBeGreaterThan(30);
-    expect(counts).not.toHaveProperty("PENDING");
-  });
-
-  it("leaves nothing in DBOS of a run that is deleted, and all of another one", async () => {
-    const flow = defineWorkflow({
-      name: "flow",
-      steps: ["a", "b"].map((id) => ({
-        id,
-        agent: "echo",
-        task: "{{input.text}}",
-      })),
-    });
-    await using server = await createServer({
-      // Two agents share the engine.
-      agents: {
-        flow: workflowAgent(flow, { engine }),
-        other: workflowAgent({ ...flow, name: "other" }, { engine }),
-        echo,
-      },
-      workspace: temporaryDirectory(),
-    });
-    const { tasks } = clientOf(server);
-    const tables = await database.run(
-      "select table_name as name from information_schema.tables where table_schema = 'devtool_dbos'",
-    );
-    const kept = async (): Promise<string[]> => {
-      const all = await Promise.all(
-        tables.map(({ name }) =>
-          database.run(
-            `select each::text as row from devtool_dbos.${name} each`,
-          ),
-        ),
-      );
-      return ["first-secret", "second-secret"].filter((text) =>
-        all.flat().some(({ row }) => String(row).includes(text)),
-      );
-    };
-    const [taskId = ""] = await Promise.all(
-      ["first-secret", "second-secret"].map(async (text) => {
-        const message = textMessage(text, text);
-        const { task } = await tasks.sendMessage({ message });
-        return task?.id;
-      }),
-    );
-    expect(await kept()).toEqual(["first-secret", "second-secret"]);
-    await tasks.deleteTask({ taskId });
-    expect(await kept()).toEqual(["second-secret"]);
-  });
-
-  it("fails at once when the database refuses what DBOS keeps", async () => {
-    const table = "alter table devtool_dbos.workflow_status";
-    await database.run(`${table} add constraint none check (false) not valid`);
-    const flow = defineWorkflow({
-      name: "flow",
-      steps: [{ id: "only", agent: "echo", task: "go" }],
-    });
-    const server = await createServer({
-      agents: { flow: workflowAgent(flow, { engine }), echo },
-      workspace: temporaryDirectory(),
-    });
-    try {
-      const { task } = await clientOf(server).tasks.sendMessage({
-        message: textMessage("run", "go"),
+    let schemas = 0;
+    describe("plays as one in a log", () => {
+      playAll(() => {
+        const schema = `store_${schemas++}`;
+        const openStore = (): Promise<PostgresStore> =>
+          PostgresStore.open({ url: database.url, schema });
+        return { workflow: { engine }, server: { openStore } };
       });
-      expect(task?.state).toBe(TaskState.FAILED);
-    } finally {
-      await server.close();
-      await database.run(`${table} drop constraint none`);
-    }
-  });
-});
+    });
+
+    it("has each try that ended as a workflow of DBOS", async () => {
+      const rows = await database.run(
+        "select status, count(*) from devtool_dbos.workflow_status group by 1",
+      );
+      const counts = Object.fromEntries(
+        rows.map(({ status, count }) => [status, Number(count)]),
+      );
+      expect(counts.SUCCESS).toBeGreaterThan(30);
+      expect(counts).not.toHaveProperty("PENDING");
+    });
+
+    it("leaves nothing in DBOS of a run that is deleted, and all of another one", async () => {
+      const flow = defineWorkflow({
+        name: "flow",
+        steps: ["a", "b"].map((id) => ({
+          id,
+          agent: "echo",
+          task: "{{input.text}}",
+        })),
+      });
+      await using server = await createServer({
+        // Two agents share the engine.
+        agents: {
+          flow: workflowAgent(flow, { engine }),
+          other: workflowAgent({ ...flow, name: "other" }, { engine }),
+          echo,
+        },
+        workspace: temporaryDirectory(),
+      });
+      const { tasks } = clientOf(server);
+      const tables = await database.run(
+        "select table_name as name from information_schema.tables where table_schema = 'devtool_dbos'",
+      );
+      const kept = async (): Promise<string[]> => {
+        const all = await Promise.all(
+          tables.map(({ name }) =>
+            database.run(
+              `select each::text as row from devtool_dbos.${name} each`,
+            ),
+          ),
+        );
+        return ["first-secret", "second-secret"].filter((text) =>
+          all.flat().some(({ row }) => String(row).includes(text)),
+        );
+      };
+      const [taskId = ""] = await Promise.all(
+        ["first-secret", "second-secret"].map(async (text) => {
+          const message = textMessage(text, text);
+          const { task } = await tasks.sendMessage({ message });
+          return task?.id;
+        }),
+      );
+      expect(await kept()).toEqual(["first-secret", "second-secret"]);
+      await tasks.deleteTask({ taskId });
+      expect(await kept()).toEqual(["second-secret"]);
+    });
+
+    it("fails at once when the database refuses what DBOS keeps", async () => {
+      const table = "alter table devtool_dbos.workflow_status";
+      await database.run(
+        `${table} add constraint none check (false) not valid`,
+      );
+      const flow = defineWorkflow({
+        name: "flow",
+        steps: [{ id: "only", agent: "echo", task: "go" }],
+      });
+      const server = await createServer({
+        agents: { flow: workflowAgent(flow, { engine }), echo },
+        workspace: temporaryDirectory(),
+      });
+      try {
+        const { task } = await clientOf(server).tasks.sendMessage({
+          message: textMessage("run", "go"),
+        });
+        expect(task?.state).toBe(TaskState.FAILED);
+      } finally {
+        await server.close();
+        await database.run(`${table} drop constraint none`);
+      }
+    });
+  },
+  LEFT_TO_CI,
+);
 
 function playAll(keeping: () => Keeping): void {
   let server: DevtoolServer;

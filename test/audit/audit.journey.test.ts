@@ -15,7 +15,7 @@ import {
 } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { beforeAll, describe, expect, it } from "vitest";
-import { roundsOf } from "../depth.ts";
+import { LEFT_TO_CI, roundsOf } from "../depth.ts";
 import { byteFlips, changedBy } from "./changes.ts";
 import { Conversation } from "./conversation.ts";
 import { forgetLastRecord, killedAfter, readStore } from "./kills.ts";
@@ -285,123 +285,128 @@ describe("the audit log of a server that is killed (S13)", () => {
 /** One byte of this many is changed. */
 const ONE_IN = roundsOf("DEVTOOL_AUDIT_FLIPS", { quick: 30, ci: 5, deep: 1 });
 
-describe("an audit log on disk (S13)", () => {
-  let root: string;
-  let path: string;
-  let length: number;
+describe.skipIf(LEFT_TO_CI !== "")(
+  `an audit log on disk (S13)${LEFT_TO_CI}`,
+  () => {
+    let root: string;
+    let path: string;
+    let length: number;
 
-  beforeAll(async () => {
-    root = temporaryDirectory();
-    path = join(root, "data/tasks.db");
-    await mkdir(join(root, "workspace"));
-    await using server = await serveCodingAgent({
-      workspace: join(root, "workspace"),
-      dataDirectory: join(root, "data"),
-    });
-    // Its own, because the deep tier's hundred kills before this take longer
-    // than the file's signal lasts.
-    const user = new Conversation(server, AbortSignal.timeout(60_000));
-    await user.answer(
-      await user.start("write one.txt one"),
-      "proceed_once",
-      "mine",
-    );
-    await user.answer(await user.start("write two.txt two"), "cancel");
-    await user.start("write three.txt three", ApprovalMode.PLAN);
-    await server.close();
-    length = (await readStore(path)).records.length;
-    expect(length).toBe(8);
-  });
-
-  it(`shows each byte that was changed in a record, whatever it became (one in ${ONE_IN} is)`, {
-    timeout: 600_000,
-  }, async () => {
-    const flips = byteFlips(path).filter(
-      (_flip, index) => index % ONE_IN === 0,
-    );
-    const unseen: unknown[] = [];
-    for (const { number, at, data } of flips) {
-      const found = await changedBy(path, (database) =>
-        database
-          .prepare("UPDATE audit SET data = ? WHERE number = ?")
-          .run(data, number),
+    beforeAll(async () => {
+      root = temporaryDirectory();
+      path = join(root, "data/tasks.db");
+      await mkdir(join(root, "workspace"));
+      await using server = await serveCodingAgent({
+        workspace: join(root, "workspace"),
+        dataDirectory: join(root, "data"),
+      });
+      // Its own, because the deep tier's hundred kills before this take longer
+      // than the file's signal lasts.
+      const user = new Conversation(server, AbortSignal.timeout(60_000));
+      await user.answer(
+        await user.start("write one.txt one"),
+        "proceed_once",
+        "mine",
       );
-      if (!found) unseen.push({ number, at });
-    }
-    console.info(
-      `S13: ${flips.length} bytes flipped, ${unseen.length} not seen`,
-    );
-    expect(flips.length).toBeGreaterThan(1_500 / ONE_IN);
-    expect(unseen).toEqual([]);
-  });
+      await user.answer(await user.start("write two.txt two"), "cancel");
+      await user.start("write three.txt three", ApprovalMode.PLAN);
+      await server.close();
+      length = (await readStore(path)).records.length;
+      expect(length).toBe(8);
+    });
 
-  it("shows every change of the number of a record", async () => {
-    for (let number = 1; number <= length; number++) {
-      for (let bit = 0; bit < 64; bit++) {
-        const other = BigInt.asIntN(64, BigInt(number) ^ (1n << BigInt(bit)));
-        const change = (database: DatabaseSync): void => {
-          // A number that is taken is given up by its record.
-          database.prepare("DELETE FROM audit WHERE number = ?").run(other);
+    it(`shows each byte that was changed in a record, whatever it became (one in ${ONE_IN} is)`, {
+      timeout: 600_000,
+    }, async () => {
+      const flips = byteFlips(path).filter(
+        (_flip, index) => index % ONE_IN === 0,
+      );
+      const unseen: unknown[] = [];
+      for (const { number, at, data } of flips) {
+        const found = await changedBy(path, (database) =>
           database
-            .prepare("UPDATE audit SET number = ? WHERE number = ?")
-            .run(other, number);
-        };
-        expect(await changedBy(path, change), `${number} to ${other}`).toBe(
-          true,
+            .prepare("UPDATE audit SET data = ? WHERE number = ?")
+            .run(data, number),
         );
+        if (!found) unseen.push({ number, at });
       }
-    }
-  });
+      console.info(
+        `S13: ${flips.length} bytes flipped, ${unseen.length} not seen`,
+      );
+      expect(flips.length).toBeGreaterThan(1_500 / ONE_IN);
+      expect(unseen).toEqual([]);
+    });
 
-  it("shows a record that was taken out, put in again, moved or doubled", async () => {
-    const changes = [
-      ...Array.from(
-        { length: length - 1 },
-        (_, index) => `DELETE FROM audit WHERE number = ${index + 1}`,
-      ),
-      "DELETE FROM audit WHERE number < 4",
-      `INSERT INTO audit SELECT ${length + 1}, data FROM audit WHERE number = ${length}`,
-      "UPDATE audit SET data = (SELECT data FROM audit WHERE number = 3) WHERE number = 4",
-      "UPDATE audit SET number = -number",
-      "UPDATE audit SET data = x''",
-    ];
-    for (const change of changes) {
+    it("shows every change of the number of a record", async () => {
+      for (let number = 1; number <= length; number++) {
+        for (let bit = 0; bit < 64; bit++) {
+          const other = BigInt.asIntN(64, BigInt(number) ^ (1n << BigInt(bit)));
+          const change = (database: DatabaseSync): void => {
+            // A number that is taken is given up by its record.
+            database.prepare("DELETE FROM audit WHERE number = ?").run(other);
+            database
+              .prepare("UPDATE audit SET number = ? WHERE number = ?")
+              .run(other, number);
+          };
+          expect(await changedBy(path, change), `${number} to ${other}`).toBe(
+            true,
+          );
+        }
+      }
+    });
+
+    it("shows a record that was taken out, put in again, moved or doubled", async () => {
+      const changes = [
+        ...Array.from(
+          { length: length - 1 },
+          (_, index) => `DELETE FROM audit WHERE number = ${index + 1}`,
+        ),
+        "DELETE FROM audit WHERE number < 4",
+        `INSERT INTO audit SELECT ${length + 1}, data FROM audit WHERE number = ${length}`,
+        "UPDATE audit SET data = (SELECT data FROM audit WHERE number = 3) WHERE number = 4",
+        "UPDATE audit SET number = -number",
+        "UPDATE audit SET data = x''",
+      ];
+      for (const change of changes) {
+        expect(
+          await changedBy(path, (database) => database.exec(change)),
+          change,
+        ).toBe(true);
+      }
+    });
+
+    it("shows that what was shown is another text, or gone without a record of a deletion", async () => {
+      const changes = [
+        "UPDATE audit_shown SET data = CAST(data || x'20' AS BLOB)",
+        "UPDATE audit_shown SET data = x''",
+        "UPDATE audit_shown SET task_id = 'other'",
+        "DELETE FROM audit_shown WHERE rowid = (SELECT max(rowid) FROM audit_shown)",
+      ];
+      for (const change of changes) {
+        expect(
+          await changedBy(path, (database) => database.exec(change)),
+          change,
+        ).toBe(true);
+      }
+    });
+
+    it("does not show a cut end by itself: the hash that somebody noted does", async () => {
+      const before = await verifyAudit(
+        iterate((await readStore(path)).records),
+      );
       expect(
-        await changedBy(path, (database) => database.exec(change)),
-        change,
-      ).toBe(true);
-    }
-  });
+        await changedBy(path, (database) =>
+          database.exec("DELETE FROM audit WHERE number > 5"),
+        ),
+      ).toBe(false);
+      expect(before.count).toBe(BigInt(length));
+    });
 
-  it("shows that what was shown is another text, or gone without a record of a deletion", async () => {
-    const changes = [
-      "UPDATE audit_shown SET data = CAST(data || x'20' AS BLOB)",
-      "UPDATE audit_shown SET data = x''",
-      "UPDATE audit_shown SET task_id = 'other'",
-      "DELETE FROM audit_shown WHERE rowid = (SELECT max(rowid) FROM audit_shown)",
-    ];
-    for (const change of changes) {
-      expect(
-        await changedBy(path, (database) => database.exec(change)),
-        change,
-      ).toBe(true);
-    }
-  });
-
-  it("does not show a cut end by itself: the hash that somebody noted does", async () => {
-    const before = await verifyAudit(iterate((await readStore(path)).records));
-    expect(
-      await changedBy(path, (database) =>
-        database.exec("DELETE FROM audit WHERE number > 5"),
-      ),
-    ).toBe(false);
-    expect(before.count).toBe(BigInt(length));
-  });
-
-  it("is in order when nothing was changed (the control of these)", async () => {
-    expect(await changedBy(path, () => undefined)).toBe(false);
-  });
-});
+    it("is in order when nothing was changed (the control of these)", async () => {
+      expect(await changedBy(path, () => undefined)).toBe(false);
+    });
+  },
+);
 
 /**
  * The files that calls wrote: whole, not what a kill left of one that was not

@@ -17,6 +17,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bareRun, postRun } from "../ag-ui/post-run.ts";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { variantsOf } from "../depth.ts";
 import { nodeServer } from "./servers.ts";
 
 const ODD = fileURLToPath(new URL("odd-server.ts", import.meta.url));
@@ -40,7 +41,7 @@ describe("MCP servers that a later message brings (SESSION-4)", () => {
       onNotice: () => undefined,
     });
 
-  it.each(Object.entries(CLIENTS))(
+  it.each(variantsOf("clients", Object.entries(CLIENTS), 3))(
     "are there from then on, beside the first one, which keeps running, over %s",
     async (_binding, over) => {
       const client = over(server);

@@ -32,7 +32,7 @@ import { ServerInfoSchema } from "@devtool/schema/operator";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
-import { LEFT_TO_CI, roundsOf } from "../depth.ts";
+import { LEFT_TO_CI, roundsOf, variantsOf } from "../depth.ts";
 import { approvalScript } from "./approval-script.ts";
 import type { Escape } from "./escape.ts";
 import { ESCAPES } from "./escapes.ts";
@@ -65,7 +65,8 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
 
   it(`lets none of ${ESCAPES.length} escapes out`, async () => {
     expect(ESCAPES.length).toBeGreaterThanOrEqual(40);
-    expect(await escaped(ESCAPES, sandbox)).toEqual([]);
+    const tried = variantsOf("ways out", ESCAPES, 26);
+    expect(await escaped(tried, sandbox)).toEqual([]);
   });
 
   it("lets no command make a user namespace with a bwrap that cannot forbid it, either", async () => {

@@ -22,7 +22,7 @@ const SCRIPT =
   'call mcp__traced__where\nnext\ncall read_mcp_resource {"server":"traced","uri":"trace:place"}\nnext\nrun echo $TRACEPARENT\nnext\ntext Done.';
 
 describe("the spans of a turn", () => {
-  it.for(variantsOf("bindings", Object.keys(SENDERS), 6))(
+  it.for(variantsOf("bindings", Object.keys(SENDERS), 2))(
     "are one trace from the client over the model and MCP to the webhook over %s",
     async (binding) => {
       const {

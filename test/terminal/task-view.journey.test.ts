@@ -43,7 +43,7 @@ import {
   expect,
   it,
 } from "vitest";
-import { roundsOf, seedOf } from "../depth.ts";
+import { roundsOf, seedOf, variantsOf } from "../depth.ts";
 import {
   type ServerProcess,
   startServing,
@@ -411,7 +411,8 @@ describe("a view whose connections are cut at any byte (R4)", () => {
   const startsOf = (name: string): readonly ("log" | "task")[] =>
     name === "Connect" ? ["log", "task"] : ["log"];
 
-  for (const [name, connectTo] of Object.entries(clients)) {
+  const played = variantsOf("cut protocols", Object.entries(clients), 1);
+  for (const [name, connectTo] of played) {
     it(`is exactly the log over ${name}, through ${CUTS} cuts`, {
       timeout: 240_000 + CUTS * 1_000,
     }, async () => {

@@ -15,6 +15,7 @@ import {
   testTaskStore,
 } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "../../../test/depth.ts";
 import { PostgresStore } from "./postgres-store.ts";
 import {
   findPostgres,
@@ -24,9 +25,9 @@ import {
 } from "./testing/index.ts";
 
 const bin = findPostgres();
-const why = withoutPostgres(bin);
+const why = withoutPostgres(bin) || LEFT_TO_CI;
 
-describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
+describe.skipIf(why !== "")(`PostgresStore${why}`, () => {
   let server: PostgresServer;
   let schemas = 0;
   beforeAll(async () => {

@@ -9,16 +9,20 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { variantsOf } from "../../../../test/depth.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { readContent, TaskContent } from "./task-content.ts";
 import { TaskHead } from "./task-head.ts";
 
 type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
 
+/** Seeds of random logs, and whether a call goes back in them. */
+function seeds(length: number): (readonly [number, boolean])[] {
+  return Array.from({ length }, (_, seed) => [seed, seed % 3 === 0]);
+}
+
 describe("the content of a task that is kept without", () => {
-  it.each(
-    Array.from({ length: 60 }, (_, seed) => [seed, seed % 3 === 0] as const),
-  )(
+  it.each(variantsOf("logs", seeds(60), 12))(
     "is that of its log, however many of the last messages are read (seed %d, calls go back: %s)",
     async (seed, callsGoBack) => {
       const events = randomLog(seed, callsGoBack);
@@ -42,9 +46,7 @@ describe("the content of a task that is kept without", () => {
     },
   );
 
-  it.each(
-    Array.from({ length: 40 }, (_, seed) => [seed, seed % 3 === 0] as const),
-  )(
+  it.each(variantsOf("logs", seeds(40), 8))(
     "is found from a stored head and the events after it (seed %d, calls go back: %s)",
     async (seed, callsGoBack) => {
       const events = randomLog(seed, callsGoBack);

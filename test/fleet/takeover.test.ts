@@ -21,9 +21,9 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { MAIN } from "../our-command.ts";
 import { approve, streamedText } from "../tasks.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
-import { MAIN } from "../our-command.ts";
 
 const LIMIT_MS = 120_000;
 const PAYMENTS = fileURLToPath(
