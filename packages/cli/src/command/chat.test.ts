@@ -288,6 +288,7 @@ describe("devtool chat", () => {
       ["2  text Two.", "/rewind 3\r"],
       ["/rewind 3: the conversation has 2 messages of yours"],
       [PROMPT, "/rewind 2\r"],
+      ["· kept for your next message: text Two.\n"],
       ["> text Two.", "\u0015text Else.\r"],
       ["Else.\n", "/exit\r"],
     );

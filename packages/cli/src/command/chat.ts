@@ -148,7 +148,11 @@ async function lineChat({
     if (isRewind !== undefined) {
       const text = await session.rewind(number);
       // What a program writes next takes its place.
-      if (io.interactive) prompter.restore(text);
+      if (text !== "" && io.interactive) {
+        // A terminal that cannot redraw a line does not show what is in it.
+        session.tell(`· kept for your next message: ${oneLine(text)}`);
+        prompter.restore(text);
+      }
     } else if (!(await session.answer(conversation, interrupts))) {
       prompter.restore(line);
     } else if (isSlashLine(line) && imageProblem(line) !== "") {
