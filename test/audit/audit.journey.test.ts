@@ -35,7 +35,7 @@ describe("the audit log of a busy server (S13)", () => {
     await beforeRestart();
     await afterRestart();
     ({ events, records } = await readStore(join(root, "data/tasks.db")));
-  }, 60_000);
+  });
 
   async function beforeRestart(): Promise<void> {
     await using server = await start();

@@ -184,5 +184,5 @@ describe("the log of `devtool serve`", () => {
       ),
     );
     expect(log).not.toMatch(/secret/);
-  }, 60_000);
+  });
 });

@@ -46,7 +46,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
         allowedOrigins: [listed.origin],
       });
       browser = await launch();
-    }, 60_000);
+    });
     afterAll(async () => {
       await browser?.close();
       await server?.close();

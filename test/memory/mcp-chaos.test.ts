@@ -42,7 +42,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
       async () => {
         const report = await runChaos(
           { faults, rounds },
-          AbortSignal.timeout(rounds * 60_000),
+          AbortSignal.timeout(rounds * 120_000),
         );
         const slowestMs = Math.max(
           ...report.calm.map(({ durationMs }) => durationMs),
@@ -54,7 +54,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
         expect(report.faults).toHaveLength(rounds * faults.length);
         expect(breachesOf(report, BOUNDS)).toEqual([]);
       },
-      60_000 * rounds,
+      120_000 * rounds,
     );
 
     it("are detected without a deadline and a process group (sabotage)", async () => {
@@ -64,14 +64,14 @@ describe.skipIf(LEFT_TO_CI !== "")(
         sourceOf: unguardedTools,
         patienceMs: 2000,
       };
-      const report = await runChaos(plan, AbortSignal.timeout(60_000));
+      const report = await runChaos(plan, AbortSignal.timeout(150_000));
       for (const pid of report.survivors) process.kill(pid, "SIGKILL");
       expect(breachesOf(report, BOUNDS)).toEqual([
         expect.stringMatching(/^hang came to no result/),
         expect.stringMatching(/^child came to no result/),
         "1 processes are still there",
       ]);
-    }, 60_000);
+    });
 
     it("are detected if output that was read is kept in memory (sabotage)", async () => {
       const kept: Buffer[] = [];
@@ -91,12 +91,12 @@ describe.skipIf(LEFT_TO_CI !== "")(
         rounds: 2,
         sourceOf: hoarding,
       };
-      const report = await runChaos(plan, AbortSignal.timeout(60_000));
+      const report = await runChaos(plan, AbortSignal.timeout(150_000));
       expect(breachesOf(report, BOUNDS)).toEqual([
         expect.stringMatching(/^memory grew by/),
       ]);
       expect(kept).toHaveLength(2);
-    }, 60_000);
+    });
 
     it("are detected by their effect on other servers, on memory and on the log (sabotage)", () => {
       const good = {
