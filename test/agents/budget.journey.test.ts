@@ -13,7 +13,6 @@ import {
   BudgetConfigSchema,
   type BudgetSchema,
   emptyTask,
-  Role,
   type SendMessageRequestSchema,
   type Task,
   TaskState,
@@ -24,6 +23,7 @@ import { describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { CLIENTS, clientOf } from "../client-of.ts";
 import { postJson } from "../post-json.ts";
+import { agentText } from "../tasks.ts";
 
 /** An agent whose steps take 200 tokens each. Its prompt is what it does. */
 const agent: Agent = {
@@ -77,7 +77,7 @@ describe("a budget", () => {
         "This turn used 600 tokens, and the limit is 500. Send a message to go on.",
       ),
     );
-    expect(saidIn(cut)).toBe("step 1. step 2. step 3. ");
+    expect(agentText(cut)).toBe("step 1. step 2. step 3. ");
     // What passes the limit with its last step has ended by itself.
     const next = await send(client, "steps 3", { taskId: cut.id });
     expect(outcomeOf(next)).toEqual([TaskState.COMPLETED, ""]);
@@ -93,7 +93,7 @@ describe("a budget", () => {
     expect(outcomeOf(answered)).toEqual([TaskState.COMPLETED, ""]);
     const second = await send(client, "steps 2", { taskId });
     expect(outcomeOf(second)).toEqual(reached(words));
-    expect(saidIn(second)).toBe("step 1. ");
+    expect(agentText(second)).toBe("step 1. ");
     const third = await send(client, "steps 1", { taskId });
     expect(outcomeOf(third)).toEqual(reached(words));
     // The agent was not asked.
@@ -124,7 +124,7 @@ describe("a budget", () => {
       expect(text).toMatch(new RegExp(`^${subject} used 800 tokens`));
       const once = await send(clientOf(server), `${call}\ntext Done.`);
       expect(outcomeOf(once)).toEqual([TaskState.COMPLETED, ""]);
-      expect(saidIn(once)).toContain("Done.");
+      expect(agentText(once)).toContain("Done.");
     },
   );
 
@@ -268,7 +268,7 @@ describe("a budget", () => {
         'The cost is limited, and model "m-1" has no price. Add it to budget.prices in config.toml.',
       ),
     );
-    expect(saidIn(refused)).toBe("");
+    expect(agentText(refused)).toBe("");
   });
 
   it("limits the time that a task works, and not the time that it waits for its user", async () => {
@@ -339,15 +339,6 @@ function withBudget(budget: MessageInitShape<typeof BudgetSchema>): Request {
 
 function outcomeOf({ state, stateText }: Task): readonly [TaskState, string] {
   return [state, stateText];
-}
-
-/** All that the agent has said in a task. */
-function saidIn({ history }: Task): string {
-  return history
-    .filter(({ role }) => role === Role.AGENT)
-    .flatMap(({ parts }) => parts)
-    .map(({ content }) => (content.case === "text" ? content.value : ""))
-    .join("");
 }
 
 function serve(

@@ -12,7 +12,7 @@ import {
   startPostgres,
   withoutPostgres,
 } from "@devtool/postgres/testing";
-import { Role, type Task, TaskState } from "@devtool/schema";
+import { type Task, TaskState } from "@devtool/schema";
 import type { Agent } from "@devtool/server";
 import {
   afterAll,
@@ -24,6 +24,7 @@ import {
   it,
 } from "vitest";
 import { variantsOf } from "../depth.ts";
+import { agentText } from "../tasks.ts";
 import { followed, LIMIT_MS } from "./agents.ts";
 import { type Replica, startReplicaOf } from "./replicas.ts";
 
@@ -177,13 +178,7 @@ describe.skipIf(bin === undefined).each(PLAYED)(
       replica: Replica,
       contextId: string,
     ): Promise<Recalled> {
-      const { history } = await say(replica, "recall", contextId);
-      const parts = history
-        .filter(({ role }) => role === Role.AGENT)
-        .flatMap((message) => message.parts);
-      const said = parts
-        .map(({ content }) => (content.case === "text" ? content.value : ""))
-        .join("");
+      const said = agentText(await say(replica, "recall", contextId));
       return JSON.parse(/\{.*\}/.exec(said)?.[0] ?? "{}");
     }
 

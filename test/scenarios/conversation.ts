@@ -22,6 +22,7 @@ import {
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
+import { agentText } from "../tasks.ts";
 
 /**
  * The user's answer to a call: an option and, for a changed edit, the new
@@ -81,12 +82,7 @@ export class Conversation {
 
   /** All that the agent said. */
   get text(): string {
-    const parts = this.task.history
-      .filter(({ role }) => role === Role.AGENT)
-      .flatMap((message) => message.parts);
-    return parts
-      .map(({ content }) => (content.case === "text" ? content.value : ""))
-      .join("");
+    return agentText(this.task);
   }
 
   /**

@@ -12,12 +12,12 @@ import {
   isTerminal,
   type Message,
   openToolCalls,
-  Role,
   reduceTask,
   type Task,
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
+import { agentText } from "../../tasks.ts";
 import type { Fault } from "./faults.ts";
 
 /** The outcome of a fault. */
@@ -103,7 +103,7 @@ export function violationsOf(
   fault: Fault,
   { task, effects, notices, inTime }: Outcome,
 ): string[] {
-  const text = textOf(task);
+  const text = agentText(task);
   const problems: readonly (readonly [boolean, string])[] = [
     [inTime, "did not end before its deadline"],
     [isTerminal(task.state), `is stuck in ${TaskState[task.state]}`],
@@ -134,15 +134,6 @@ export function violationsOf(
   return problems
     .filter(([holds]) => !holds)
     .map(([, problem]) => `${fault.name}: ${problem}`);
-}
-
-function textOf({ history }: Task): string {
-  const parts = history
-    .filter(({ role }) => role === Role.AGENT)
-    .flatMap(({ parts }) => parts);
-  return parts
-    .map(({ content }) => (content.case === "text" ? content.value : ""))
-    .join("");
 }
 
 async function marksIn(path: string): Promise<number> {
