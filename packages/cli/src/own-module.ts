@@ -23,8 +23,10 @@ export async function importOwn(
   if (!stats.isFile()) throw new Error(`${setting} is not a file: ${remedy}`);
   assertOwn(stats, setting);
   return import(pathToFileURL(path).href).catch((reason: unknown) => {
-    throw new Error(`${setting} cannot be loaded: ${errorMessage(reason)}`, {
-      cause: reason,
-    });
+    // Node tells nobody but its own main program where a syntax error is.
+    const where =
+      reason instanceof SyntaxError ? `: "node ${path}" shows where` : "";
+    const problem = `${setting} cannot be loaded: ${errorMessage(reason)}`;
+    throw new Error(problem + where, { cause: reason });
   });
 }

@@ -54,7 +54,11 @@ describe("the store of a module", () => {
       undefined,
       /cannot be read: ENOENT.*: name a module that exports "openStore" \(docs\/own-agent\.md/,
     ],
-    ["no module", "not a module", /cannot be loaded: /],
+    [
+      "no module",
+      "not a module",
+      /cannot be loaded: .*: "node \/.*mine\.mjs" shows where$/,
+    ],
     [
       "one that throws",
       'throw new Error("no luck");',
