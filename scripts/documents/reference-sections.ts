@@ -70,7 +70,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Push notifications",
     about: "The service that manages where the events of a task are posted.",
     names: "lowerCamelCase",
-    files: paths("devtool/v1alpha", "push_service"),
+    files: paths("devtool/v1alpha", "push_service", "web_push"),
   },
   {
     title: "Agents and browsers",

@@ -47,7 +47,7 @@ export function App({ token }: { readonly token: string }): ReactNode {
       <a className="skip" href="#main">
         {words.skip}
       </a>
-      <SessionList list={sessions} place={place} />
+      <SessionList client={client} list={sessions} place={place} />
       <main id="main" tabIndex={-1}>
         {place.case === "server" && <ServerPage client={client} />}
         {/* Narrow screens show the list in place of the hint to choose from it. */}

@@ -106,7 +106,7 @@ function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
 }
 
 function Browser({
-  session: { id, label, expireTime },
+  session: { id, label, expireTime, isNotified },
   onRevoke,
 }: {
   readonly session: BrowserSession;
@@ -122,6 +122,7 @@ function Browser({
           words.until,
           timestampDate(expireTime).toLocaleString(language),
         )}{" "}
+      {isNotified && `${words.isNotified} `}
       <button type="button" onClick={onRevoke}>
         {words.revoke}
       </button>

@@ -4,6 +4,7 @@ import type { useSessions } from "@devtool/react";
 import { GoalState, TaskState, type TaskSummary } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
+import type { ConsoleClient } from "./console-client.ts";
 import { type Place, sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { State } from "./state.tsx";
@@ -11,6 +12,7 @@ import { isWaiting, useNotifications } from "./use-notifications.ts";
 import { ageText, countText, words } from "./words.ts";
 
 interface SessionListProps {
+  readonly client: ConsoleClient;
   readonly list: ReturnType<typeof useSessions>;
   readonly place: Place;
 }
@@ -19,10 +21,14 @@ interface SessionListProps {
 const SEARCHED_FROM = 10;
 
 /** All sessions, those that wait for the user first. */
-export function SessionList({ list, place }: SessionListProps): ReactNode {
+export function SessionList({
+  client,
+  list,
+  place,
+}: SessionListProps): ReactNode {
   const { sessions, hasMore, loadMore } = list;
   const now = useNow();
-  const allowNotifications = useNotifications(sessions, list.isLoaded);
+  const allowNotifications = useNotifications(client, sessions, list.isLoaded);
   const [sought, seek] = useState("");
   const found = sessions.filter((session) => isFound(session, sought));
   const waiting = sessions.filter(isWaiting);

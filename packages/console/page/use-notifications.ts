@@ -1,5 +1,7 @@
+import { callWithRetry } from "@devtool/client";
 import { TaskState, type TaskSummary } from "@devtool/schema";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { ConsoleClient } from "./console-client.ts";
 import { sessionAddress } from "./place.ts";
 import { countText, words } from "./words.ts";
 
@@ -36,10 +38,12 @@ export function isWaiting({ lastEvent }: TaskSummary): boolean {
 
 /**
  * Shows a notification when a session begins to wait while the page is open and
- * not looked at. Returns what asks the user for permission; undefined when there
- * is nothing to ask.
+ * not looked at, and has the server tell this browser while no page is open.
+ * Returns what asks the user for permission; undefined when there is nothing to
+ * ask.
  */
 export function useNotifications(
+  client: ConsoleClient,
   sessions: readonly TaskSummary[],
   isLoaded: boolean,
 ): (() => void) | undefined {
@@ -64,6 +68,18 @@ export function useNotifications(
     for (const session of added) notify(session).catch(console.warn);
   }, [sessions, isLoaded, permission]);
   useEffect(() => {
+    if (permission !== "granted") return;
+    const mounted = new AbortController();
+    // Some browsers reach no push service. The list of browsers says which are
+    // notified.
+    callWithRetry(
+      (signal) => subscribe(client, signal),
+      {},
+      mounted.signal,
+    ).catch(console.warn);
+    return () => mounted.abort();
+  }, [client, permission]);
+  useEffect(() => {
     if (!("serviceWorker" in navigator)) return;
     const { serviceWorker } = navigator;
     serviceWorker.addEventListener("message", showSession);
@@ -73,10 +89,42 @@ export function useNotifications(
   return () => void Notification.requestPermission().then(setPermission);
 }
 
-/** Phones show notifications of service workers alone. */
-async function notify({ id, title }: TaskSummary): Promise<void> {
+/**
+ * Subscribes this browser at its push service, and has the server post there. A
+ * subscription that is there already stays.
+ */
+async function subscribe(
+  { browsers }: ConsoleClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const { pushManager } = await startWorker();
+  const { webPushKey } = await browsers.listBrowserSessions({}, { signal });
+  const options = {
+    userVisibleOnly: true,
+    applicationServerKey: new Uint8Array(webPushKey),
+  };
+  const made = await pushManager.subscribe(options).catch(async () => {
+    // There may be one for an earlier key of the server.
+    await (await pushManager.getSubscription())?.unsubscribe();
+    return pushManager.subscribe(options);
+  });
+  const subscription = {
+    endpoint: made.endpoint,
+    p256dh: new Uint8Array(made.getKey("p256dh") ?? []),
+    auth: new Uint8Array(made.getKey("auth") ?? []),
+  };
+  await browsers.setWebPush(subscription, { signal });
+}
+
+async function startWorker(): Promise<ServiceWorkerRegistration> {
   const worker = await navigator.serviceWorker.register(WORKER_URL);
   await navigator.serviceWorker.ready;
+  return worker;
+}
+
+/** Phones show notifications of service workers alone. */
+async function notify({ id, title }: TaskSummary): Promise<void> {
+  const worker = await startWorker();
   const options = {
     body: title,
     tag: id,

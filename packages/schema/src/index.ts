@@ -102,6 +102,8 @@ export {
   BrowserSessionFileSchema,
   BrowserSessionSchema,
   type StoredBrowserSession,
+  type StoredWebPush,
+  StoredWebPushSchema,
 } from "./gen/devtool/v1alpha/browser_access_service_pb.ts";
 export {
   type Budget,
@@ -282,6 +284,7 @@ export {
   SandboxPolicy,
   type TurnSettings,
 } from "./gen/devtool/v1alpha/turn_settings_pb.ts";
+export { WebPushMessageSchema } from "./gen/devtool/v1alpha/web_push_pb.ts";
 export {
   FailureAction,
   type StepRun,

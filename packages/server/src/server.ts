@@ -16,12 +16,15 @@ import {
   openCore,
   type ServerAddress,
   type ServerCore,
+  type Surroundings,
 } from "./assembly/server-core.ts";
+import { createWebPush } from "./assembly/web-push.ts";
 import { Code, DevtoolError } from "./errors.ts";
 import { createBrowserAccessHandler } from "./handler/browser-access-handler.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
 import type { Clock } from "./push/clock.ts";
+import type { WebPushNotifier } from "./push/web-push-notifier.ts";
 import {
   assertMountable,
   assertSafeExposure,
@@ -236,6 +239,8 @@ export async function createHandler(
  */
 interface Running {
   readonly core: ServerCore;
+  /** Undefined on a server without pages for web browsers. */
+  readonly webPush: WebPushNotifier | undefined;
   readonly answering: Answering;
   /** Aborted when the server closes. */
   readonly shutdown: AbortController;
@@ -265,27 +270,34 @@ async function start(
     CLOCK,
     shutdown.signal,
   );
-  const core = await openCore(agents, options, {
+  const surroundings: Surroundings = {
     ...place,
     clock: CLOCK,
     random: Math.random,
     nextId: randomUUID,
     onNotice: options.onNotice ?? ((text) => console.error(noticeLine(text))),
     onError,
-  });
+  };
+  const core = await openCore(agents, options, surroundings);
+  const webPush =
+    browsers && createWebPush(browsers, core, options, surroundings);
   const { routes, served } = await closeOnFailure(core, () =>
     serverRoutes({
       ...routesOptions(agents, options, place, core, shutdown.signal),
       browsers:
-        browsers && createBrowserAccessHandler(browsers, core.operations),
+        browsers &&
+        webPush &&
+        createBrowserAccessHandler(browsers, webPush, core.operations),
       onError,
       prove: (challenge) => serverProof({ token, proofKey }, challenge),
     }),
   );
   const resource = protectedResource(options, place.publicUrl);
   void core.notifications.notifier.start().catch(onError);
+  webPush?.start();
   return {
     core,
+    webPush,
     answering: {
       routes,
       authenticator: {
@@ -360,7 +372,7 @@ const CLOCK: Clock = {
  * tasks over, then closes connections and the store.
  */
 async function stop(
-  { core, shutdown }: Running,
+  { core, webPush, shutdown }: Running,
   front: Pick<HttpListener, "stopTaking" | "close">,
   drainMs = 10_000,
 ): Promise<void> {
@@ -375,7 +387,11 @@ async function stop(
   );
   // Clients that take their time to leave do not keep the tasks from the other
   // servers.
-  await Promise.all([front.close(drainMs), core.handOver()]);
+  await Promise.all([
+    front.close(drainMs),
+    core.handOver(),
+    webPush?.[Symbol.asyncDispose](),
+  ]);
   await core[Symbol.asyncDispose]();
 }
 

@@ -174,8 +174,10 @@ async function listSessions(access: Access, io: Io): Promise<void> {
   if (sessions.length === 0) writeLine(io.stderr, "no browser has access");
   const time = (at: BrowserSession["createTime"]): string =>
     at ? timestampDate(at).toISOString() : "";
-  for (const { id, label, createTime, expireTime } of sessions) {
-    const line = `${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`;
+  for (const session of sessions) {
+    const { id, label, createTime, expireTime, isNotified } = session;
+    const notified = isNotified ? "notified  " : "";
+    const line = `${id}  since ${time(createTime)}  until ${time(expireTime)}  ${notified}${label}`;
     writeLine(io.stdout, visibleName(line).trimEnd());
   }
 }

@@ -151,6 +151,7 @@ export const de: Words = {
   serverDefault: "wie der Server",
   serverDefaultWithin: "wie der Server, höchstens #",
   thisBrowser: "dieser Browser",
+  isNotified: "wird benachrichtigt",
   noRules:
     "Keine eigenen Regeln: Der Modus entscheidet. Was nur liest, läuft; was etwas ändert, fragt.",
   findSessions: "Sitzung suchen",

@@ -149,6 +149,7 @@ export const en = {
   serverDefault: "as the server",
   serverDefaultWithin: "as the server, at most #",
   thisBrowser: "this browser",
+  isNotified: "notified",
   noRules:
     "No rules of yours: the approval mode decides. What only reads runs, what changes something asks.",
   findSessions: "Find a session",

@@ -136,6 +136,7 @@ export const zh: Words = {
   serverDefault: "与服务器相同",
   serverDefaultWithin: "与服务器相同，上限 #",
   thisBrowser: "此浏览器",
+  isNotified: "会收到通知",
   noRules: "没有自定义规则：由审批模式决定。只读操作直接运行，更改则会询问。",
   findSessions: "查找会话",
   states: {

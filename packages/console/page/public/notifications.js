@@ -1,17 +1,44 @@
-// The service worker of the console. It shows what the page tells it to, brings
-// the page back with the session when that is clicked, and keeps nothing: it
-// answers no request.
+// The service worker of the console. It shows what the page or the server tells
+// it to, brings the page back with the session when that is clicked, and keeps
+// nothing: it answers no request.
+
+// The texts of the page, which may not be open: `waiting` for one session.
+const WAITING = {
+  en: "1 session waits for you",
+  de: "1 Sitzung wartet auf dich",
+  zh: "1 个会话等待你的回复",
+};
+
+addEventListener("push", (event) => {
+  event.waitUntil(tell(event.data.json()));
+});
+
 addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(show(event.notification.data));
 });
 
-async function show(address) {
-  const pages = await clients.matchAll({
-    type: "window",
-    includeUncontrolled: true,
+/** Shows that a session waits, unless its user looks at the console. */
+async function tell({ taskId, title }) {
+  const pages = await openPages();
+  if (pages.some(({ visibilityState }) => visibilityState === "visible"))
+    return;
+  const [shown] = await registration.getNotifications({ tag: taskId });
+  // A page in the background may have shown the same a moment ago.
+  const isTold = shown && Date.now() - shown.timestamp < 60_000;
+  const language = navigator.languages
+    .map((tag) => tag.slice(0, 2).toLowerCase())
+    .find((name) => name in WAITING);
+  await registration.showNotification(WAITING[language ?? "en"], {
+    body: title,
+    tag: taskId,
+    renotify: !isTold,
+    data: `#/session/${encodeURIComponent(taskId)}`,
   });
-  const page = pages.find(({ url }) => url.startsWith(registration.scope));
+}
+
+async function show(address) {
+  const [page] = await openPages();
   if (!page) {
     await clients.openWindow(new URL(address, registration.scope).href);
     return;
@@ -19,4 +46,13 @@ async function show(address) {
   // The page goes there itself: a worker moves only pages that it controls.
   page.postMessage(address);
   await page.focus();
+}
+
+/** Returns the pages of the console, which not all pages of the origin are. */
+async function openPages() {
+  const pages = await clients.matchAll({
+    type: "window",
+    includeUncontrolled: true,
+  });
+  return pages.filter(({ url }) => url.startsWith(registration.scope));
 }

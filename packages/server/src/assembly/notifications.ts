@@ -6,6 +6,7 @@ import {
 } from "../handler/hide-secrets.ts";
 import type { SigningKeys } from "../keys/signing-keys.ts";
 import type { Operations } from "../operations.ts";
+import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
 import {
@@ -19,12 +20,8 @@ import { pushConfigKey } from "../store/push-config-store.ts";
 import type { ServerStore } from "../store/task-store.ts";
 import { TaskPush } from "./task-push.ts";
 
-interface NotificationsOptions {
-  readonly store: ServerStore;
-  /** Opens the task whose log records that a config has ended. */
-  readonly registry: OpenTasks;
-  /** The keys that sign posts. */
-  readonly keys: SigningKeys;
+/** What decides where a server may post. */
+export interface PushPolicyOptions {
   /**
    * Targets that are allowed although they are not public or not https, as
    * `host:port`.
@@ -32,6 +29,14 @@ interface NotificationsOptions {
   readonly pushTargets: readonly string[];
   /** Returns the ports of this server, to which nothing is posted. */
   readonly ownPorts: () => readonly number[];
+}
+
+interface NotificationsOptions extends PushPolicyOptions {
+  readonly store: ServerStore;
+  /** Opens the task whose log records that a config has ended. */
+  readonly registry: OpenTasks;
+  /** The keys that sign posts. */
+  readonly keys: SigningKeys;
   /** The URL at which clients reach this server. */
   readonly issuer: string;
   readonly clock: Clock;
@@ -66,12 +71,7 @@ export function createNotifications(
     options;
   const { shared, pushConfigs: configs } = store;
   const fences = new Map<string, bigint>();
-  const policy = {
-    allowedHosts: options.pushTargets,
-    ownPorts: options.ownPorts,
-    allowing: (target: string): string =>
-      `--push-target ${target} (push_targets)`,
-  };
+  const policy = pushPolicy(options);
   const notifier = new PushNotifier({
     store,
     configs,
@@ -111,6 +111,18 @@ export function createNotifications(
     nextId,
   });
   return { notifier, tasks, registrar };
+}
+
+/** Returns the policy for the targets of notifications. */
+export function pushPolicy({
+  pushTargets,
+  ownPorts,
+}: PushPolicyOptions): OutboundPolicy {
+  return {
+    allowedHosts: pushTargets,
+    ownPorts,
+    allowing: (target) => `--push-target ${target} (push_targets)`,
+  };
 }
 
 /**

@@ -42,11 +42,7 @@ import {
   type ServerSettings,
 } from "../server-options.ts";
 import type { Backlog } from "../store/task-inbox.ts";
-import type {
-  ServerStore,
-  SharedTasks,
-  TaskStore,
-} from "../store/task-store.ts";
+import type { ServerStore, SharedTasks } from "../store/task-store.ts";
 import { signTombstone } from "../store/tombstone.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { StoreFaults } from "../task/store-faults.ts";
@@ -85,7 +81,7 @@ export interface Surroundings extends ServerAddress {
 interface ServerParts {
   /** The agents elsewhere that are registered, or in catalogs. */
   readonly sources: AgentSources;
-  readonly store: TaskStore;
+  readonly store: ServerStore;
   readonly registry: OpenTasks;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;

@@ -3,9 +3,12 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { AccessCodeKind, type BrowserAccessService } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import type { Operations } from "../operations.ts";
+import { vapidPublicKey } from "../push/web-push.ts";
+import type { WebPushNotifier } from "../push/web-push-notifier.ts";
 import type { BrowserSessions } from "./browser-sessions.ts";
 import {
   assertKnown,
+  assertRight,
   browserSessionKey,
   callerOf,
   credentialSourceKey,
@@ -22,6 +25,7 @@ import { observeRequest } from "./observed-call.ts";
  */
 export function createBrowserAccessHandler(
   sessions: BrowserSessions,
+  webPush: Pick<WebPushNotifier, "subscribe">,
   operations: Operations | undefined,
 ): ServiceImpl<typeof BrowserAccessService> {
   /** Tells the observer of what was done. HTTP tells it of what was refused. */
@@ -67,9 +71,27 @@ export function createBrowserAccessHandler(
         assertLabel("browser", browser);
         return sessions.redeem(code, browser);
       }),
-    listBrowserSessions: (_request, context) => ({
+    listBrowserSessions: async (_request, context) => ({
       sessions: sessions.list(callerOf(context)),
+      webPushKey: vapidPublicKey(await sessions.webPushKey()),
     }),
+    setWebPush: (subscription, context) =>
+      observed("SetWebPush", context, async () => {
+        assertRight(context, "read");
+        const id = context.values.get(browserSessionKey);
+        if (id === "") {
+          const remedy =
+            "open the console with devtool console or devtool pair";
+          throw new DevtoolError(
+            "the caller has no browser session",
+            Code.FailedPrecondition,
+            { remedy },
+          );
+        }
+        const browser = { id, principal: callerOf(context) };
+        await webPush.subscribe(browser, subscription, context.signal);
+        return {};
+      }),
     revokeBrowserSession: ({ id }, context) =>
       observed("RevokeBrowserSession", context, async () => {
         await sessions.revoke(callerOf(context), id);

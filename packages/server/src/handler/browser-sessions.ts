@@ -1,6 +1,18 @@
-import { hash, randomBytes } from "node:crypto";
+import {
+  createPrivateKey,
+  generateKeyPair,
+  hash,
+  type KeyObject,
+  randomBytes,
+} from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { promisify } from "node:util";
+import {
+  create,
+  fromJsonString,
+  type MessageShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { failpoint } from "@devtool/internal/failpoint";
 import { grants, OTHERS } from "@devtool/internal/file-access";
@@ -11,8 +23,13 @@ import {
   BrowserSessionSchema,
   CallerRight,
   type StoredBrowserSession,
+  type StoredWebPush,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
+import type {
+  NotifiedBrowser,
+  WebPushBrowsers,
+} from "../push/web-push-delivery.ts";
 import { type Caller, COMMON_RIGHTS, type Right } from "./caller.ts";
 
 /**
@@ -87,7 +104,7 @@ export interface HeldConnection {
 
 /** A session with the connections that use it. */
 interface OpenSession {
-  readonly stored: StoredBrowserSession;
+  stored: StoredBrowserSession;
   readonly connections: Set<HeldConnection>;
   /** Aborts when the session has ended. */
   readonly ended: AbortController;
@@ -97,11 +114,13 @@ interface OpenSession {
  * The access of web browsers: codes that are redeemed once, and the sessions
  * that come of them.
  */
-export class BrowserSessions implements Disposable {
+export class BrowserSessions implements Disposable, WebPushBrowsers {
   readonly #options: BrowserSessionsOptions;
   /** Codes and sessions are known by the digests of their secrets alone. */
   readonly #codes = new Map<string, OpenCode>();
   readonly #sessions = new Map<string, OpenSession>();
+  /** The private key for Web Push, in DER; empty until it is needed. */
+  #webPushKey: Uint8Array = new Uint8Array();
   /** When wrong codes of devices came, within the last minute. */
   #wrongMs: readonly number[] = [];
   #written: Promise<void> = Promise.resolve();
@@ -117,8 +136,11 @@ export class BrowserSessions implements Disposable {
    */
   static async open(options: BrowserSessionsOptions): Promise<BrowserSessions> {
     const sessions = new BrowserSessions(options);
-    const kept =
-      options.file === undefined ? [] : await readBrowserSessions(options.file);
+    const { sessions: kept, webPushKey } =
+      options.file === undefined
+        ? create(BrowserSessionFileSchema)
+        : await readBrowserSessions(options.file);
+    sessions.#webPushKey = webPushKey;
     for (const stored of kept) {
       if (options.sources.has(stored.credentialSource)) sessions.#add(stored);
     }
@@ -221,9 +243,59 @@ export class BrowserSessions implements Disposable {
       ({ stored }) => stored.principal === principal,
     );
     return own
-      .flatMap(({ stored }) => stored.session ?? [])
+      .flatMap(({ stored: { session, webPush } }) =>
+        session ? [{ ...session, isNotified: webPush !== undefined }] : [],
+      )
       .filter((session) => !this.#isOver(session))
       .reverse();
+  }
+
+  /** Lists the browsers that are notified of tasks that wait. */
+  notified(): NotifiedBrowser[] {
+    return [...this.#sessions.values()].flatMap(({ stored, ended }) => {
+      const { session, principal, roles, webPush } = stored;
+      if (!session || !webPush || this.#isOver(session)) return [];
+      const { id } = session;
+      return [{ id, principal, roles, webPush, ended: ended.signal }];
+    });
+  }
+
+  /**
+   * Stores how the browser of a session is notified; undefined ends that. Does
+   * nothing when the session has ended.
+   */
+  async setWebPush(
+    id: string,
+    webPush: StoredWebPush | undefined,
+  ): Promise<void> {
+    for (const open of this.#sessions.values()) {
+      if (open.stored.session?.id !== id) continue;
+      const { webPush: _earlier, ...stored } = open.stored;
+      open.stored = webPush ? { ...stored, webPush } : stored;
+      await this.#save();
+    }
+  }
+
+  /**
+   * Returns the private key that identifies this server to push services. The
+   * first call creates it.
+   */
+  async webPushKey(): Promise<KeyObject> {
+    if (this.#webPushKey.length === 0) {
+      const { privateKey } = await promisify(generateKeyPair)("ec", {
+        namedCurve: "P-256",
+      });
+      // Another call may have created one meanwhile.
+      if (this.#webPushKey.length === 0) {
+        this.#webPushKey = privateKey.export({ format: "der", type: "pkcs8" });
+        await this.#save();
+      }
+    }
+    return createPrivateKey({
+      key: Buffer.from(this.#webPushKey),
+      format: "der",
+      type: "pkcs8",
+    });
   }
 
   /**
@@ -328,7 +400,10 @@ export class BrowserSessions implements Disposable {
       const sessions = [...this.#sessions.values()].map(({ stored }) => stored);
       const content = toJsonString(
         BrowserSessionFileSchema,
-        create(BrowserSessionFileSchema, { sessions }),
+        create(BrowserSessionFileSchema, {
+          sessions,
+          webPushKey: this.#webPushKey,
+        }),
         {
           prettySpaces: 2,
         },
@@ -382,12 +457,12 @@ function tooMany(what: string, remedy: string): DevtoolError {
 }
 
 /**
- * Reads browser sessions; none when there is no file. Throws for a file that is
- * damaged, or that other users can access.
+ * Reads the file of browser sessions; an empty one when there is none. Throws
+ * for a file that is damaged, or that other users can access.
  */
 async function readBrowserSessions(
   path: string,
-): Promise<readonly StoredBrowserSession[]> {
+): Promise<MessageShape<typeof BrowserSessionFileSchema>> {
   try {
     if (grants(await stat(path), OTHERS)) {
       throw new Error("other users can access it");
@@ -395,10 +470,10 @@ async function readBrowserSessions(
     return fromJsonString(
       BrowserSessionFileSchema,
       await readFile(path, "utf8"),
-    ).sessions;
+    );
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") {
-      return [];
+      return create(BrowserSessionFileSchema);
     }
     const remedy = "remove it, which ends the sessions of browsers";
     const problem = `browser sessions in "${path}" cannot be read: ${cause instanceof Error ? cause.message : cause}`;

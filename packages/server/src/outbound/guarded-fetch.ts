@@ -15,7 +15,7 @@ export interface OutboundRequest {
   readonly url: string;
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
+  readonly body?: string | Uint8Array | undefined;
 
   /**
    * The maximum number of redirects that a GET follows; each target is checked

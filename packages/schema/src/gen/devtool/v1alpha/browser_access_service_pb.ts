@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/browser_access_service.proto.
  */
 export const file_devtool_v1alpha_browser_access_service: GenFile = /*@__PURE__*/
-  fileDesc("CixkZXZ0b29sL3YxYWxwaGEvYnJvd3Nlcl9hY2Nlc3Nfc2VydmljZS5wcm90bxIPZGV2dG9vbC52MWFscGhhIlcKF0NyZWF0ZUFjY2Vzc0NvZGVSZXF1ZXN0Eg0KBWxhYmVsGAEgASgJEi0KBGtpbmQYAiABKA4yHy5kZXZ0b29sLnYxYWxwaGEuQWNjZXNzQ29kZUtpbmQiWQoYQ3JlYXRlQWNjZXNzQ29kZVJlc3BvbnNlEgwKBGNvZGUYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjgKF1JlZGVlbUFjY2Vzc0NvZGVSZXF1ZXN0EgwKBGNvZGUYASABKAkSDwoHYnJvd3NlchgCIAEoCSJbChhSZWRlZW1BY2Nlc3NDb2RlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSMAoHc2Vzc2lvbhgCIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ccm93c2VyU2Vzc2lvbiKNAQoOQnJvd3NlclNlc3Npb24SCgoCaWQYASABKAkSDQoFbGFiZWwYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIcChpMaXN0QnJvd3NlclNlc3Npb25zUmVxdWVzdCJQChtMaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2USMQoIc2Vzc2lvbnMYASADKAsyHy5kZXZ0b29sLnYxYWxwaGEuQnJvd3NlclNlc3Npb24iKQobUmV2b2tlQnJvd3NlclNlc3Npb25SZXF1ZXN0EgoKAmlkGAEgASgJIh4KHFJldm9rZUJyb3dzZXJTZXNzaW9uUmVzcG9uc2UiTQoSQnJvd3NlclNlc3Npb25GaWxlEjcKCHNlc3Npb25zGAEgAygLMiUuZGV2dG9vbC52MWFscGhhLlN0b3JlZEJyb3dzZXJTZXNzaW9uItwBChRTdG9yZWRCcm93c2VyU2Vzc2lvbhIwCgdzZXNzaW9uGAEgASgLMh8uZGV2dG9vbC52MWFscGhhLkJyb3dzZXJTZXNzaW9uEhQKDHRva2VuX2RpZ2VzdBgCIAEoDBIRCglwcmluY2lwYWwYAyABKAkSLAoGcmlnaHRzGAQgAygOMhwuZGV2dG9vbC52MWFscGhhLkNhbGxlclJpZ2h0EhkKEWNyZWRlbnRpYWxfc291cmNlGAUgASgJEg0KBXJvbGVzGAYgAygJEhEKCXVzZXJfdGllchgHIAEoCSpqCg5BY2Nlc3NDb2RlS2luZBIgChxBQ0NFU1NfQ09ERV9LSU5EX1VOU1BFQ0lGSUVEEAASGQoVQUNDRVNTX0NPREVfS0lORF9MSU5LEAESGwoXQUNDRVNTX0NPREVfS0lORF9ERVZJQ0UQAjLUAwoUQnJvd3NlckFjY2Vzc1NlcnZpY2USZwoQQ3JlYXRlQWNjZXNzQ29kZRIoLmRldnRvb2wudjFhbHBoYS5DcmVhdGVBY2Nlc3NDb2RlUmVxdWVzdBopLmRldnRvb2wudjFhbHBoYS5DcmVhdGVBY2Nlc3NDb2RlUmVzcG9uc2USZwoQUmVkZWVtQWNjZXNzQ29kZRIoLmRldnRvb2wudjFhbHBoYS5SZWRlZW1BY2Nlc3NDb2RlUmVxdWVzdBopLmRldnRvb2wudjFhbHBoYS5SZWRlZW1BY2Nlc3NDb2RlUmVzcG9uc2USdQoTTGlzdEJyb3dzZXJTZXNzaW9ucxIrLmRldnRvb2wudjFhbHBoYS5MaXN0QnJvd3NlclNlc3Npb25zUmVxdWVzdBosLmRldnRvb2wudjFhbHBoYS5MaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2UiA5ACARJzChRSZXZva2VCcm93c2VyU2Vzc2lvbhIsLmRldnRvb2wudjFhbHBoYS5SZXZva2VCcm93c2VyU2Vzc2lvblJlcXVlc3QaLS5kZXZ0b29sLnYxYWxwaGEuUmV2b2tlQnJvd3NlclNlc3Npb25SZXNwb25zZWIGcHJvdG8z", [file_devtool_v1alpha_authentication, file_google_protobuf_timestamp]);
+  fileDesc("CixkZXZ0b29sL3YxYWxwaGEvYnJvd3Nlcl9hY2Nlc3Nfc2VydmljZS5wcm90bxIPZGV2dG9vbC52MWFscGhhIlcKF0NyZWF0ZUFjY2Vzc0NvZGVSZXF1ZXN0Eg0KBWxhYmVsGAEgASgJEi0KBGtpbmQYAiABKA4yHy5kZXZ0b29sLnYxYWxwaGEuQWNjZXNzQ29kZUtpbmQiWQoYQ3JlYXRlQWNjZXNzQ29kZVJlc3BvbnNlEgwKBGNvZGUYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjgKF1JlZGVlbUFjY2Vzc0NvZGVSZXF1ZXN0EgwKBGNvZGUYASABKAkSDwoHYnJvd3NlchgCIAEoCSJbChhSZWRlZW1BY2Nlc3NDb2RlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSMAoHc2Vzc2lvbhgCIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ccm93c2VyU2Vzc2lvbiKiAQoOQnJvd3NlclNlc3Npb24SCgoCaWQYASABKAkSDQoFbGFiZWwYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtpc19ub3RpZmllZBgFIAEoCCIcChpMaXN0QnJvd3NlclNlc3Npb25zUmVxdWVzdCJmChtMaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2USMQoIc2Vzc2lvbnMYASADKAsyHy5kZXZ0b29sLnYxYWxwaGEuQnJvd3NlclNlc3Npb24SFAoMd2ViX3B1c2hfa2V5GAIgASgMIkMKEVNldFdlYlB1c2hSZXF1ZXN0EhAKCGVuZHBvaW50GAEgASgJEg4KBnAyNTZkaBgCIAEoDBIMCgRhdXRoGAMgASgMIhQKElNldFdlYlB1c2hSZXNwb25zZSIpChtSZXZva2VCcm93c2VyU2Vzc2lvblJlcXVlc3QSCgoCaWQYASABKAkiHgocUmV2b2tlQnJvd3NlclNlc3Npb25SZXNwb25zZSJjChJCcm93c2VyU2Vzc2lvbkZpbGUSNwoIc2Vzc2lvbnMYASADKAsyJS5kZXZ0b29sLnYxYWxwaGEuU3RvcmVkQnJvd3NlclNlc3Npb24SFAoMd2ViX3B1c2hfa2V5GAIgASgMIo4CChRTdG9yZWRCcm93c2VyU2Vzc2lvbhIwCgdzZXNzaW9uGAEgASgLMh8uZGV2dG9vbC52MWFscGhhLkJyb3dzZXJTZXNzaW9uEhQKDHRva2VuX2RpZ2VzdBgCIAEoDBIRCglwcmluY2lwYWwYAyABKAkSLAoGcmlnaHRzGAQgAygOMhwuZGV2dG9vbC52MWFscGhhLkNhbGxlclJpZ2h0EhkKEWNyZWRlbnRpYWxfc291cmNlGAUgASgJEg0KBXJvbGVzGAYgAygJEhEKCXVzZXJfdGllchgHIAEoCRIwCgh3ZWJfcHVzaBgIIAEoCzIeLmRldnRvb2wudjFhbHBoYS5TdG9yZWRXZWJQdXNoIqQBCg1TdG9yZWRXZWJQdXNoEhAKCGVuZHBvaW50GAEgASgJEg4KBnAyNTZkaBgCIAEoDBIMCgRhdXRoGAMgASgMEjYKBHRvbGQYBCADKAsyKC5kZXZ0b29sLnYxYWxwaGEuU3RvcmVkV2ViUHVzaC5Ub2xkRW50cnkaKwoJVG9sZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEqagoOQWNjZXNzQ29kZUtpbmQSIAocQUNDRVNTX0NPREVfS0lORF9VTlNQRUNJRklFRBAAEhkKFUFDQ0VTU19DT0RFX0tJTkRfTElOSxABEhsKF0FDQ0VTU19DT0RFX0tJTkRfREVWSUNFEAIyqwQKFEJyb3dzZXJBY2Nlc3NTZXJ2aWNlEmcKEENyZWF0ZUFjY2Vzc0NvZGUSKC5kZXZ0b29sLnYxYWxwaGEuQ3JlYXRlQWNjZXNzQ29kZVJlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuQ3JlYXRlQWNjZXNzQ29kZVJlc3BvbnNlEmcKEFJlZGVlbUFjY2Vzc0NvZGUSKC5kZXZ0b29sLnYxYWxwaGEuUmVkZWVtQWNjZXNzQ29kZVJlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuUmVkZWVtQWNjZXNzQ29kZVJlc3BvbnNlEnUKE0xpc3RCcm93c2VyU2Vzc2lvbnMSKy5kZXZ0b29sLnYxYWxwaGEuTGlzdEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QaLC5kZXZ0b29sLnYxYWxwaGEuTGlzdEJyb3dzZXJTZXNzaW9uc1Jlc3BvbnNlIgOQAgESVQoKU2V0V2ViUHVzaBIiLmRldnRvb2wudjFhbHBoYS5TZXRXZWJQdXNoUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5TZXRXZWJQdXNoUmVzcG9uc2UScwoUUmV2b2tlQnJvd3NlclNlc3Npb24SLC5kZXZ0b29sLnYxYWxwaGEuUmV2b2tlQnJvd3NlclNlc3Npb25SZXF1ZXN0Gi0uZGV2dG9vbC52MWFscGhhLlJldm9rZUJyb3dzZXJTZXNzaW9uUmVzcG9uc2ViBnByb3RvMw", [file_devtool_v1alpha_authentication, file_google_protobuf_timestamp]);
 
 /**
  * Request of CreateAccessCode.
@@ -166,6 +166,13 @@ export type BrowserSession = Message<"devtool.v1alpha.BrowserSession"> & {
    * @generated from field: google.protobuf.Timestamp expire_time = 4;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * Whether the browser is notified of tasks that wait.
+   *
+   * @generated from field: bool is_notified = 5;
+   */
+  isNotified: boolean;
 };
 
 /**
@@ -202,6 +209,14 @@ export type ListBrowserSessionsResponse = Message<"devtool.v1alpha.ListBrowserSe
    * @generated from field: repeated devtool.v1alpha.BrowserSession sessions = 1;
    */
   sessions: BrowserSession[];
+
+  /**
+   * The public key of the server for Web Push (RFC 8292), the
+   * `applicationServerKey` of a subscription: an uncompressed point of P-256.
+   *
+   * @generated from field: bytes web_push_key = 2;
+   */
+  webPushKey: Uint8Array;
 };
 
 /**
@@ -210,6 +225,61 @@ export type ListBrowserSessionsResponse = Message<"devtool.v1alpha.ListBrowserSe
  */
 export const ListBrowserSessionsResponseSchema: GenMessage<ListBrowserSessionsResponse> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_browser_access_service, 6);
+
+/**
+ * Request of SetWebPush: the subscription that the browser has made at its push
+ * service (RFC 8030), as `PushManager.subscribe` returns it.
+ *
+ * @generated from message devtool.v1alpha.SetWebPushRequest
+ */
+export type SetWebPushRequest = Message<"devtool.v1alpha.SetWebPushRequest"> & {
+  /**
+   * The URL that messages for the browser are posted to: at most 2,048
+   * characters. It begins with `https://`, unless the operator permits the
+   * target. Required.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint: string;
+
+  /**
+   * The public key of the browser (RFC 8291): an uncompressed point of P-256,
+   * 65 bytes. Required.
+   *
+   * @generated from field: bytes p256dh = 2;
+   */
+  p256dh: Uint8Array;
+
+  /**
+   * The secret that authenticates messages to the browser (RFC 8291): 16 bytes.
+   * Required.
+   *
+   * @generated from field: bytes auth = 3;
+   */
+  auth: Uint8Array;
+};
+
+/**
+ * Describes the message devtool.v1alpha.SetWebPushRequest.
+ * Use `create(SetWebPushRequestSchema)` to create a new message.
+ */
+export const SetWebPushRequestSchema: GenMessage<SetWebPushRequest> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_browser_access_service, 7);
+
+/**
+ * Response of SetWebPush.
+ *
+ * @generated from message devtool.v1alpha.SetWebPushResponse
+ */
+export type SetWebPushResponse = Message<"devtool.v1alpha.SetWebPushResponse"> & {
+};
+
+/**
+ * Describes the message devtool.v1alpha.SetWebPushResponse.
+ * Use `create(SetWebPushResponseSchema)` to create a new message.
+ */
+export const SetWebPushResponseSchema: GenMessage<SetWebPushResponse> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_browser_access_service, 8);
 
 /**
  * Request of RevokeBrowserSession.
@@ -230,7 +300,7 @@ export type RevokeBrowserSessionRequest = Message<"devtool.v1alpha.RevokeBrowser
  * Use `create(RevokeBrowserSessionRequestSchema)` to create a new message.
  */
 export const RevokeBrowserSessionRequestSchema: GenMessage<RevokeBrowserSessionRequest> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_browser_access_service, 7);
+  messageDesc(file_devtool_v1alpha_browser_access_service, 9);
 
 /**
  * Response of RevokeBrowserSession.
@@ -245,7 +315,7 @@ export type RevokeBrowserSessionResponse = Message<"devtool.v1alpha.RevokeBrowse
  * Use `create(RevokeBrowserSessionResponseSchema)` to create a new message.
  */
 export const RevokeBrowserSessionResponseSchema: GenMessage<RevokeBrowserSessionResponse> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_browser_access_service, 8);
+  messageDesc(file_devtool_v1alpha_browser_access_service, 10);
 
 /**
  * The file `browser-sessions.json` in the data directory (mode 0600), which
@@ -260,6 +330,14 @@ export type BrowserSessionFile = Message<"devtool.v1alpha.BrowserSessionFile"> &
    * @generated from field: repeated devtool.v1alpha.StoredBrowserSession sessions = 1;
    */
   sessions: StoredBrowserSession[];
+
+  /**
+   * The private key of the server for Web Push: P-256, PKCS #8 in DER. Empty
+   * until a browser asks for the public key.
+   *
+   * @generated from field: bytes web_push_key = 2;
+   */
+  webPushKey: Uint8Array;
 };
 
 /**
@@ -267,7 +345,7 @@ export type BrowserSessionFile = Message<"devtool.v1alpha.BrowserSessionFile"> &
  * Use `create(BrowserSessionFileSchema)` to create a new message.
  */
 export const BrowserSessionFileSchema: GenMessage<BrowserSessionFile> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_browser_access_service, 9);
+  messageDesc(file_devtool_v1alpha_browser_access_service, 11);
 
 /**
  * A browser session as the server stores it.
@@ -326,6 +404,13 @@ export type StoredBrowserSession = Message<"devtool.v1alpha.StoredBrowserSession
    * @generated from field: string user_tier = 7;
    */
   userTier: string;
+
+  /**
+   * How the browser is notified. Default: it is not.
+   *
+   * @generated from field: devtool.v1alpha.StoredWebPush web_push = 8;
+   */
+  webPush?: StoredWebPush | undefined;
 };
 
 /**
@@ -333,7 +418,50 @@ export type StoredBrowserSession = Message<"devtool.v1alpha.StoredBrowserSession
  * Use `create(StoredBrowserSessionSchema)` to create a new message.
  */
 export const StoredBrowserSessionSchema: GenMessage<StoredBrowserSession> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_browser_access_service, 10);
+  messageDesc(file_devtool_v1alpha_browser_access_service, 12);
+
+/**
+ * How a browser is notified, as the server stores it.
+ *
+ * @generated from message devtool.v1alpha.StoredWebPush
+ */
+export type StoredWebPush = Message<"devtool.v1alpha.StoredWebPush"> & {
+  /**
+   * The endpoint of SetWebPushRequest.
+   *
+   * @generated from field: string endpoint = 1;
+   */
+  endpoint: string;
+
+  /**
+   * The public key of SetWebPushRequest.
+   *
+   * @generated from field: bytes p256dh = 2;
+   */
+  p256dh: Uint8Array;
+
+  /**
+   * The secret of SetWebPushRequest.
+   *
+   * @generated from field: bytes auth = 3;
+   */
+  auth: Uint8Array;
+
+  /**
+   * The tasks that the browser was told of or has shown in its list, by their
+   * ids: the last event of each, as its sequence. At most 200, the latest.
+   *
+   * @generated from field: map<string, int64> told = 4;
+   */
+  told: { [key: string]: bigint };
+};
+
+/**
+ * Describes the message devtool.v1alpha.StoredWebPush.
+ * Use `create(StoredWebPushSchema)` to create a new message.
+ */
+export const StoredWebPushSchema: GenMessage<StoredWebPush> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_browser_access_service, 13);
 
 /**
  * What a code is for.
@@ -420,6 +548,26 @@ export const BrowserAccessService: GenService<{
     methodKind: "unary";
     input: typeof ListBrowserSessionsRequestSchema;
     output: typeof ListBrowserSessionsResponseSchema;
+  },
+  /**
+   * Notifies the browser of the caller's session each time when a task of the
+   * caller begins to wait for them (INPUT_REQUIRED or AUTH_REQUIRED), also while
+   * no page is open, with a WebPushMessage. Takes the place of the session's
+   * earlier subscription, and of one with the same endpoint of another session.
+   * It ends with the session, and when the push service answers 404 or 410, or
+   * has failed for a day.
+   *
+   * Fails with FAILED_PRECONDITION for callers without a browser session, with
+   * PERMISSION_DENIED without the right READ, and with INVALID_ARGUMENT for an
+   * endpoint that the server may not post to, as the URL of a PushConfig, and
+   * for keys that are not valid.
+   *
+   * @generated from rpc devtool.v1alpha.BrowserAccessService.SetWebPush
+   */
+  setWebPush: {
+    methodKind: "unary";
+    input: typeof SetWebPushRequestSchema;
+    output: typeof SetWebPushResponseSchema;
   },
   /**
    * Ends a browser session of the caller, and its open connections.
