@@ -241,7 +241,7 @@ describe.each([descriptorAccess, checkedAccess])(
         // On a busy machine, the swapping process may hardly run during one race.
         for (
           let attempt = 0;
-          escaped === undefined && attempt < 20;
+          escaped === undefined && attempt < 500;
           attempt++
         ) {
           for (const left of ["swap", "swap.real"]) {
