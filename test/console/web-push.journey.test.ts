@@ -283,6 +283,7 @@ describe("a browser whose console is closed", () => {
       serve({
         dataDirectory,
         workspace,
+        token: "t".repeat(32),
         authentication: {
           jwt: { ...issuer.options, rolesClaim: "groups" },
           roles: [{ role: "*", rights }],
@@ -307,14 +308,18 @@ describe("a browser whose console is closed", () => {
         .poll(() => service.posts[before]?.browser, LIMIT)
         .toBe("operator");
     }
-    await using _server = await serveRights(["run", "read"]);
+    await using again = await serveRights(["run", "read"]);
     await expect
       .poll(() => service.posts.slice(before).map(taskOf), LIMIT)
       .toContain(id);
-    expect(service.posts.slice(before).map(({ browser }) => browser)).toEqual([
-      "operator",
-      "phone",
-    ]);
+    await ask(again, "write three.txt x");
+    await told(before + 3);
+    const titles = service.posts
+      .slice(before)
+      .filter(({ browser }) => browser === "operator")
+      .map((post) => Object(service.read(post)).title);
+    // What was told before the restart is not told again.
+    expect(titles).toEqual(["write two.txt x", "write three.txt x"]);
   });
 
   function serve(

@@ -155,9 +155,9 @@ export class WebPushNotifier implements AsyncDisposable {
 
   /** Takes the tasks that began to wait while nobody followed them. */
   async #takeWaiting(): Promise<void> {
-    const principals = [...this.#deliveries.values()].map(
-      ({ delivery }) => delivery.browser.principal,
-    );
+    const principals = this.#options.browsers
+      .notified()
+      .map((browser) => browser.principal);
     for (const principal of new Set(principals)) {
       for (const task of await this.#waiting(principal)) this.#take(task);
     }
