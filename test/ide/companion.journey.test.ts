@@ -425,11 +425,13 @@ describe("a companion", () => {
     ]);
     editor.folders.push("/elsewhere");
     editor.changed();
-    await until(
-      () =>
-        JSON.stringify(onlyFile(directories.qwen)).includes("/elsewhere") ||
-        undefined,
-    );
+    for (const directory of [directories.qwen, directories.claude]) {
+      await until(
+        () =>
+          JSON.stringify(onlyFile(directory)).includes("/elsewhere") ||
+          undefined,
+      );
+    }
     expect(onlyFile(directories.claude).workspaceFolders).toEqual([
       workspace,
       "/elsewhere",
