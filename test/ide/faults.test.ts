@@ -128,9 +128,10 @@ describe("a companion of an editor that throws", () => {
     editor.onContext = () => {
       throw new Error("no window is open");
     };
-    await expect.poll(listening).toBe(0);
+    // Those of the test file before it may still be closing.
+    const before = listening();
     await expect(startCompanion(editor, options)).rejects.toThrow("no window");
-    await expect.poll(listening).toBe(0);
+    await expect.poll(listening).toBeLessThanOrEqual(before);
     expect(existsSync(join(home, ".claude/ide"))).toBe(false);
   });
 
