@@ -118,10 +118,11 @@ describe("subscriptions of a connection", () => {
       const uri = "devtool://tasks/a";
       tasks.fault = new DevtoolError("not now", code);
       await client.subscribeResource({ uri });
-      await expect.poll(() => tasks.faults).toBeGreaterThan(0);
+      await expect.poll(() => tasks.faults).toBeGreaterThan(1);
+      // Nothing has changed by the second try.
       expect(heard).toEqual([]);
+      tasks.sequence++;
       tasks.fault = undefined;
-      // It may have changed meanwhile.
       await expect.poll(() => heard, { timeout: 10_000 }).toEqual([uri]);
       await expect.poll(() => tasks.tell.length).toBe(1);
       tasks.tell[0]?.();
@@ -147,13 +148,16 @@ class FakeTasks implements PortTasks {
   readonly canceled: string[] = [];
   /** Holds up the end of a follower that is stopped. */
   readonly ended: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** The number of changes of each task. */
+  sequence = 0n;
   fault: Error | undefined;
   /** How often the fault was met. */
   faults = 0;
 
   get(id: string): Promise<Task> {
+    const { sequence } = this;
     return Promise.resolve(
-      create(TaskSchema, { id, state: TaskState.WORKING }),
+      create(TaskSchema, { id, sequence, state: TaskState.WORKING }),
     );
   }
 
@@ -173,6 +177,7 @@ class FakeTasks implements PortTasks {
     await promise;
     if (signal.aborted) await this.ended.promise;
     signal.throwIfAborted();
+    this.sequence++;
     yield create(TaskEventSchema, { state: TaskState.INPUT_REQUIRED });
     await new Promise(() => undefined);
   }

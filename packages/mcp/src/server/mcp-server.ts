@@ -212,23 +212,22 @@ class WatchedResources {
 
   /**
    * Tells each change, until the task is over. While it cannot be followed, as
-   * when the server is away, tries again: a host of these revisions cannot be
-   * told that its subscription has ended.
+   * when the server is away, tries again, and tells only what has changed since:
+   * a host of these revisions cannot be told that its subscription has ended.
    */
   async #follow(
     uri: string,
     tasks: PortTasks,
     signal: AbortSignal,
   ): Promise<void> {
-    let isNews = false;
-    const tell = async (): Promise<void> => {
-      if (isNews) await this.#server.sendResourceUpdated({ uri });
-      isNews = true;
-    };
+    let known: bigint | undefined;
     for (;;) {
       try {
-        for await (const _ of taskStates(tasks, taskIdOf(uri), signal)) {
-          await tell();
+        const states = taskStates(tasks, taskIdOf(uri), signal);
+        for await (const { sequence } of states) {
+          const isNews = known !== undefined && known !== sequence;
+          known = sequence;
+          if (isNews) await this.#server.sendResourceUpdated({ uri });
         }
         return;
       } catch (reason) {
