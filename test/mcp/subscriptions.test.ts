@@ -145,13 +145,15 @@ describe("a stream of changes that is lost with its server (2026, HTTP)", () => 
     await read(servers, "notes", "note:a");
     await expect.poll(() => first.bus.listenerCount).toBe(2);
 
-    await using second = await serveNotes(tools);
+    const held = Promise.withResolvers<void>();
+    await using second = await serveNotes(tools, held.promise);
     address.lead(second.url);
     tools.push("two");
     await expect.poll(names).toContain("mcp__notes__two");
     expect(await described(servers)).toContain(
       "- notes: note:a (may have changed since you read it, a)",
     );
+    held.resolve();
     await expect.poll(() => second.bus.listenerCount).toBe(1);
 
     await read(servers, "notes", "note:a");
@@ -163,12 +165,18 @@ describe("a stream of changes that is lost with its server (2026, HTTP)", () => 
     tools.push("three");
     second.bus.publish({ kind: "tools_list_changed" });
     await expect.poll(names).toContain("mcp__notes__three");
+    // One for each stream that was lost, however often lists were needed.
+    expect(second.listens()).toBeLessThanOrEqual(2);
   });
 });
 
-/** Serves a note and tools without parameters over HTTP, without sessions. */
-async function serveNotes(tools: readonly string[]) {
+/**
+ * Serves a note and tools without parameters over HTTP, without sessions.
+ * Streams of changes are opened after `held`.
+ */
+async function serveNotes(tools: readonly string[], held?: Promise<void>) {
   const bus = new InMemoryServerEventBus();
+  let listens = 0;
   const handler = createMcpHandler(
     () => {
       const mcp = new McpServer(
@@ -186,13 +194,21 @@ async function serveNotes(tools: readonly string[]) {
     { bus, legacy: "reject" },
   );
   const server = createServer((request, response) => {
+    const handle = async (asked: Request): Promise<Response> => {
+      if (asked.headers.get("mcp-method") === "subscriptions/listen") {
+        listens++;
+        await held;
+      }
+      return handler.fetch(asked);
+    };
     // A connection that is cut ends its response.
-    pass(request, response, handler.fetch).catch(() => undefined);
+    pass(request, response, handle).catch(() => undefined);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     bus,
+    listens: () => listens,
     url: `http://127.0.0.1:${Object(server.address()).port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

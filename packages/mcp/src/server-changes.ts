@@ -29,6 +29,8 @@ export class ServerChanges {
   readonly #read = new Map<string, ResourceChange>();
   #listening: Promise<McpSubscription | undefined> = Promise.resolve(undefined);
   #isLost = false;
+  /** The number of streams that are being opened, one after the other. */
+  #opening = 0;
 
   /** @param onLost is called when changes may have been missed */
   constructor(client: Client, onLost: () => void, ended: AbortSignal) {
@@ -58,10 +60,9 @@ export class ServerChanges {
     return capability?.listChanged === true && !this.#isLost;
   }
 
-  /** Hears again, where a stream was lost. */
+  /** Hears again, where a stream was lost and none is being opened. */
   hearAgain(): void {
-    if (!this.#isLost) return;
-    this.#listen();
+    if (this.#isLost && this.#opening === 0) this.#listen();
   }
 
   /** Hears of resources again that were read over a connection before. */
@@ -127,6 +128,7 @@ export class ServerChanges {
    */
   #listen(added: readonly string[] = []): void {
     const client = this.#client;
+    this.#opening++;
     this.#listening = this.#listening.then(async (before) => {
       const { tools, prompts, resources } =
         client.getServerCapabilities() ?? {};
@@ -148,6 +150,8 @@ export class ServerChanges {
       } catch {
         this.#drop(added);
         return before;
+      } finally {
+        this.#opening--;
       }
     });
   }
