@@ -646,6 +646,36 @@ describe("I37: an answer that is odd in one place", () => {
   });
 });
 
+describe("a list of 2026-07-28 that its server tells no changes of", () => {
+  it.each([
+    [3_600_000, "good"],
+    [0, "better"],
+  ])(
+    "holds for its ttlMs, %d, and so does what is left out of it",
+    async (ttlMs, name) => {
+      const [first, next] = ["good", "better"].map((name) => ({
+        result: { tools: [{ ...GOOD, name }, { name: "bad" }], ttlMs },
+      }));
+      const { servers } = serversOf([
+        odd({
+          "server/discover": {
+            result: {
+              supportedVersions: ["2026-07-28"],
+              capabilities: { tools: {} },
+            },
+          },
+          "tools/list": [first, next],
+        }),
+      ]);
+      await using _servers = servers;
+      toolNamed(await servers.tools(signal), "good");
+      toolNamed(await servers.tools(signal), name);
+      const [status] = servers.status();
+      expect(status?.leftOut).toEqual([expect.stringContaining('"bad"')]);
+    },
+  );
+});
+
 describe("F10: a malformed reply", () => {
   it.each<[string, object, string]>([
     [

@@ -368,7 +368,6 @@ export class McpConnection implements AsyncDisposable {
   ): Promise<readonly T[]> {
     const capability = kind === "resourceTemplates" ? "resources" : kind;
     if (!this.#opened.client.getServerCapabilities()?.[capability]) return [];
-    this.leftOut.clear(kind);
     const isTold = this.changes.tellsOf(capability);
     this.changes.hearAgain();
     const items = await this.#ask(request, signal);

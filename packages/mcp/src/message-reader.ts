@@ -75,6 +75,7 @@ interface OpenRequest {
 export class MessageReader {
   readonly #sdk: ReaderSdk;
   readonly #onLeftOut: OnLeftOut;
+  readonly #onList: (list: ListKind) => void;
   /** The requests that have no answer yet, by their ids as text. */
   readonly #open = new Map<string, OpenRequest>();
   /** The page of each list that was last asked for, from 1. */
@@ -82,9 +83,15 @@ export class MessageReader {
   /** The names on the pages of each list that have been read. */
   readonly #names = new Map<string, Set<JsonValue | undefined>>();
 
-  constructor(sdk: ReaderSdk, onLeftOut: OnLeftOut) {
+  /** @param onList is called when the server is asked for a whole list */
+  constructor(
+    sdk: ReaderSdk,
+    onLeftOut: OnLeftOut,
+    onList: (list: ListKind) => void,
+  ) {
     this.#sdk = sdk;
     this.#onLeftOut = onLeftOut;
+    this.#onList = onList;
   }
 
   /**
@@ -98,6 +105,8 @@ export class MessageReader {
       const isFirst = objectOrEmpty(params).cursor === undefined;
       const page = isFirst ? 1 : (this.#pages.get(method) ?? 1) + 1;
       this.#pages.set(method, page);
+      const list = listOf(method);
+      if (list && isFirst) this.#onList(list);
     }
     if (method === "notifications/cancelled") {
       this.#open.delete(String(objectOrEmpty(params).requestId));

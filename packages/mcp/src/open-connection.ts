@@ -74,8 +74,10 @@ async function tryOpen(
 ): Promise<McpConnection | FailedAttempt> {
   const leftOut = new LeftOut();
   const secrets = new ServerSecrets(server);
-  const reader = new MessageReader(await loadSdk(), (list, text) =>
-    leftOut.add(list, secrets.hide(text)),
+  const reader = new MessageReader(
+    await loadSdk(),
+    (list, text) => leftOut.add(list, secrets.hide(text)),
+    (list) => leftOut.clear(list),
   );
   const transport = await createTransport(server, options, reader);
   const { client, connection } = await createClient(
