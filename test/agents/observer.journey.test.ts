@@ -12,6 +12,7 @@ import {
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
+import { mcp } from "@devtool/mcp/server";
 import {
   emptyTask,
   SendMessageRequestSchema,
@@ -23,6 +24,7 @@ import {
   type Agent,
   createServer,
   DevtoolError,
+  defaultDialects,
   type Observer,
   type Operation,
 } from "@devtool/server";
@@ -31,6 +33,7 @@ import { openStore } from "@devtool/server/operator";
 import { describe, expect, it } from "vitest";
 import { CLIENTS } from "../client-of.ts";
 import { bindingsOf } from "../conformance/tck/bindings.ts";
+import { modernRequest } from "../mcp/modern-request.ts";
 
 /** What an observer has heard. */
 class Heard {
@@ -236,6 +239,7 @@ describe("an observer", () => {
       agents: { own: agent },
       workspace: temporaryDirectory(),
       observer: heard.observer,
+      dialects: [mcp(), ...defaultDialects()],
     });
     for (const [name, binding] of [
       ["Connect", "connect"],
@@ -274,6 +278,8 @@ describe("an observer", () => {
     }).then((response) => response.text());
     const agUi = heard.of("request").filter((each) => each.binding === "ag-ui");
     expect(agUi).not.toEqual([]);
+    await modernRequest(server, { method: "resources/list" });
+    expect(heard.begun.at(-1)).toMatchObject({ binding: "mcp" });
   });
 
   it("hears of requests that reach no method, and from where", async () => {
