@@ -305,6 +305,51 @@ describe("agents that are registered, or in catalogs of others", () => {
     );
   });
 
+  it("of a catalog take no name of another catalog's agents, also while those are not there", async () => {
+    const type = "application/a2a-agent-card+json";
+    const catalog = (url: string, ...names: readonly string[]) =>
+      listen((_, response) => {
+        const entries = names.map((name) => ({
+          identifier: `urn:air:x:agent:${name}`,
+          type,
+          url,
+        }));
+        response.end(JSON.stringify({ specVersion: "1.0", entries }));
+      });
+    const [one, two] = [`${far.url}/agents/one`, `${far.url}/agents/two`];
+    const corp = {
+      name: "corp",
+      url: await catalog(one, "eu-pay", "EU_pay", "desk"),
+    };
+    const server = await front({
+      catalogs: [corp, { name: "corp-eu", url: await catalog(two, "pay") }],
+    });
+    const client = clientOf(server);
+    const { agents } = await client.agents.listFoundAgents({});
+    expect(agents.map(({ name, url }) => [name, url])).toEqual([
+      ["corp-desk", one],
+      ["corp-eu-pay", two],
+    ]);
+    expect(notices).toEqual(
+      ["eu-pay", "EU_pay"].map(
+        (name) =>
+          `agent "urn:air:x:agent:${name}" of catalog "corp" is left out: its name "corp-${name}" is for agents of catalog "corp-eu"`,
+      ),
+    );
+    await expect(
+      client.agents.registerAgent({ ...helper(), name: "Corp_eu-pay" }),
+    ).rejects.toMatchObject({
+      code: Code.AlreadyExists,
+      message: expect.stringContaining("corp"),
+    });
+    const later = await front(
+      { catalogs: [corp, { name: "corp-eu", url: await catalog(two) }] },
+      { dataDirectory: undefined },
+    );
+    const alone = await clientOf(later).agents.listFoundAgents({});
+    expect(alone.agents.map(({ name }) => name)).toEqual(["corp-desk"]);
+  });
+
   async function listen(
     answer: Parameters<typeof createHttpServer>[1],
   ): Promise<string> {

@@ -151,6 +151,7 @@ export class AgentCatalogs {
           ignoreUnknownFields: true,
         });
         const agent = agentOf(entry, catalog);
+        this.#assertOwnName(agent.name, catalog);
         const plain = plainName(agent.name);
         if (agents.has(plain)) throw unusable("another one has its name");
         agents.set(plain, agent);
@@ -166,6 +167,31 @@ export class AgentCatalogs {
     }
     return [...agents.values()];
   }
+
+  /**
+   * Throws for a name that begins with that of another catalog, such as
+   * `corp-eu-pay` of the catalog `corp` beside one that is named `corp-eu`: also
+   * while the other one has no such agent, or cannot be read.
+   */
+  #assertOwnName(name: string, catalog: AgentCatalog): void {
+    const other = this.#catalogs.find(
+      (one) =>
+        one.name.length > catalog.name.length && isNameOfCatalog(name, one),
+    );
+    if (!other) return;
+    throw unusable(
+      `its name ${quoted(name)} is for agents of catalog ${quoted(other.name)}`,
+    );
+  }
+}
+
+/**
+ * Whether a name is one of those that agents of a catalog have. Names that
+ * differ in their case, or in `-` and `_`, look the same to a reader.
+ */
+export function isNameOfCatalog(name: string, catalog: AgentCatalog): boolean {
+  const plain = (text: string) => text.toLowerCase().replaceAll("_", "-");
+  return plain(name).startsWith(plain(`${catalog.name}-`));
 }
 
 function unusable(problem: string): DevtoolError {
