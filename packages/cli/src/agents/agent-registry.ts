@@ -4,6 +4,7 @@ import type { ServerConfig } from "@devtool/schema/operator";
 import type { ServerSettings } from "@devtool/server";
 import { readKeySet } from "../authentication.ts";
 import { readTokenFile } from "../token-file.ts";
+import { assertAddress } from "./remote-agents.ts";
 
 /**
  * Returns which agents elsewhere the config file has a server find. Throws an
@@ -41,11 +42,7 @@ export async function agentRegistry(
             `${setting} has no name of up to 30 letters, digits, - and _: name it`,
           );
         }
-        if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
-          throw new Error(
-            `${setting} has the url "${url}", which is not one: write it as https://agents.example`,
-          );
-        }
+        assertAddress(setting, url);
         const token =
           tokenFile === ""
             ? undefined

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { defined } from "@devtool/internal/json";
+import { holdsUser, shownUrl } from "@devtool/internal/shown-url";
 import type { ServerConfig } from "@devtool/schema/operator";
 import { readKeySet } from "../authentication.ts";
 import { readTokenFile } from "../token-file.ts";
@@ -31,11 +32,7 @@ export async function remoteAgents(
         );
       }
       names.add(plain);
-      if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
-        throw new Error(
-          `${setting} has the url "${url}", which is not one: write it as https://agent.example`,
-        );
-      }
+      assertAddress(setting, url);
       const { tokenFile, keysFile } = files;
       const token =
         tokenFile === ""
@@ -48,6 +45,20 @@ export async function remoteAgents(
       return defined({ name, url, description, token, keys });
     }),
   );
+}
+
+/** Throws for a URL that is not one of HTTP, or holds a secret. */
+export function assertAddress(setting: string, url: string): void {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+    throw new Error(
+      `${setting} has the url ${JSON.stringify(shownUrl(url))}, which is not one: write it as https://agents.example`,
+    );
+  }
+  if (holdsUser(url)) {
+    throw new Error(
+      `${setting} has a user name or a password in its url: leave them out, and name a file with a token in token_file`,
+    );
+  }
 }
 
 /** The longest time that a timer of Node can wait, in milliseconds. */

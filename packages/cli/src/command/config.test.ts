@@ -90,7 +90,7 @@ describe("devtool config", () => {
     expect(code, err).toBe(0);
     expect(out.toLowerCase()).not.toContain("secret");
     expect(rows(out)).toMatchObject({
-      "model.base_url": ["https://me@gemini.example/", "config file"],
+      "model.base_url": ["https://gemini.example/", "config file"],
       "store.url": ["postgres://devtool@db.example/devtool", "config file"],
       "telemetry.headers": ["Authorization", "config file"],
       agents: ["acp:run, devtool", "config file"],

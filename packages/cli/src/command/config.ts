@@ -6,6 +6,7 @@ import {
   type ReflectMessage,
   reflect,
 } from "@bufbuild/protobuf/reflect";
+import { shownUrl } from "@devtool/internal/shown-url";
 import { ServerConfigSchema } from "@devtool/schema/operator";
 import {
   describeModel,
@@ -218,26 +219,11 @@ function itemText(item: unknown): string {
 /** The fields by which a table of a list is known. */
 const ITEM_NAMES = ["name", "module", "model"];
 
-/**
- * Returns a value in a line, a URL without its password, query and fragment. Of
- * one that cannot be taken apart, or may be by a password of other characters
- * than a URL has, only the scheme is left.
- */
+/** Returns a value in a line, a URL without what may be secret. */
 function plain(value: unknown): string {
   const text = String(value);
-  const [scheme] = /^\s*[\w+.-]+:\/\//.exec(text) ?? [];
-  if (scheme === undefined) return visibleName(text);
-  const url = URL.parse(text);
-  if (!url || `${url.pathname}${url.search}${url.hash}`.includes("@")) {
-    return `${visibleName(scheme)}…`;
-  }
-  if (`${url.password}${url.search}${url.hash}` === "") {
-    return visibleName(text);
-  }
-  url.password = "";
-  url.search = "";
-  url.hash = "";
-  return visibleName(url.href);
+  const isUrl = /^\s*([\w+.-]+:\/\/|https?:)/i.test(text);
+  return visibleName(isUrl ? shownUrl(text) : text);
 }
 
 function enumWord(schema: DescEnum, number: number): string {

@@ -66,6 +66,10 @@ You test.
       remote("agent_card_url: file:///etc/passwd"),
       "agent_card_url: Invalid URL",
     ],
+    [
+      remote("agent_card_url: https://s3cret@a.example"),
+      'agent "a" has a user name or a password in its URL: leave them out',
+    ],
     [remote("agent_card_json: '{}'"), "agent_card_json names no URL"],
     [
       remote("agent_card_url: https://a.example\nauth: { type: oauth }"),

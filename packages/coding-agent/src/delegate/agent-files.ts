@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { posix } from "node:path";
+import { holdsUser } from "@devtool/internal/shown-url";
 import { quoted } from "@devtool/server/agent";
 import { parse } from "yaml";
 import * as z from "zod";
@@ -138,10 +139,16 @@ function remoteAgent(value: unknown): RemoteAgent {
       `agent ${quoted(name)} takes its token from a variable or a command, which no file of a repository may: name the agent in [[remote_agents]] with a token_file`,
     );
   }
+  const place = url ?? placeOf(json ?? "");
+  if (holdsUser(place)) {
+    throw new Error(
+      `agent ${quoted(name)} has a user name or a password in its URL: leave them out, and write auth of type http, scheme Bearer and a token`,
+    );
+  }
   return {
     name,
     description,
-    url: url ?? placeOf(json ?? ""),
+    url: place,
     ...(token !== undefined && { token }),
   };
 }

@@ -4,6 +4,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/internal/json";
+import { shownUrl } from "@devtool/internal/shown-url";
 import {
   type CatalogEntry,
   CatalogEntrySchema,
@@ -94,7 +95,7 @@ export class AgentCatalogs {
       const why =
         reason instanceof DevtoolError ? reason.message : "it is not JSON";
       this.#reading.onNotice(
-        `catalog ${quoted(catalog.name)} at ${catalog.url} cannot be read, and is asked again in five minutes: ${why}`,
+        `catalog ${quoted(catalog.name)} at ${shownUrl(catalog.url)} cannot be read, and is asked again in five minutes: ${why}`,
       );
       return known?.agents ?? [];
     });
