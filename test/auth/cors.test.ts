@@ -169,6 +169,13 @@ describe("a server that lists origins (S5)", () => {
     ).rejects.toThrow("is not an origin: write one as browsers");
   });
 
+  it("shows no password of an origin that it does not start with", async () => {
+    const allowedOrigins = ["https://me:s3cret@app.example"];
+    await expect(serveCodingAgent({ allowedOrigins })).rejects.toThrow(
+      'allowed_origins "https://app.example/" is not an origin',
+    );
+  });
+
   function preflight(
     path: string,
     origin: string,

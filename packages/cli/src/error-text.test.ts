@@ -63,6 +63,14 @@ describe("what a refused command says", () => {
     },
   );
 
+  it.each([
+    ["http://me:s3cret@localhost", '"http://localhost/" has a user name'],
+    ["http://me:s3/cret@localhost", '"http://…" is not the URL of a server'],
+  ])("shows no password of the URL %s", async (url, problem) => {
+    const { code, err } = await devtool("tasks", "--url", url);
+    expect([code, err]).toEqual([1, expect.stringContaining(problem)]);
+  });
+
   it.each(["nonsense", "localhost:41242", "ftp://localhost"])(
     "is a sentence for the URL %s",
     async (url) => {

@@ -45,6 +45,29 @@ describe("the URL of an agent", () => {
     },
   );
 
+  it.each([
+    ["https://me:s3cret@a.example", '"https://a.example/" has a user name'],
+    ["https://me:s3/cret@a.example", '"https://…" is not the URL'],
+  ])(
+    "is not used, and not shown with its password: %s",
+    async (url, problem) => {
+      const signal = AbortSignal.timeout(60_000);
+      await expect(fetchAgentCard({ url }, signal)).rejects.toThrow(problem);
+      expect(() => createGeminiCliTransport({ url })).toThrow(problem);
+    },
+  );
+
+  it("is shown without its query where it has no card", async () => {
+    const fetch: typeof globalThis.fetch = () =>
+      Promise.resolve(new Response("", { status: 404 }));
+    await expect(
+      fetchAgentCard(
+        { url: "https://a.example?key=s3cret", fetch },
+        AbortSignal.timeout(60_000),
+      ),
+    ).rejects.toThrow("the agent at https://a.example/ has no card");
+  });
+
   it("may be relative in a web page", async () => {
     vi.stubGlobal("location", new URL("http://127.0.0.1:41242/app/"));
     onTestFinished(() => void vi.unstubAllGlobals());

@@ -1,4 +1,5 @@
 import { isLoopback } from "@devtool/internal/loopback";
+import { shownUrl } from "@devtool/internal/shown-url";
 import { invalid, quoted } from "./errors.ts";
 import { assertTarget } from "./outbound/outbound-policy.ts";
 import type {
@@ -85,7 +86,7 @@ function assertPublicUrl({
     );
   }
   const wrong = (problem: string, remedy = "begin with https://") =>
-    invalid("public_url", publicUrl, problem, remedy);
+    invalid("public_url", shownUrl(publicUrl), problem, remedy);
   const url = URL.parse(publicUrl);
   if (!url || !/^https?:$/.test(url.protocol)) throw wrong("is not a URL");
   if (`${url.username}${url.password}${url.search}${url.hash}` !== "") {
@@ -155,7 +156,7 @@ function assertOrigin(text: string): void {
     isWeb && !text.includes("*") ? url.origin : "https://app.example";
   throw invalid(
     "allowed_origins",
-    text,
+    shownUrl(text),
     "is not an origin",
     `write one as browsers do, for instance ${example}`,
   );

@@ -145,7 +145,7 @@ export const DIALECT_ENTRIES: ReadonlySet<string> = new Set([
 
 /** What of `@devtool/internal` needs nothing of Node. */
 const IN_BROWSERS =
-  /^@devtool\/internal\/(abortable|call-chain-uri|cut-text|error-words|exact-json|json|long-ids|shell-line|snake-case|title-text|trace-parent|unshown-arguments|visible-text)$/;
+  /^@devtool\/internal\/(abortable|call-chain-uri|cut-text|error-words|exact-json|json|long-ids|shell-line|shown-url|snake-case|title-text|trace-parent|unshown-arguments|visible-text)$/;
 
 /** Which packages of ours and which others each package may import. */
 export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([

@@ -5,6 +5,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { shownUrl } from "@devtool/internal/shown-url";
 import { oneLine } from "@devtool/internal/visible-text";
 import { ApprovalMode, type McpServer, McpServerSchema } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
@@ -242,7 +243,8 @@ function mcpServerFrom(
   const fields = recordFrom(headers);
   const address = isText(url) ? url : "";
   if (!/^https?:$/.test(URL.parse(address)?.protocol ?? "")) {
-    return `its URL ${oneLine(JSON.stringify(url ?? ""), 80)} does not begin with http:// or https://`;
+    const shown = isText(url) ? shownUrl(url) : (url ?? "");
+    return `its URL ${oneLine(JSON.stringify(shown), 80)} does not begin with http:// or https://`;
   }
   if (!fields) return "its headers are not a list of names and values";
   const value = { url: address, headers: fields };

@@ -99,6 +99,10 @@ describe("devtool init", () => {
     [["--agent", "qwen"], "it is not installed: npm install -g"],
     [["--model", "anthropic:"], "has no key: set ANTHROPIC_API_KEY"],
     [["--base-url", "http://127.0.0.1:1"], "needs the name of a model there"],
+    [
+      ["--model", "openai:x", "--base-url", "http://me:s3/cret@a.example"],
+      '--base-url "http://…" is not a URL',
+    ],
     [["--agent", "qwen", "--model", "x"], "cannot be used with"],
   ])("refuses %j, and writes nothing", async (flags, problem) => {
     const data = temporaryDirectory();

@@ -2,6 +2,7 @@ import { access, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { shownUrl } from "@devtool/internal/shown-url";
 import { ModelConfigSchema } from "@devtool/schema/operator";
 import { knownAgents } from "../agents/installed-agents.ts";
 import { readConfig } from "../config.ts";
@@ -144,7 +145,7 @@ function modelChoice(
   const url = baseUrl === undefined ? undefined : URL.parse(baseUrl);
   if (url === null || (url && !/^https?:$/.test(url.protocol))) {
     throw new UsageError(
-      `--base-url "${baseUrl}" is not a URL: write it like http://127.0.0.1:11434/v1`,
+      `--base-url "${shownUrl(baseUrl ?? "")}" is not a URL: write it like http://127.0.0.1:11434/v1`,
     );
   }
   if (url?.password || url?.username || url?.search) {

@@ -6,6 +6,7 @@ import {
   type ResumeOptions,
 } from "@devtool/client";
 import { defined } from "@devtool/internal/json";
+import { holdsUser, shownUrl } from "@devtool/internal/shown-url";
 import { oneLine } from "@devtool/internal/visible-text";
 import { userMessage } from "../error-text.ts";
 import { errorMessage } from "../errors.ts";
@@ -76,7 +77,12 @@ export async function findServer(
     !/^https?:$/.test(URL.parse(named)?.protocol ?? "")
   ) {
     throw new Error(
-      `"${named}" is not the URL of a server: write it as http://127.0.0.1:41242`,
+      `"${shownUrl(named)}" is not the URL of a server: write it as http://127.0.0.1:41242`,
+    );
+  }
+  if (named !== undefined && holdsUser(named)) {
+    throw new Error(
+      `"${shownUrl(named)}" has a user name or a password in front: leave them out, and give a token with --token or DEVTOOL_TOKEN`,
     );
   }
   const given =

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { shownUrl } from "@devtool/internal/shown-url";
 
 /**
  * Returns the error that says why the agent at a URL of the user's cannot be
@@ -6,7 +7,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
  */
 export function urlProblem(url: string, reason: unknown): ConnectError {
   const { code, rawMessage } = ConnectError.from(reason);
-  const start = `the agent at ${JSON.stringify(url)} cannot be used: `;
+  const start = `the agent at ${JSON.stringify(shownUrl(url))} cannot be used: `;
   if (rawMessage.startsWith(start)) return ConnectError.from(reason);
   const problem = `${start}${diagnosis(url, reason) ?? rawMessage}`;
   return new ConnectError(problem, code, undefined, undefined, reason);

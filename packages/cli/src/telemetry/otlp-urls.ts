@@ -1,3 +1,4 @@
+import { shownUrl } from "@devtool/internal/shown-url";
 import type { ServerConfig } from "@devtool/schema/operator";
 import type { Io } from "../io.ts";
 
@@ -45,6 +46,6 @@ function checked(name: string, url: string): string {
   const protocol = URL.parse(url)?.protocol;
   if (protocol === "http:" || protocol === "https:") return url;
   throw new Error(
-    `${name} ${JSON.stringify(url)} is not a URL: write it as http://127.0.0.1:4318`,
+    `${name} ${JSON.stringify(shownUrl(url))} is not a URL: write it as http://127.0.0.1:4318`,
   );
 }

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { objectOrEmpty } from "@devtool/internal/json";
+import { shownUrl } from "@devtool/internal/shown-url";
 import {
   decodeRfcJson,
   findExtension,
@@ -96,7 +97,7 @@ export async function fetchAgentCard(
   }
   for (const why of leftOut) onLeftOut?.(why);
   if (extensionOf(card) === "none" && extension === "required") {
-    const message = `the agent at ${url} does not have the development-tool extension`;
+    const message = `the agent at ${shownUrl(url)} does not have the development-tool extension`;
     throw new ConnectError(message, Code.FailedPrecondition);
   }
   return card;
@@ -219,11 +220,11 @@ async function fetchCardText(
   // A proxy whose agent does not answer, which may come back.
   const down = refusals.find((refusal) => /^HTTP 50[234]\b/.test(refusal));
   if (down !== undefined) {
-    const message = `the agent at ${url} cannot be reached now: ${down}`;
+    const message = `the agent at ${shownUrl(url)} cannot be reached now: ${down}`;
     throw new ConnectError(message, Code.Unavailable);
   }
   throw new ConnectError(
-    `the agent at ${url} has no card: ${refusals[0]}`,
+    `the agent at ${shownUrl(url)} has no card: ${refusals[0]}`,
     Code.NotFound,
   );
 }

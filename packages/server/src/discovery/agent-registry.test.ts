@@ -128,6 +128,12 @@ describe("the registered agents", () => {
     expect(await names()).toEqual([]);
   });
 
+  it("refuses a URL with a query, and does not show it", async () => {
+    await expect(register({ url: `${URL}?key=s3cret` })).rejects.toThrow(
+      `url "${URL}" has a query or a fragment`,
+    );
+  });
+
   it("are in a file for its owner alone, with the token that nobody is shown", async () => {
     const shown = await register({ token: "s3cret" });
     expect(toJsonString(FoundAgentSchema, shown)).not.toContain("s3cret");

@@ -7,6 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { failpoint } from "@devtool/internal/failpoint";
 import { replaceFile } from "@devtool/internal/replace-file";
+import { shownUrl } from "@devtool/internal/shown-url";
 import {
   type AgentRegistration,
   AgentRegistrationSchema,
@@ -228,7 +229,12 @@ function assertRequest({
   if (!NAME.test(name)) throw invalid("name", name, "is not a name", names);
   const { hash, search } = parseTarget(url);
   if (hash !== "" || search !== "") {
-    throw invalid("url", url, "has a query or a fragment", "leave it out");
+    throw invalid(
+      "url",
+      shownUrl(url),
+      "has a query or a fragment",
+      "leave it out",
+    );
   }
   if (description.length > MAX_DESCRIPTION) {
     throw invalid(

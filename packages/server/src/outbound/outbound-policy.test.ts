@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  assertTarget,
   checkedAddresses,
   isAllowedHost,
   parseTarget,
@@ -73,6 +74,24 @@ describe("the URL of an outbound request", () => {
     "https://example.com/\t",
   ])("is refused with a control character: %j", (url) => {
     expect(() => parseTarget(url)).toThrow("has a control character");
+  });
+
+  it.each([
+    ["ftp://me:s3cret@a.example", 'url "ftp://me@a.example/" must begin'],
+    ["https://me:s3/cret@a.example", 'url "https://…" is not an absolute'],
+    [
+      "https://me:s3cret@a.example/\t",
+      'url "https://a.example/" has a control',
+    ],
+    ["https://me:s3cret@a.example", 'url "a.example" holds a user name'],
+  ])("is refused without a word of its password: %j", (url, problem) => {
+    expect(() => parseTarget(url)).toThrow(problem);
+  });
+
+  it("is no target of a list, which shows no password either", () => {
+    expect(() => assertTarget("targets", "me:s3cret@a.example:1")).toThrow(
+      'targets "…" is not a host with a port',
+    );
   });
 
   it("is what a URL is read as", () => {

@@ -1,5 +1,6 @@
 import { networkInterfaces } from "node:os";
 import { abortable } from "@devtool/internal/abortable";
+import { shownUrl } from "@devtool/internal/shown-url";
 import { Code, DevtoolError, invalid } from "../errors.ts";
 
 /**
@@ -56,14 +57,24 @@ export function parseTarget(text: string): URL {
   }
   // A URL would be read without them, and could be shown in another way.
   if (/\p{Cc}/u.test(text)) {
-    throw invalid("url", text, "has a control character", "leave it out");
+    throw invalid(
+      "url",
+      shownUrl(text),
+      "has a control character",
+      "leave it out",
+    );
   }
   const url = URL.parse(text);
   if (!url) {
-    throw invalid("url", text, "is not an absolute URL", "begin with https://");
+    throw invalid(
+      "url",
+      shownUrl(text),
+      "is not an absolute URL",
+      "begin with https://",
+    );
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw invalid("url", text, "must begin with https:// or http://");
+    throw invalid("url", shownUrl(text), "must begin with https:// or http://");
   }
   if (url.username !== "" || url.password !== "") {
     throw invalid("url", url.host, "holds a user name", "leave it out");
@@ -188,7 +199,7 @@ export function assertTarget(field: string, text: string): void {
   const example = URL.parse(text)?.host || "127.0.0.1:3000";
   throw invalid(
     field,
-    text,
+    shownUrl(text),
     "is not a host with a port",
     `write host:port or host:*, for instance ${example}`,
   );

@@ -1,5 +1,6 @@
 import { isObject } from "@devtool/internal/json";
 import { isLoopback } from "@devtool/internal/loopback";
+import { shownUrl } from "@devtool/internal/shown-url";
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -87,7 +88,7 @@ async function discoverJwksUri(issuer: string): Promise<string> {
     return document.jwks_uri;
   }
   throw new DevtoolError(
-    `issuer ${JSON.stringify(issuer)} has no valid discovery document`,
+    `issuer ${JSON.stringify(shownUrl(issuer))} has no valid discovery document`,
     Code.FailedPrecondition,
     {
       remedy: "set jwks_uri, or correct the issuer",
@@ -107,7 +108,7 @@ function assertSafe(field: string, text: string): URL {
   if (url && isSafe) return url;
   throw invalid(
     field,
-    text,
+    shownUrl(text),
     "must be an https URL: keys fetched without TLS can be anybody's",
   );
 }

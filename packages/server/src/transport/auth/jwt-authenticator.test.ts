@@ -385,6 +385,19 @@ describe("the keys of an issuer", () => {
     expect((await tell(found, token)).case).toBe("caller");
   });
 
+  it("that are not available have an issuer whose password nobody is shown", async () => {
+    const far = issuer.replace("http://", "http://me:s3cret@");
+    const found = createJwtAuthenticator(
+      { issuer: far, audience: AUDIENCE },
+      () => NOW,
+    );
+    const token = await signed(key, { ...GOOD, iss: far });
+    expect(await tell(found, token)).toMatchObject({
+      case: "unavailable",
+      message: expect.stringContaining(`keys of issuer "${issuer}/" are not`),
+    });
+  });
+
   it("are not accepted from the discovery document of another issuer", async () => {
     const working = answer;
     answer = (url) =>

@@ -1,4 +1,5 @@
 import { defined } from "@devtool/internal/json";
+import { shownUrl } from "@devtool/internal/shown-url";
 import {
   errors,
   type JWTPayload,
@@ -126,7 +127,7 @@ function assertSafeOptions({
   if (url?.hash !== "") {
     throw invalid(
       "issuer",
-      issuer,
+      shownUrl(issuer),
       "is not a URL without a fragment",
       "write it as it stands in its tokens",
     );
@@ -282,7 +283,7 @@ function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
 function refuseToken(reason: unknown, issuer: string): Verdict {
   const flaw = TOKEN_FLAWS.find(([kind]) => reason instanceof kind);
   if (!flaw) {
-    const message = `the keys of issuer ${JSON.stringify(issuer)} are not available: try again later`;
+    const message = `the keys of issuer ${JSON.stringify(shownUrl(issuer))} are not available: try again later`;
     return { case: "unavailable", message };
   }
   const claim =
