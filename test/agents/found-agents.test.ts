@@ -1,4 +1,6 @@
+import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type Server } from "node:http";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { type DevtoolClient, textMessage } from "@devtool/client";
 import { listOrEmpty, objectOrEmpty } from "@devtool/internal/json";
@@ -135,6 +137,24 @@ describe("agents that are registered, or in catalogs of others", () => {
     );
     await clientOf(after).agents.unregisterAgent({ name: "helper" });
     expect(await ask(clientOf(after), "hello")).toMatch(/^error: /);
+  });
+
+  it("hide no others where their file cannot be read, and a notice says so once", async () => {
+    await writeFile(join(data, "registered-agents.json"), "{");
+    const server = await front();
+    for (let round = 0; round < 2; round++) {
+      expect(await search(server)).toEqual([
+        expect.objectContaining({
+          identifier: "urn:air:127.0.0.1:agent:twin",
+        }),
+      ]);
+    }
+    expect(notices.filter((text) => text.includes("cannot be read"))).toEqual([
+      expect.stringContaining("registered-agents.json"),
+    ]);
+    await expect(
+      clientOf(server).agents.registerAgent(helper()),
+    ).rejects.toThrow("repair or remove it");
   });
 
   it("are registered by whom has the right, get nothing in place of another's, and are shown to whom they belong", async () => {

@@ -19,14 +19,21 @@ describe("the registered agents", () => {
   let path: string;
   let nowMs: number;
   let registry: AgentRegistry;
+  let notices: string[];
   beforeEach(() => {
+    notices = [];
     path = join(temporaryDirectory(), "registered-agents.json");
     nowMs = 1_000_000;
     registry = open();
   });
 
   const open = (): AgentRegistry =>
-    new AgentRegistry({ path, now: () => nowMs, reserved: ["Coder", "tail"] });
+    new AgentRegistry({
+      path,
+      now: () => nowMs,
+      reserved: ["Coder", "tail"],
+      onNotice: (text) => void notices.push(text),
+    });
   const register = (
     fields: MessageInitShape<typeof REQUEST>,
     principal = "ada",
@@ -151,10 +158,54 @@ describe("the registered agents", () => {
     expect(await names()).toEqual(["one", "two", "three"]);
   });
 
-  it("name a file that cannot be read, which is not replaced", async () => {
-    await writeFile(path, "{");
-    await expect(register({})).rejects.toThrow(path);
-    await expect(registry.list()).rejects.toThrow("repair or remove it");
-    expect(await readFile(path, "utf8")).toBe("{");
+  it.each(["{", "[]", '{"registrations": {}}'])(
+    "are none in a file that cannot be read, which is named and not replaced: %s",
+    async (text) => {
+      await writeFile(path, text);
+      await expect(register({})).rejects.toThrow(path);
+      expect([await names(), await names()]).toEqual([[], []]);
+      expect(notices).toEqual([
+        `registered agents ${JSON.stringify(path)} cannot be read: repair or remove it`,
+      ]);
+      expect(await readFile(path, "utf8")).toBe(text);
+      await writeFile(path, "{}");
+      await register({});
+      expect(await names()).toEqual(["helper"]);
+    },
+  );
+
+  it("cost only themselves where they cannot be used, which a notice says, and stay in the file", async () => {
+    await register({});
+    const { registrations } = JSON.parse(await readFile(path, "utf8"));
+    const [{ agent: good }] = registrations;
+    const bad = [
+      { agent: { ...good, name: "odd", url: 5 } },
+      { agent: { ...good, name: "far", url: "nowhere" } },
+      { agent: { ...good, name: "HELP-ER" } },
+      { agent: { ...good, name: "endless", expireTime: undefined } },
+      { agent: { ...good, name: "orphan", registeredBy: "" } },
+      { agent: { ...good, name: "open" }, token: 271828 },
+      null,
+    ].map((one) => JSON.parse(JSON.stringify(one)));
+    const last = { agent: { ...good, name: "last" } };
+    const file = { registrations: [...registrations, ...bad, last], more: [1] };
+    await writeFile(path, JSON.stringify(file));
+    registry = open();
+    expect(await names()).toEqual(["helper", "last"]);
+    expect(notices.map((text) => /"(.*?)"/.exec(text)?.[1])).toEqual([
+      ...["odd", "far", "HELP-ER", "endless", "orphan", "open", ""],
+    ]);
+    expect(notices[0]).toMatch(
+      /^registration 2, of agent "odd", in ".*registered-agents\.json" is left out: .*url.*: repair or remove it$/,
+    );
+    expect(notices.join()).not.toContain("271828");
+    await register({ name: "more" });
+    await registry.unregister("helper", "ada");
+    const after = JSON.parse(await readFile(path, "utf8"));
+    expect(after.registrations.slice(-bad.length)).toEqual(bad);
+    expect(after.more).toEqual([1]);
+    registry = open();
+    // The name of the agent that left is that of the other one now.
+    expect(await names()).toEqual(["last", "more", "HELP-ER"]);
   });
 });

@@ -1,11 +1,23 @@
 import { readFile } from "node:fs/promises";
-import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import {
+  create,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  toJson,
+} from "@bufbuild/protobuf";
 import {
   durationMs,
   timestampFromMs,
   timestampMs,
 } from "@bufbuild/protobuf/wkt";
 import { failpoint } from "@devtool/internal/failpoint";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 import { replaceFile } from "@devtool/internal/replace-file";
 import { shownUrl } from "@devtool/internal/shown-url";
 import {
@@ -37,6 +49,16 @@ interface RegistryOptions {
   readonly now: () => number;
   /** The names that the operator gave agents. */
   readonly reserved: readonly string[];
+  /** Receives what of the file cannot be used. */
+  readonly onNotice: (text: string) => void;
+}
+
+/** What the file has. */
+interface Kept {
+  /** The agents, by their names as readers see them. */
+  readonly agents: ReadonlyMap<string, AgentRegistration>;
+  /** The file with the registrations alone that cannot be used, as they are. */
+  readonly rest: JsonObject;
 }
 
 /**
@@ -49,8 +71,9 @@ interface RegistryOptions {
 export class AgentRegistry {
   readonly #options: RegistryOptions;
   readonly #reserved: ReadonlyMap<string, string>;
-  /** By their names as readers see them. */
-  #kept: Promise<ReadonlyMap<string, AgentRegistration>> | undefined;
+  #kept: Promise<Kept> | undefined;
+  /** Why the file could not be read the last time. Empty: it could. */
+  #problem = "";
   /** The last change, or what failed of it. */
   #changing: Promise<unknown> = Promise.resolve();
 
@@ -114,10 +137,22 @@ export class AgentRegistry {
     });
   }
 
-  /** Returns the agents whose leases are not over, with their tokens. */
+  /**
+   * Returns the agents whose leases are not over, with their tokens. A file that
+   * cannot be read has none, and a notice says so.
+   */
   async list(): Promise<readonly AgentRegistration[]> {
-    const kept = await this.#read();
-    return [...kept.values()].filter((one) => this.#isLive(one));
+    try {
+      const { agents } = await this.#read();
+      this.#problem = "";
+      return [...agents.values()].filter((one) => this.#isLive(one));
+    } catch (reason) {
+      if (!(reason instanceof DevtoolError)) throw reason;
+      const { message } = reason;
+      if (message !== this.#problem) this.#options.onNotice(message);
+      this.#problem = message;
+      return [];
+    }
   }
 
   #assertFree(
@@ -153,13 +188,12 @@ export class AgentRegistry {
     change: (kept: Map<string, AgentRegistration>) => void,
   ): Promise<void> {
     const changed = this.#changing.then(async () => {
-      const live = [...(await this.#read())].filter(([, one]) =>
-        this.#isLive(one),
-      );
-      const kept = new Map(live);
-      change(kept);
-      await this.#write(kept);
-      this.#kept = Promise.resolve(kept);
+      const { agents: before, rest } = await this.#read();
+      const live = [...before].filter(([, one]) => this.#isLive(one));
+      const agents = new Map(live);
+      change(agents);
+      await this.#write({ agents, rest });
+      this.#kept = Promise.resolve({ agents, rest });
     });
     this.#changing = changed.catch(() => undefined);
     await changed;
@@ -170,8 +204,8 @@ export class AgentRegistry {
     return !!expireTime && timestampMs(expireTime) > this.#options.now();
   }
 
-  async #read(): Promise<ReadonlyMap<string, AgentRegistration>> {
-    this.#kept ??= readRegistrations(this.#options.path);
+  async #read(): Promise<Kept> {
+    this.#kept ??= this.#load();
     try {
       return await this.#kept;
     } catch (reason) {
@@ -180,13 +214,46 @@ export class AgentRegistry {
     }
   }
 
-  async #write(kept: ReadonlyMap<string, AgentRegistration>): Promise<void> {
+  /** Reads the file. A registration that cannot be used costs only itself. */
+  async #load(): Promise<Kept> {
+    const { path, onNotice } = this.#options;
+    const file: JsonObject =
+      path === undefined ? {} : await readRegistryFile(path);
+    const agents = new Map<string, AgentRegistration>();
+    const unusable: JsonValue[] = [];
+    for (const [index, json] of listOrEmpty(file.registrations).entries()) {
+      try {
+        const registration = registrationOf(json);
+        const plain = plainName(agentOf(registration).name);
+        if (agents.has(plain)) throw new Error("another one has its name");
+        agents.set(plain, registration);
+      } catch (reason) {
+        unusable.push(json);
+        const { agent } = objectOrEmpty(json);
+        const name = stringOrEmpty(objectOrEmpty(agent).name);
+        const why = reason instanceof Error ? reason.message : String(reason);
+        onNotice(
+          `registration ${index + 1}, of agent ${quoted(name)}, in ${quoted(path ?? "")} is left out: ${why}: repair or remove it`,
+        );
+      }
+    }
+    return { agents, rest: { ...file, registrations: unusable } };
+  }
+
+  /** Writes the file. What of it cannot be used stays in it. */
+  async #write({ agents, rest }: Kept): Promise<void> {
     const { path } = this.#options;
     if (path === undefined) return;
-    const registrations = [...kept.values()];
-    const file = create(AgentRegistryFileSchema, { registrations });
+    const file = create(AgentRegistryFileSchema, {
+      registrations: [...agents.values()],
+    });
+    const usable = objectOrEmpty(toJson(AgentRegistryFileSchema, file));
+    const registrations = [
+      ...listOrEmpty(usable.registrations),
+      ...listOrEmpty(rest.registrations),
+    ];
     failpoint("devtool:agent-registry.write.before");
-    await replaceFile(path, `${toJsonString(AgentRegistryFileSchema, file)}\n`);
+    await replaceFile(path, `${JSON.stringify({ ...rest, registrations })}\n`);
     failpoint("devtool:agent-registry.write.after");
   }
 }
@@ -224,7 +291,7 @@ function assertRequest({
   description,
   skills,
   token,
-}: RegisterAgentRequest): void {
+}: Omit<RegisterAgentRequest, "$typeName" | "lease">): void {
   const names = "write 1 to 50 letters, digits, - and _";
   if (!NAME.test(name)) throw invalid("name", name, "is not a name", names);
   const { hash, search } = parseTarget(url);
@@ -263,21 +330,42 @@ function assertRequest({
   }
 }
 
-async function readRegistrations(
-  path: string | undefined,
-): Promise<ReadonlyMap<string, AgentRegistration>> {
-  if (path === undefined) return new Map();
+/** Reads a registration of the file. Throws for one that cannot be used. */
+function registrationOf(json: JsonValue): AgentRegistration {
+  const registration = decodeRegistration(json);
+  const agent = agentOf(registration);
+  assertRequest({ ...agent, token: registration.token });
+  if (!agent.expireTime) throw new Error("it has no expireTime");
+  if (agent.registeredBy === "") throw new Error("it has no registeredBy");
+  return registration;
+}
+
+function decodeRegistration(json: JsonValue): AgentRegistration {
   try {
-    const text = await readFile(path, "utf8");
-    const { registrations } = fromJsonString(AgentRegistryFileSchema, text, {
+    return fromJson(AgentRegistrationSchema, json, {
       ignoreUnknownFields: true,
     });
-    return new Map(
-      registrations.map((one) => [plainName(one.agent?.name ?? ""), one]),
-    );
+  } catch (reason) {
+    // The value comes last, and may be a token.
+    const why = reason instanceof Error ? reason.message : String(reason);
+    const [problem] = why.split(" from JSON");
+    throw new Error(problem, { cause: reason });
+  }
+}
+
+/** Reads the file as JSON; an empty object for one that is not there. */
+async function readRegistryFile(path: string): Promise<JsonObject> {
+  try {
+    const file: unknown = JSON.parse(await readFile(path, "utf8"));
+    if (!isObject(file)) throw new Error("it is not an object");
+    const { registrations = [] } = file;
+    if (!Array.isArray(registrations)) {
+      throw new Error("registrations is not a list");
+    }
+    return file;
   } catch (reason) {
     const code = reason instanceof Error && "code" in reason && reason.code;
-    if (code === "ENOENT") return new Map();
+    if (code === "ENOENT") return {};
     throw new DevtoolError(
       `registered agents ${JSON.stringify(path)} cannot be read`,
       Code.FailedPrecondition,

@@ -54,6 +54,7 @@ export class AgentSources {
     this.#registry = new AgentRegistry({
       path: dataDirectory && join(dataDirectory, "registered-agents.json"),
       now: options.now,
+      onNotice: options.onNotice,
       reserved: [...served, ...(settings.reservedNames ?? [])],
     });
     this.#catalogs = new AgentCatalogs(settings.catalogs ?? [], {
