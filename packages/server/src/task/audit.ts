@@ -2,11 +2,18 @@ import { isDeepStrictEqual } from "node:util";
 import {
   create,
   type JsonObject,
+  type JsonValue,
   type MessageInitShape,
   toJson,
 } from "@bufbuild/protobuf";
 import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
-import { canonicalJson, defined } from "@devtool/internal/json";
+import { keepStart } from "@devtool/internal/cut-text";
+import {
+  canonicalJson,
+  defined,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/internal/json";
 import {
   ApprovalMode,
   AuditAction,
@@ -182,13 +189,39 @@ export function delegatedRecords(events: readonly TaskEvent[]): AuditRecord[] {
       ...(budget && { message: { turnSettings: { budget } } }),
     });
     const shown = canonicalJson({
-      chain,
+      ...boundedChain(chain),
       created: toJson(TaskCreatedSchema, created),
     });
     const action = AuditAction.DELEGATED;
     const fields = { principal, taskId, sequence, time, action, shown };
     return [create(AuditRecordSchema, defined(fields))];
   });
+}
+
+/** The maximum number of agents of a chain that are recorded. */
+const MAX_CHAIN_AGENTS = 64;
+/** The maximum length of each text of a chain, in characters. */
+const MAX_CHAIN_TEXT = 1024;
+
+/**
+ * Returns the chain of a task as it is recorded: whoever made the task may claim
+ * any, of any size. `chainCut` says that it claimed more.
+ */
+function boundedChain(claimed: JsonValue): JsonObject {
+  const fields = objectOrEmpty(claimed);
+  const chain: JsonObject = {};
+  for (const name of ["parentTaskId", "parentToolCallId", "calledAs"]) {
+    const value = fields[name];
+    if (typeof value !== "string") continue;
+    chain[name] = keepStart(value, MAX_CHAIN_TEXT);
+  }
+  if (Array.isArray(fields.agents)) {
+    chain.agents = fields.agents
+      .slice(0, MAX_CHAIN_AGENTS)
+      .map((agent) => keepStart(stringOrEmpty(agent), MAX_CHAIN_TEXT));
+  }
+  const isWhole = canonicalJson(chain) === canonicalJson(claimed);
+  return isWhole ? { chain } : { chain, chainCut: true };
 }
 
 /**

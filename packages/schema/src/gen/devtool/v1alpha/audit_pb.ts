@@ -373,8 +373,10 @@ export enum AuditAction {
    * Another agent made the task, by a call of its own. `shown` has from where it
    * came, as that agent says, and what the task may do and use: `CallChain` as
    * `chain`, and `TaskCreated` with nothing but the agent, the approval mode, the
-   * allowed tools and the budget, as `created`, in ProtoJSON with sorted keys.
-   * The fields about calls are empty.
+   * allowed tools and the budget, as `created`, in ProtoJSON with sorted keys. At
+   * most 64 agents and 1,024 characters of each text of the chain are kept, and
+   * `chainCut` is true where the other agent said more. The fields about calls
+   * are empty.
    *
    * @generated from enum value: AUDIT_ACTION_DELEGATED = 14;
    */
