@@ -265,6 +265,7 @@ describe("/goal", () => {
       "Write lines. --check npm test",
       'Write lines. --check "true" --max-turns many',
       'Write lines. --check "true" --max-turns 1.5',
+      'Write lines. --check "true" --max-turns 1001',
       'Write lines. --check "true" --max-cost 0',
       "Write lines. --max-turns 3",
     ]) {

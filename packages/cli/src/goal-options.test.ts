@@ -16,6 +16,18 @@ describe("devtool run --goal", () => {
       "--max-turns needs --goal: say with it what the agent is to achieve",
     ],
     [
+      ["text x", "--check", ""],
+      "--check needs --goal: say with it what the agent is to achieve",
+    ],
+    [
+      ["text x", "--max-turns", ""],
+      "--max-turns needs --goal: say with it what the agent is to achieve",
+    ],
+    [
+      ["text x", "--max-cost", ""],
+      "--max-cost needs --goal: say with it what the agent is to achieve",
+    ],
+    [
       ["--goal", "text x"],
       "--goal needs --check: a command whose exit code 0 says that it is achieved",
     ],
@@ -30,6 +42,10 @@ describe("devtool run --goal", () => {
     [
       ["--goal", "y", "--check", "true", "--max-turns", "1e3"],
       '--max-turns "1e3" is not valid: give 1 to 1000',
+    ],
+    [
+      ["--goal", "y", "--check", "true", "--max-turns", "1001"],
+      '--max-turns "1001" is not valid: give 1 to 1000',
     ],
     [
       ["--goal", "y", "--check", "true", "--max-cost", "-1"],

@@ -35,7 +35,9 @@ export function readGoal(
       "max-turns": maxTurns,
       "max-cost": maxCost,
     };
-    const [name] = Object.entries(needing).find(([, value]) => value) ?? [];
+    const isGiven = ([, value]: [string, string | undefined]): boolean =>
+      value !== undefined;
+    const [name] = Object.entries(needing).find(isGiven) ?? [];
     if (name === undefined) return undefined;
     throw new UsageError(
       `--${name} needs --goal: say with it what the agent is to achieve`,
@@ -63,7 +65,8 @@ export function readGoal(
 }
 
 function numberOf(option: "max-turns" | "max-cost", text: string): number {
-  const form = option === "max-turns" ? /^[1-9]\d{0,3}$/ : /^\d+(\.\d+)?$/;
+  const form =
+    option === "max-turns" ? /^([1-9]\d{0,2}|1000)$/ : /^\d+(\.\d+)?$/;
   const value = form.test(text) ? Number(text) : 0;
   if (value > 0) return value;
   const remedy = option === "max-turns" ? "give 1 to 1000" : "give 5 or 0.5";

@@ -154,7 +154,7 @@ function readGoal(options: string): Goal {
     throw invalid("/goal", options, "has no check", USAGE);
   return create(GoalSchema, {
     checks: check,
-    maxTurns: numberOf("max-turns", turns, /^[1-9]\d{0,3}$/),
+    maxTurns: numberOf("max-turns", turns, /^([1-9]\d{0,2}|1000)$/),
     ...(cost !== undefined && {
       budget: { cost: numberOf("max-cost", cost, /^\d+(\.\d+)?$/) },
     }),
