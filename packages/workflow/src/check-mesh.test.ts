@@ -60,10 +60,23 @@ describe("readMesh", () => {
       `${AGENTS}rules: [{ id: r, agents: [one] }]`,
       'rule "r" has no condition: write starts_with or words, or its agents under otherwise',
     ],
-    [
-      `${AGENTS}rules: [{ id: r, agents: [one], words: [" "] }]`,
-      'rule "r" has an empty word: take it away',
-    ],
+    ...["", " ", "c++", "two words", " x"].map((word) => [
+      `${AGENTS}rules: [{ id: r, agents: [one], words: [b, ${JSON.stringify(word)}] }]`,
+      `rule "r" has ${JSON.stringify(word)} among its words, which is never found: write one word of letters, digits, - and _, or use starts_with`,
+    ]),
+    ...[" ", " x"].map((start) => [
+      `${AGENTS}rules: [{ id: r, agents: [one], starts_with: "${start}" }]`,
+      'rule "r" has a blank in front of starts_with, where no text has one: take it away',
+    ]),
+    ...[
+      ["words: [a, B]", "words: [b, A]"],
+      ["words: [a, b]", "words: [b], starts_with: c"],
+      ["starts_with: Re", "starts_with: review"],
+      ["starts_with: re", "starts_with: re, words: [x]"],
+    ].map(([first, second]) => [
+      `${AGENTS}rules: [{ id: q, agents: [one], ${first} }, { id: r, agents: [two], ${second} }]`,
+      'rule "r" is never reached, since rule "q" holds for all of its texts: put it in front of that one, or take it away',
+    ]),
     [
       `${AGENTS}otherwise: [three]`,
       'otherwise names agent "three", which is not among its agents: choose one, two',
@@ -76,6 +89,18 @@ describe("readMesh", () => {
     expect(() => readMesh(`name: mesh\n${text}`, "x.mesh.yaml")).toThrow(
       `mesh file "x.mesh.yaml" cannot be used: mesh: ${problem}`,
     );
+  });
+
+  it.each([
+    ["words: [a]", "words: [a, b]"],
+    ["words: [x], starts_with: a", "words: [x]"],
+    ["words: [x]", "starts_with: x"],
+    ["starts_with: review", "starts_with: re"],
+    ["words: [हिन्दी, İ]", "words: [c-3, a_b]"],
+  ])("takes rules that both can be reached: %s, %s", (first, second) => {
+    const rules = `[{ id: q, agents: [one], ${first} }, { id: r, agents: [two], ${second} }]`;
+    const mesh = readMesh(`${AGENTS}rules: ${rules}`, "x.mesh.yaml");
+    expect(mesh.rules).toHaveLength(2);
   });
 
   it("names a field that is not there", () => {

@@ -5,6 +5,7 @@ import {
   decodeStrictJson,
 } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import { wordsIn } from "./pick-agents.ts";
 import { readFile } from "./read-file.ts";
 
 const NAME = /^[\w-]{1,50}$/;
@@ -82,7 +83,8 @@ function checkRules(rules: AgentMesh["rules"], names: readonly string[]): void {
     "rule",
     rules.map(({ id }) => id),
   );
-  for (const { id, agents, startsWith, words } of rules) {
+  for (const [index, rule] of rules.entries()) {
+    const { id, agents, startsWith, words } = rule;
     const what = `rule ${quoted(id)}`;
     if (agents.length === 0) {
       throw wrong(`${what} has no agents`, `choose ${names.join(", ")}`);
@@ -94,10 +96,42 @@ function checkRules(rules: AgentMesh["rules"], names: readonly string[]): void {
         "write starts_with or words, or its agents under otherwise",
       );
     }
-    if (words.some((word) => word.trim() === "")) {
-      throw wrong(`${what} has an empty word`, "take it away");
+    if (startsWith !== startsWith.trimStart()) {
+      throw wrong(
+        `${what} has a blank in front of starts_with, where no text has one`,
+        "take it away",
+      );
+    }
+    const word = words.find((one) => wordsIn(one)[0] !== one.toLowerCase());
+    if (word !== undefined) {
+      throw wrong(
+        `${what} has ${quoted(word)} among its words, which is never found`,
+        "write one word of letters, digits, - and _, or use starts_with",
+      );
+    }
+    const before = rules.slice(0, index).find((one) => covers(one, rule));
+    if (before) {
+      throw wrong(
+        `${what} is never reached, since rule ${quoted(before.id)} holds for all of its texts`,
+        "put it in front of that one, or take it away",
+      );
     }
   }
+}
+
+/** Whether a rule holds for every text for which another one does. */
+function covers(
+  one: AgentMesh["rules"][number],
+  other: AgentMesh["rules"][number],
+): boolean {
+  const start = one.startsWith.toLowerCase();
+  const words = new Set(one.words.map((word) => word.toLowerCase()));
+  return (
+    other.startsWith.toLowerCase().startsWith(start) &&
+    (words.size === 0 ||
+      (other.words.length > 0 &&
+        other.words.every((word) => words.has(word.toLowerCase()))))
+  );
 }
 
 function checkName(what: string, name: string): void {

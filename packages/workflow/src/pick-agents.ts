@@ -100,12 +100,17 @@ export function pickAgents(
   ]);
 }
 
+/** Returns the words of a text in lower case, as rules find them. */
+export function wordsIn(text: string): readonly string[] {
+  return text.toLowerCase().match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? [];
+}
+
 function holds(
   { startsWith, words }: AgentMesh["rules"][number],
   text: string,
 ): boolean {
   const plain = text.trim().toLowerCase();
-  const found = new Set(plain.match(/[\p{L}\p{N}_-]+/gu));
+  const found = new Set(wordsIn(text));
   return (
     plain.startsWith(startsWith.toLowerCase()) &&
     (words.length === 0 || words.some((word) => found.has(word.toLowerCase())))

@@ -149,15 +149,16 @@ export type MeshRule = Message<"devtool.v1alpha.MeshRule"> & {
   agents: string[];
 
   /**
-   * The text of the message begins with this, in any case. Empty for all texts.
+   * The text of the message begins with this, in any case and without blanks in
+   * front. Empty for all texts.
    *
    * @generated from field: string starts_with = 3;
    */
   startsWith: string;
 
   /**
-   * One of these words is in the text, as a whole and in any case. Empty for
-   * all texts.
+   * One of these words is in the text, as a whole and in any case. A word has
+   * letters, digits, `-` and `_`. Empty for all texts.
    *
    * @generated from field: repeated string words = 4;
    */
