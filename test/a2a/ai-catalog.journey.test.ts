@@ -41,7 +41,7 @@ describe("the catalog of a server's agents", () => {
         coder: agent("Coder", "Writes programs in any language."),
         reviewer: agent("Reviewer", "Reviews changes of programs.", ["review"]),
         cook: agent("Cook", "Plans dinners."),
-        second: agent("cook", "Bakes."),
+        second: agent("cook", "Bakes. Knows Go. 请审查代码。"),
       },
       workspace: temporaryDirectory(),
     });
@@ -158,6 +158,20 @@ describe("the catalog of a server's agents", () => {
     );
   });
 
+  it("finds a short word that is alone, and words that are written without spaces", async () => {
+    const found = async (text: string): Promise<unknown[]> => {
+      const { json } = await search({ query: { text } });
+      return listOrEmpty(json.results).map((one) => {
+        const { displayName, score } = objectOrEmpty(one);
+        return [displayName, score];
+      });
+    };
+    expect(await found("go")).toEqual([["cook (second)", 100]]);
+    expect(await found("in any")).toEqual([["Coder", 100]]);
+    expect(await found("代码")).toEqual([["cook (second)", 100]]);
+    expect(await found("go 代码")).toEqual([["cook (second)", 100]]);
+  });
+
   it("does not find the words of the catalog itself", async () => {
     const text = "application json agent card identifier urn 127 http tags";
     expect((await search({ query: { text } })).json).toEqual({ results: [] });
@@ -209,7 +223,7 @@ describe("the catalog of a server's agents", () => {
 
   it.each([
     [{ query: {} }, "query.text"],
-    [{ query: { text: "x", filter: {} } }, "query.text"],
+    [{ query: { text: "?!", filter: {} } }, "query.text"],
     [{ query: { text: "programs", filter: { metadata: 1 } } }, "query.filter"],
     [{ query: { text: "programs" }, federation: "all" }, "federation"],
     [{ query: { text: "programs" }, pageSize: 101 }, "pageSize"],

@@ -269,6 +269,27 @@ describe("agents that are registered, or in catalogs of others", () => {
     expect(notices).toEqual([]);
   });
 
+  it("of a catalog keep the query of their URL behind the path of their card", async () => {
+    const path = "/.well-known/agent-card.json";
+    const type = "application/a2a-agent-card+json";
+    const entries = ["", "/one/", path].map((own, index) => ({
+      ...{ identifier: `urn:air:x:agent:n${index}`, type },
+      ...{ url: `https://x.example${own}?t=1`, description: "Paints houses." },
+    }));
+    const url = await listen((_, response) => {
+      response.end(JSON.stringify({ specVersion: "1.0", entries }));
+    });
+    const server = await front({ catalogs: [{ name: "partner", url }] });
+    const urls = (await search(server)).map((one) => objectOrEmpty(one).url);
+    expect(urls).toEqual(
+      expect.arrayContaining([
+        `https://x.example${path}?t=1`,
+        `https://x.example/one${path}?t=1`,
+      ]),
+    );
+    expect(urls.join()).not.toContain(`${path}${path}`);
+  });
+
   it("of a hostile catalog cost only themselves, and lead nowhere", async () => {
     const requests: unknown[] = [];
     const card = "application/a2a-agent-card+json";

@@ -25,8 +25,6 @@ import type { RoutedCall } from "../http/routed-call.ts";
 
 const CARD = "application/a2a-agent-card+json";
 const REGISTRY = "application/ai-registry+json";
-/** Words that are in too many queries to say something. */
-const MIN_WORD_LENGTH = 3;
 const MAX_PAGE_SIZE = 100;
 
 /** The fields of an entry that a filter may name. */
@@ -169,14 +167,16 @@ function foundEntryOf(
     catalog === ""
       ? `registered by ${quoted(registeredBy)}`
       : `of the catalog ${quoted(catalog)}`;
-  const isCard = /\/\.well-known\/agent(-card)?\.json$/.test(url);
+  const card = new URL(url);
+  if (!/\/\.well-known\/agent(-card)?\.json$/.test(card.pathname)) {
+    const path = card.pathname.replace(/\/+$/, "");
+    card.pathname = `${path}/.well-known/agent-card.json`;
+  }
   return create(CatalogEntrySchema, {
     identifier: `urn:air:${publisherOf(baseUrl)}:found:${name}`,
     displayName: `${name} (${origin})`,
     type: CARD,
-    url: isCard
-      ? url
-      : `${url.replace(/\/+$/, "")}/.well-known/agent-card.json`,
+    url: card.href,
     description,
     capabilities: skills,
   });
@@ -212,7 +212,7 @@ function ranked(
   text: string,
   filter: JsonObject,
 ): readonly CatalogEntry[] {
-  const words = new Set(wordsOf(text));
+  const words = new Set(queryWords(text));
   if (words.size === 0) {
     throw invalid(
       "query.text",
@@ -249,10 +249,24 @@ function ranked(
     .sort((a, b) => b.score - a.score);
 }
 
+/** Splits what is written without spaces, such as Chinese. */
+const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "word" });
+
 function wordsOf(text: string): readonly string[] {
-  return [...(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])].filter(
-    (word) => word.length >= MIN_WORD_LENGTH,
+  const runs = text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  return runs.flatMap((run) =>
+    [...SEGMENTER.segment(run)].map(({ segment }) => segment),
   );
+}
+
+/**
+ * Returns the words of a query. Those of one or two Latin letters are in too
+ * many queries to say something, unless there is no other.
+ */
+function queryWords(text: string): readonly string[] {
+  const all = wordsOf(text);
+  const long = all.filter((word) => !/^[\p{sc=Latin}\p{N}]{1,2}$/u.test(word));
+  return long.length > 0 ? long : all;
 }
 
 function hasOneOf(
