@@ -51,6 +51,14 @@ const worker: Agent = {
           const status = ToolCallStatus.PENDING;
           yield { case: "toolCalls", value: [{ call: { ...call, status } }] };
         }
+        if (firstText(task.history[0]).startsWith("busy")) {
+          const toolCallId = `busy-${task.history.length}`;
+          const call = create(ToolCallSchema, { toolCallId, toolName: "dig" });
+          const { PENDING, EXECUTING, SUCCEEDED } = ToolCallStatus;
+          for (const status of [PENDING, EXECUTING, SUCCEEDED]) {
+            yield { case: "toolCalls", value: [{ call: { ...call, status } }] };
+          }
+        }
         if (text.startsWith("fail")) throw new Error("the worker is ill");
         putFile(
           workspace,
@@ -172,6 +180,17 @@ describe("a goal", () => {
     expect(achieved.goalProgress).toMatchObject({
       state: GoalState.ACHIEVED,
       turns: 4,
+    });
+  });
+
+  it("goes on while its check prints nothing and calls of the agent succeed", async () => {
+    await using server = await serve();
+    const goal = { checks: ["test $(wc -l < lines.txt) -ge 5"] };
+    const client = clientOf(server);
+    const { goalProgress } = await send(client, "busy", "", goal);
+    expect(goalProgress).toMatchObject({
+      state: GoalState.ACHIEVED,
+      turns: 5,
     });
   });
 

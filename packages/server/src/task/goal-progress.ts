@@ -14,8 +14,10 @@ import {
   type Task,
   type ToolCall,
   ToolCallStatus,
+  toolCallsOf,
 } from "@devtool/schema";
 import type { CheckCall } from "../agent/goal-checks.ts";
+import { isPrompt } from "../agent/turn-news.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
 
@@ -54,9 +56,10 @@ export function goalAfterChecks(
     checks.push(check);
     if (check.passed) continue;
     const turns = (before?.turns ?? 0) + 1;
-    const sameTurns = saysTheSame(before?.checks ?? [], checks)
-      ? (before?.sameTurns ?? 0) + 1
-      : 1;
+    const isSame =
+      saysTheSame(before?.checks ?? [], checks) &&
+      !(isSilent(call) && hasActed(task, calls));
+    const sameTurns = isSame ? (before?.sameTurns ?? 0) + 1 : 1;
     const progress = { turns, checks, sameTurns };
     const refusal = refusalOf(call);
     if (refusal !== undefined) {
@@ -262,6 +265,23 @@ function outputOf(call: ToolCall | undefined): string {
   if (result?.case !== "output") return "";
   const { result: output } = result.value;
   return output.case === "text" ? output.value : "";
+}
+
+/** Whether a check wrote nothing: the first line says only how it ended. */
+function isSilent(call: ToolCall | undefined): boolean {
+  return !outputOf(call).includes("\n");
+}
+
+/** Whether a call of the agent has succeeded since the last prompt. */
+function hasActed({ history }: Task, checks: readonly CheckCall[]): boolean {
+  const ids = new Set(checks.map(({ id }) => id));
+  return history
+    .slice(history.findLastIndex(isPrompt))
+    .flatMap(toolCallsOf)
+    .some(
+      ({ toolCallId, status }) =>
+        status === ToolCallStatus.SUCCEEDED && !ids.has(toolCallId),
+    );
 }
 
 /** Returns why a check could not run; undefined for one that did. */

@@ -94,7 +94,9 @@ export type GoalProgress = Message<"devtool.v1alpha.GoalProgress"> & {
   reason: string;
 
   /**
-   * How many turns in a row have ended with the same words of the checks.
+   * How many turns in a row have ended with the same words of the checks. Where
+   * the check that failed wrote nothing, a turn in which a call of the agent
+   * succeeded is not one of them.
    *
    * @generated from field: int32 same_turns = 5;
    */
