@@ -303,10 +303,15 @@ describe("a browser whose console is closed", () => {
     {
       await using server = await serveRights(["run"]);
       await subscribed(server, "operator");
-      await ask(server, "write two.txt x");
+      const two = await ask(server, "write two.txt x");
       await expect
         .poll(() => service.posts[before]?.browser, LIMIT)
         .toBe("operator");
+      // A server that stops before it has stored that tells it again.
+      const file = join(dataDirectory, "browser-sessions.json");
+      await expect
+        .poll(() => readFile(file, "utf8"), LIMIT)
+        .toContain(`"${two}":`);
     }
     await using again = await serveRights(["run", "read"]);
     await expect
