@@ -21,7 +21,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
     }, 60_000);
     afterAll(() => browser?.close());
 
-    it("is shown while the console is closed, not while it is in view, and leads to its session", async () => {
+    it("stays while the console is closed, goes at once while it is in view, and leads to its session", async () => {
       await using service = await startPushService();
       await using server = await serveCodingAgent({
         workspace: temporaryDirectory(),
@@ -47,6 +47,10 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
 
       await ask(server, "write seen.txt x");
       await worker.deliver(await nextMessage(service, 1));
+      await expect
+        .poll(() => worker.everShown(), LIMIT)
+        .toEqual(["write seen.txt x"]);
+      await expect.poll(() => worker.shown(), LIMIT).toEqual([]);
       await page.goto("about:blank");
       await ask(server, "write told.txt x");
       const message = await nextMessage(service, 2);
@@ -92,6 +96,8 @@ interface ConsoleWorker {
   deliver(message: string): Promise<void>;
   /** Returns what the notifications that are shown say. */
   shown(): Promise<unknown>;
+  /** Returns the titles of the sessions of all that it has shown. */
+  everShown(): Promise<unknown>;
   /** Does what a click on the notification that is shown does. */
   click(): Promise<void>;
 }
@@ -105,6 +111,14 @@ async function workerOf(
     (await context.waitForEvent("serviceworker"));
   const session = await context.newCDPSession(await context.newPage());
   const registrationId = await registrationOf(session);
+  await worker.evaluate(`{
+    const { showNotification } = ServiceWorkerRegistration.prototype;
+    globalThis.everShown = [];
+    ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
+      await showNotification.call(this, title, options);
+      everShown.push(options.body);
+    };
+  }`);
   return {
     async deliver(data) {
       const { origin } = new URL(url);
@@ -114,6 +128,7 @@ async function workerOf(
     shown: () =>
       worker.evaluate(`registration.getNotifications().then((all) =>
         all.map(({ title, body }) => title + ": " + body))`),
+    everShown: () => worker.evaluate("everShown"),
     click: () =>
       worker.evaluate(`registration.getNotifications().then(([notification]) =>
         void dispatchEvent(new NotificationEvent("notificationclick", { notification })))`),

@@ -18,11 +18,16 @@ addEventListener("notificationclick", (event) => {
   event.waitUntil(show(event.notification.data));
 });
 
-/** Shows that a session waits, unless its user looks at the console. */
+/**
+ * Shows that a session waits: for a moment only, and silently, if its user looks
+ * at the console. Safari ends the subscription of a page whose worker has shown
+ * nothing for three messages.
+ */
 async function tell({ taskId, title }) {
   const pages = await openPages();
-  if (pages.some(({ visibilityState }) => visibilityState === "visible"))
-    return;
+  const isInView = pages.some(
+    ({ visibilityState }) => visibilityState === "visible",
+  );
   const [shown] = await registration.getNotifications({ tag: taskId });
   // A page in the background may have shown the same a moment ago.
   const isTold = shown && Date.now() - shown.timestamp < 60_000;
@@ -32,9 +37,13 @@ async function tell({ taskId, title }) {
   await registration.showNotification(WAITING[language ?? "en"], {
     body: title,
     tag: taskId,
-    renotify: !isTold,
+    renotify: !isInView && !isTold,
+    silent: isInView,
     data: `#/session/${encodeURIComponent(taskId)}`,
   });
+  if (!isInView) return;
+  const seen = await registration.getNotifications({ tag: taskId });
+  for (const notification of seen) notification.close();
 }
 
 async function show(address) {
