@@ -3,8 +3,11 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { loadConsole } from "@devtool/console";
 import { OPTION_PROCEED_ONCE, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { accessCode, accessOf } from "../console/console-page.ts";
+import { startPushService } from "../console/push-service.ts";
 import { LEFT_TO_CI } from "../depth.ts";
 import { NGINX, WITHOUT_NGINX } from "../outer/nginx.ts";
 import { type Receiver, receive } from "../push/receiver.ts";
@@ -72,6 +75,29 @@ describeWithPostgres(
         taskId: task.id,
       });
       expect(configs.map(({ id }) => id)).toEqual(["c"]);
+      expect([...one.errors, ...other.errors]).toEqual([]);
+    });
+
+    it("tell a browser of one of them of a wait at another", async () => {
+      await using service = await startPushService();
+      const settings = {
+        site: await loadConsole(),
+        pushTargets: [service.target],
+      };
+      const start = () =>
+        startReplica(database.url, `push_${schemas}`, asking([]), settings);
+      await using one = await start();
+      await using other = await start();
+      const { token } = await accessOf(one.server, "").redeemAccessCode({
+        code: await accessCode(one.server),
+      });
+      await accessOf(one.server, token).setWebPush(service.subscribe("phone"));
+      const { task } = await other.client.tasks.sendMessage({
+        message: textMessage("m1", "go"),
+      });
+      await expect
+        .poll(() => service.posts.map((post) => service.read(post)))
+        .toEqual([{ taskId: task?.id, title: "go" }]);
       expect([...one.errors, ...other.errors]).toEqual([]);
     });
 

@@ -159,6 +159,8 @@ export class WebPushDelivery {
     for await (const event of this.#services.store.readEvents(taskId, told)) {
       if (!WAITING.includes(event.state)) return true;
     }
+    // These events are not read again.
+    this.#told.set(taskId, sequence);
     return false;
   }
 

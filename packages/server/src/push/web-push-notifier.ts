@@ -79,7 +79,8 @@ export class WebPushNotifier implements AsyncDisposable {
     }
     const known = browsers.notified().find((browser) => browser.id === id);
     // A page subscribes each time when it opens.
-    if (known && isSame(known, subscription)) return;
+    const isRunning = this.#deliveries.has(id);
+    if (known && isRunning && isSame(known, subscription)) return;
     const waiting = await this.#waiting(principal);
     const told = Object.fromEntries(
       waiting.map(({ last }) => [last.taskId, last.sequence]),
@@ -87,9 +88,14 @@ export class WebPushNotifier implements AsyncDisposable {
     const webPush = create(StoredWebPushSchema, {
       ...{ endpoint, p256dh, auth, told },
     });
+    // What ends meanwhile for the earlier subscription does not end this one.
+    this.#stop(id);
     await browsers.setWebPush(id, webPush);
     const browser = browsers.notified().find((each) => each.id === id);
-    if (browser) this.#begin(browser);
+    if (!browser) return;
+    this.#begin(browser);
+    // Some may have begun to wait since they were listed.
+    for (const task of await this.#waiting(principal)) this.#take(task);
   }
 
   /** Stops. What is left to tell is told after the next start. */
@@ -103,7 +109,7 @@ export class WebPushNotifier implements AsyncDisposable {
     if (this.#stopping.signal.aborted || !this.#options.mayRead(browser)) {
       return;
     }
-    this.#deliveries.get(id)?.stopping.abort();
+    this.#stop(id);
     const stopping = new AbortController();
     const delivery = new WebPushDelivery(
       this.#options,
@@ -129,10 +135,15 @@ export class WebPushNotifier implements AsyncDisposable {
     this.#running.add(running);
   }
 
-  /** Ends the notifications of a browser. */
-  async #end(id: string): Promise<void> {
+  /** Stops the delivery to a browser, which then changes nothing any more. */
+  #stop(id: string): void {
     this.#deliveries.get(id)?.stopping.abort();
     this.#deliveries.delete(id);
+  }
+
+  /** Ends the notifications of a browser. */
+  async #end(id: string): Promise<void> {
+    this.#stop(id);
     await this.#options.browsers.setWebPush(id, undefined);
   }
 

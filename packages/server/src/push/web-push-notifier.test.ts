@@ -1,0 +1,240 @@
+import { createECDH, generateKeyPairSync } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import {
+  type StoredWebPush,
+  StoredWebPushSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import type { ListedTask } from "../store/task-store.ts";
+import { GIVE_UP_MS } from "./retry-schedule.ts";
+import {
+  type NotifiedBrowser,
+  WebPushDelivery,
+  type WebPushServices,
+} from "./web-push-delivery.ts";
+import { WebPushNotifier } from "./web-push-notifier.ts";
+
+const NEVER = new AbortController().signal;
+
+describe("the notifications of a browser", () => {
+  let world: World;
+  beforeEach(() => {
+    world = new World();
+  });
+  afterEach(() => world.notifier[Symbol.asyncDispose]());
+
+  it("are of its new subscription, when the earlier one ends while it is stored", async () => {
+    await world.subscribe("old");
+    await world.begunWatch;
+    const post = Promise.withResolvers<never>();
+    const posting = Promise.withResolvers<void>();
+    world.onLookup = () => {
+      posting.resolve();
+      return post.promise;
+    };
+    world.change.resolve(listed(waiting(1n)));
+    await posting.promise;
+    world.onLookup = noName;
+    world.onStore = async () => {
+      world.onStore = async () => undefined;
+      world.nowMs += GIVE_UP_MS;
+      post.reject(new Error("no such name"));
+      await nextTurn();
+    };
+    await world.subscribe("new");
+    expect(world.endpoints()).toEqual(["https://new.example/"]);
+  });
+
+  it("tell of a task that begins to wait while the subscription is stored", async () => {
+    await world.subscribe("one");
+    await world.begunWatch;
+    world.onStore = () => world.store.append({ events: [waiting(1n)] });
+    await world.subscribe("two");
+    // It was looked up before it was stored, too.
+    await expect
+      .poll(() => world.lookups.filter((host) => host === "two.example"))
+      .toHaveLength(2);
+  });
+
+  it("begin when a page subscribes again after its subscription could not be stored", async () => {
+    world.onStore = () => Promise.reject(new Error("disk is full"));
+    await expect(world.subscribe("one")).rejects.toThrow("disk is full");
+    world.onStore = async () => undefined;
+    await world.subscribe("one");
+    await world.begunWatch;
+    expect(world.endpoints()).toEqual(["https://one.example/"]);
+  });
+
+  it("end when its push service has taken nothing for a day", async () => {
+    const startMs = world.nowMs;
+    world.sleep = async (ms) => {
+      world.nowMs += ms;
+    };
+    const delivery = world.delivery({});
+    delivery.take(listed(waiting(1n)));
+    expect(await delivery.run()).toBe("gone");
+    const days = (world.nowMs - startMs) / GIVE_UP_MS;
+    expect(days).toBeGreaterThanOrEqual(1);
+    expect(days).toBeLessThan(1.01);
+  });
+
+  it("read what happens to a task that goes on to wait once", async () => {
+    const stop = new AbortController();
+    const delivery = world.delivery({ t: 1n }, stop.signal);
+    const events = [1n, 2n, 3n].map(waiting);
+    await world.store.append({ events });
+    const running = delivery.run();
+    for (const event of events.slice(1)) {
+      delivery.take(listed(event));
+      await expect
+        .poll(() => world.store.readsAfter)
+        .toHaveLength(Number(event.sequence) - 1);
+    }
+    expect(world.store.readsAfter).toEqual([1n, 2n]);
+    stop.abort();
+    expect(await running).toBe("stopped");
+  });
+});
+
+class ReadsStore extends MemoryTaskStore {
+  /** The sequences after which events were read. */
+  readonly readsAfter: bigint[] = [];
+
+  override readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
+    this.readsAfter.push(after);
+    return super.readEvents(taskId, after);
+  }
+}
+
+/** A browser whose push service has no address: each post fails. */
+class World {
+  nowMs = 1_800_000_000_000;
+  readonly store = new ReadsStore();
+  /** The hosts that were looked up: once for each check, and each post. */
+  readonly lookups: string[] = [];
+  onLookup: () => Promise<never> = noName;
+  onStore: () => Promise<void> = async () => undefined;
+  sleep: (ms: number, signal: AbortSignal) => Promise<void> = (_ms, signal) =>
+    aborted(signal);
+  readonly notifier: WebPushNotifier;
+  readonly begunWatch: Promise<void>;
+  /** The only change of a task. */
+  readonly change = Promise.withResolvers<ListedTask>();
+  readonly #services: WebPushServices;
+  #webPush: StoredWebPush | undefined;
+
+  constructor() {
+    const begun = Promise.withResolvers<void>();
+    this.begunWatch = begun.promise;
+    const change = this.change.promise;
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const now = (): number => this.nowMs;
+    this.#services = {
+      browsers: {
+        notified: () => (this.#webPush ? [browserOf(this.#webPush)] : []),
+        setWebPush: async (_id, webPush) => {
+          this.#webPush = webPush;
+          await this.onStore();
+        },
+      },
+      store: this.store,
+      sender: {
+        policy: {
+          allowedHosts: [],
+          ownPorts: () => [],
+          allowing: (target) => target,
+          resolve: (host) => {
+            this.lookups.push(host);
+            return this.onLookup();
+          },
+        },
+        key: async () => privateKey,
+        issuer: "https://server.example",
+        now,
+      },
+      clock: { now, sleep: (ms, signal) => this.sleep(ms, signal) },
+      random: () => 0,
+      onError: (reason) => {
+        throw reason;
+      },
+      operations: undefined,
+    };
+    this.notifier = new WebPushNotifier({
+      ...this.#services,
+      mayRead: () => true,
+      async *changes(onBegin, signal) {
+        await onBegin();
+        begun.resolve();
+        yield await Promise.race([change, aborted(signal)]);
+        await aborted(signal);
+      },
+    });
+  }
+
+  subscribe(name: string): Promise<void> {
+    return this.notifier.subscribe(
+      { id: "phone", principal: "ada" },
+      subscription(name),
+      NEVER,
+    );
+  }
+
+  /** Returns a delivery to a browser that was told of tasks. */
+  delivery(
+    told: Readonly<Record<string, bigint>>,
+    signal: AbortSignal = NEVER,
+  ): WebPushDelivery {
+    const webPush = create(StoredWebPushSchema, {
+      ...subscription("phone"),
+      told,
+    });
+    return new WebPushDelivery(this.#services, browserOf(webPush), signal);
+  }
+
+  endpoints(): readonly string[] {
+    return this.#webPush ? [this.#webPush.endpoint] : [];
+  }
+}
+
+function browserOf(webPush: StoredWebPush): NotifiedBrowser {
+  const [id, principal] = ["phone", "ada"];
+  return { id, principal, roles: [], webPush, ended: NEVER };
+}
+
+const P256DH = new Uint8Array(createECDH("prime256v1").generateKeys());
+
+function subscription(name: string) {
+  const endpoint = `https://${name}.example/`;
+  return { endpoint, p256dh: P256DH, auth: new Uint8Array(16) };
+}
+
+/** Returns an event of the task "t" of Ada, which waits. */
+function waiting(sequence: bigint): TaskEvent {
+  const payload =
+    sequence === 1n
+      ? ({ case: "created", value: { principal: "ada" } } as const)
+      : { case: undefined };
+  const state = TaskState.INPUT_REQUIRED;
+  return create(TaskEventSchema, { taskId: "t", sequence, state, payload });
+}
+
+function listed(last: TaskEvent): ListedTask {
+  const label = { title: "", workspacePath: "", agent: "", messageCount: 0 };
+  return { last, principal: "ada", ...label };
+}
+
+function noName(): Promise<never> {
+  return Promise.reject(new Error("no such name"));
+}
+
+/** Rejects when a signal aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return promise;
+}
