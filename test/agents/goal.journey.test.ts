@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { runCommand } from "@devtool/cli/testing";
 import { type DevtoolClient, textMessage } from "@devtool/client";
-import { codingAgent } from "@devtool/coding-agent";
+import { type CodingAgentOptions, codingAgent } from "@devtool/coding-agent";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
@@ -25,7 +25,8 @@ import type { TurnEnd } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { CLIENTS, clientOf } from "../client-of.ts";
-import { LEFT_TO_CI, variantsOf } from "../depth.ts";
+import { collectGarbage } from "../collect-garbage.ts";
+import { LEFT_TO_CI, LEFT_TO_DEEP, variantsOf } from "../depth.ts";
 import { firstText } from "../tasks.ts";
 
 /**
@@ -204,6 +205,50 @@ describe("a goal", () => {
     );
     expect(textIn(server.workspace, "ran")).toBe("");
   });
+
+  it("counts a check that hangs as one that failed", async () => {
+    await using server = await serve(undefined, undefined, {
+      commandTimeoutMs: 1_000,
+    });
+    const goal = { checks: ["sleep 60"], maxTurns: 1 };
+    const { goalProgress } = await pursue(clientOf(server), goal);
+    expect(goalProgress).toMatchObject({
+      state: GoalState.UNMET,
+      checks: [
+        { output: "the command took longer than 1000 ms and was ended" },
+      ],
+    });
+  });
+
+  it.skipIf(LEFT_TO_DEEP !== "")(
+    `holds and keeps only the end of what a check writes${LEFT_TO_DEEP}`,
+    async () => {
+      const dataDirectory = temporaryDirectory();
+      const place = { dataDirectory, workspace: temporaryDirectory() };
+      const limits = { maxOutputLength: 10_000 };
+      await using server = await serve(undefined, place, limits);
+      const checks = ["head -c 50000000 /dev/zero | tr '\\0' x; false"];
+      const request = requestOf("work", "", { checks, maxTurns: 1 });
+      const idle = heldBytes();
+      const held: number[] = [];
+      let task = emptyTask();
+      const { tasks } = clientOf(server);
+      for await (const { event } of tasks.streamMessage({ request })) {
+        if (event) task = reduceTask(task, event);
+        held.push(heldBytes() - idle);
+      }
+      const { state, checks: [check] = [] } = task.goalProgress ?? {};
+      expect([state, check?.output]).toEqual([
+        GoalState.UNMET,
+        "x".repeat(4_000),
+      ]);
+      expect(Math.max(...held)).toBeLessThan(MOST_BYTES);
+      const kept = readdirSync(dataDirectory).map(
+        (name) => statSync(join(dataDirectory, name)).size,
+      );
+      expect(kept.reduce((sum, size) => sum + size)).toBeLessThan(MOST_BYTES);
+    },
+  );
 
   it("needs its user when the agent fails, where a task would have failed", async () => {
     await using server = await serve();
@@ -470,6 +515,16 @@ async function goalsOf({ tasks }: DevtoolClient): Promise<unknown[]> {
   return list.tasks.map(({ id, lastEvent }) => [id, lastEvent?.goalState]);
 }
 
+/** What a server may hold or keep of a check that writes 50 MB, in bytes. */
+const MOST_BYTES = 25_000_000;
+
+/** Returns what lives in the heap and outside of it, in bytes. */
+function heldBytes(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
 interface Place {
   readonly workspace: string;
   readonly dataDirectory?: string;
@@ -480,10 +535,11 @@ interface Place {
 async function serve(
   approvalMode: ApprovalMode = ApprovalMode.YOLO,
   place: Place = { workspace: temporaryDirectory() },
+  toolLimits: CodingAgentOptions["toolLimits"] = {},
 ): Promise<DevtoolServer & Place> {
   const server = await createServer({
     ...place,
-    agents: { worker, devtool: codingAgent({ approvalMode }) },
+    agents: { worker, devtool: codingAgent({ approvalMode, toolLimits }) },
   });
   return Object.assign(server, place);
 }
