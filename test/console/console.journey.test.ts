@@ -14,7 +14,7 @@ import { CHROMIUM, launch } from "../outer/browser.ts";
 import { axeFindings } from "./axe.ts";
 import { type ConsolePage, clientOf, openConsole } from "./console-page.ts";
 
-const MAX_SCRIPT_BYTES = 220_000;
+const MAX_SCRIPT_BYTES = 221_000;
 const MAX_STYLE_BYTES = 12_000;
 /**
  * The screens for which axe looks at the page. A quick run has the first one:
@@ -393,7 +393,7 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     );
 
-    it("loads at most 220 kB of script and 12 kB of style, all at once, and nothing inline", async () => {
+    it("loads at most 221 kB of script and 12 kB of style, all at once, and nothing inline", async () => {
       const { files } = await loadConsole();
       const html = new TextDecoder().decode(files.get("/")?.bytes);
       const sizes = { script: 0, style: 0 };

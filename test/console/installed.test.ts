@@ -253,6 +253,8 @@ describe.skipIf(CHROMIUM === undefined)(
       await ask(server, "write seen.txt x");
       await using shown = await openConsole(browser, server, PHONE);
       const { page } = shown;
+      // A page that is left before it has redeemed its code has no access.
+      await page.getByRole("heading", { name: "Sessions" }).waitFor();
       await page.addInitScript(NOTIFICATIONS_FAIL);
       await page.reload();
       await page.getByText("1 session waits for you").waitFor();
