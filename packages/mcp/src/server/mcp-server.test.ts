@@ -132,6 +132,20 @@ describe("subscriptions of a connection", () => {
     },
   );
 
+  it("tell of a change that came before they were followed", async () => {
+    const uri = "devtool://tasks/a";
+    const { get } = tasks;
+    tasks.get = async (id) => {
+      const task = await get.call(tasks, id);
+      tasks.sequence++;
+      tasks.get = get;
+      return task;
+    };
+    await client.subscribeResource({ uri });
+    await expect.poll(() => heard).toEqual([uri]);
+    tasks.ended.resolve();
+  });
+
   it("report no task that has gone, and each fault of the server", async () => {
     tasks.fault = new DevtoolError("task is gone", Code.NotFound);
     await client.subscribeResource({ uri: "devtool://tasks/a" });

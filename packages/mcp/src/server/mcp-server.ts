@@ -154,10 +154,10 @@ function addResources(server: Server, options: McpServerOptions): void {
     async ({ params: { uri } }, context) => {
       const tasks = tasksOf(context);
       const taskId = taskIdOf(uri);
-      await inTasks(context, uri, () =>
+      const { sequence } = await inTasks(context, uri, () =>
         tasks.get(taskId, context.mcpReq.signal),
       );
-      watched.add(uri, tasks);
+      watched.add(uri, tasks, sequence);
       return {};
     },
   );
@@ -187,8 +187,11 @@ class WatchedResources {
     this.#onError = onError;
   }
 
-  /** Tells the host of changes. Throws a `ProtocolError` over the limit. */
-  add(uri: string, tasks: PortTasks): void {
+  /**
+   * Tells the host of changes of a task after those that it knows. Throws a
+   * `ProtocolError` over the limit.
+   */
+  add(uri: string, tasks: PortTasks, known: bigint): void {
     if (this.#stops.has(uri)) return;
     if (this.#stops.size >= MAX_WATCHED) {
       throw new ProtocolError(
@@ -198,7 +201,7 @@ class WatchedResources {
     }
     const stop = new AbortController();
     this.#stops.set(uri, stop);
-    void this.#follow(uri, tasks, stop.signal)
+    void this.#follow(uri, tasks, known, stop.signal)
       .catch((reason: unknown) => {
         if (stop.signal.aborted) return;
         const { code } = DevtoolError.from(reason);
@@ -218,15 +221,16 @@ class WatchedResources {
   async #follow(
     uri: string,
     tasks: PortTasks,
+    sequence: bigint,
     signal: AbortSignal,
   ): Promise<void> {
-    let known: bigint | undefined;
+    let known = sequence;
     for (;;) {
       try {
         const states = taskStates(tasks, taskIdOf(uri), signal);
-        for await (const { sequence } of states) {
-          const isNews = known !== undefined && known !== sequence;
-          known = sequence;
+        for await (const task of states) {
+          const isNews = task.sequence !== known;
+          known = task.sequence;
           if (isNews) await this.#server.sendResourceUpdated({ uri });
         }
         return;
