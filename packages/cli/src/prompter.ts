@@ -125,6 +125,6 @@ export function createQuestioner(
 }
 
 /** Describes input at a question near which a key may be pasted: without it. */
-export function unquoted(): string {
+export function describeWithoutText(): string {
   return "it was pasted, or came before the question";
 }

@@ -14,7 +14,7 @@ import { chooseModel, describeChoice } from "../model.ts";
 import { readModelKeys, withModelKeys } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory, writePrivateFile } from "../private-file.ts";
-import { createQuestioner, unquoted } from "../prompter.ts";
+import { createQuestioner, describeWithoutText } from "../prompter.ts";
 import { visibleName } from "../render/style.ts";
 import { run } from "./run.ts";
 
@@ -252,7 +252,7 @@ async function mayWrite(
 async function ask(prompt: string, io: Io): Promise<string | undefined> {
   using interrupt = interruptSignal(io);
   const question = { prompt, takesWords: false };
-  const questioner = createQuestioner(io, unquoted);
+  const questioner = createQuestioner(io, describeWithoutText);
   const answer = await questioner.ask(question, interrupt.signal);
   return answer?.text.trim();
 }

@@ -24,7 +24,7 @@ import {
 } from "../model-keys.ts";
 import { ownCommand } from "../own-command.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
-import { createQuestioner, unquoted } from "../prompter.ts";
+import { createQuestioner, describeWithoutText } from "../prompter.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 
@@ -143,7 +143,7 @@ async function chooseApi(
     );
   }
   writeLine(io.stdout, "");
-  const questioner = createQuestioner(io, unquoted);
+  const questioner = createQuestioner(io, describeWithoutText);
   for (;;) {
     const prompt = `Which one? [1-${APIS.length}] > `;
     const line = await questioner.ask({ prompt, takesWords: false }, signal);
