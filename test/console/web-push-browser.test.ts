@@ -52,6 +52,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
         .toEqual(["write seen.txt x"]);
       await expect.poll(() => worker.shown(), LIMIT).toEqual([]);
       await page.goto("about:blank");
+      await expect.poll(() => worker.pages(), LIMIT).toEqual([]);
       await ask(server, "write told.txt x");
       const message = await nextMessage(service, 2);
       await worker.deliver(message);
@@ -98,6 +99,8 @@ interface ConsoleWorker {
   shown(): Promise<unknown>;
   /** Returns the titles of the sessions of all that it has shown. */
   everShown(): Promise<unknown>;
+  /** Returns the pages of the console that are open, and seen or not. */
+  pages(): Promise<unknown>;
   /** Does what a click on the notification that is shown does. */
   click(): Promise<void>;
 }
@@ -128,6 +131,9 @@ async function workerOf(
     shown: () =>
       worker.evaluate(`registration.getNotifications().then((all) =>
         all.map(({ title, body }) => title + ": " + body))`),
+    pages: () =>
+      worker.evaluate(`clients.matchAll({ includeUncontrolled: true })
+        .then((all) => all.map(({ url, visibilityState }) => [url, visibilityState]))`),
     everShown: () => worker.evaluate("everShown"),
     click: () =>
       worker.evaluate(`registration.getNotifications().then(([notification]) =>

@@ -32,16 +32,21 @@ describe.each([...byCard])(
   (card, all) => {
     let database: PostgresServer;
     let fleet: ServerFleet;
-    let hook: string;
+    const clients = variantsOf(`SDKs against a fleet ${card}`, all, 2, 4);
+    /** One for each client, since a notification may come again later. */
+    let hooks: string[];
     beforeAll(async () => {
       if (!isPlayed) return;
       database = await startPostgres(bin);
-      hook = await freeAddress();
+      hooks = await Promise.all(clients.map(freeAddress));
       fleet = await ServerFleet.start({
         ...{ database, schema: "sdks", replicas: 3 },
         // A busy machine stops a server for longer than its own lease.
         lease: "60s",
-        flags: ["--push-target", hook, ...(FLAGS[card] ?? [])],
+        flags: [
+          ...hooks.flatMap((hook) => ["--push-target", hook]),
+          ...(FLAGS[card] ?? []),
+        ],
       });
     }, LIMIT_MS);
     afterAll(async () => {
@@ -49,8 +54,8 @@ describe.each([...byCard])(
       await database?.[Symbol.asyncDispose]();
     });
 
-    const clients = variantsOf(`SDKs against a fleet ${card}`, all, 2, 4);
-    for (const { peer, protocol, binding, known, missing, play } of clients) {
+    for (const [index, client] of clients.entries()) {
+      const { peer, protocol, binding, known, missing, play } = client;
       it(`serves ${peer} over A2A ${protocol}, ${binding}`, {
         timeout: LIMIT_MS,
       }, async (context) => {
@@ -60,6 +65,7 @@ describe.each([...byCard])(
           "-",
         );
         const { url, token } = fleet;
+        const hook = hooks[index] ?? "";
         const target = { url, token, binding, protocol, file, hook };
         const results = await play(target, SCENARIOS);
         const failed = results.filter(

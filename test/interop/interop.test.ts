@@ -36,13 +36,14 @@ describe("official SDKs as clients of devtool's server", () => {
   /** Its card lists gRPC, which the ADK refuses. */
   let grpcServer: DevtoolServer;
   let workspace: string;
-  let hook: string;
+  /** One for each client, since a notification may come again later. */
+  let hooks: string[];
   const rows: MatrixRow[] = [];
 
   beforeAll(async () => {
     workspace = temporaryDirectory();
-    hook = await freeAddress();
-    const options = { workspace, pushTargets: [hook] };
+    hooks = await Promise.all(CLIENTS.map(freeAddress));
+    const options = { workspace, pushTargets: hooks };
     server = await serveCodingAgent(options);
     grpcServer = await serveCodingAgent({
       ...options,
@@ -54,7 +55,8 @@ describe("official SDKs as clients of devtool's server", () => {
     if (RECORDS) recordRows(rows);
   });
 
-  for (const { peer, protocol, binding, known, missing, play } of CLIENTS) {
+  for (const [index, client] of CLIENTS.entries()) {
+    const { peer, protocol, binding, known, missing, play } = client;
     it(`${peer} calls A2A ${protocol} over ${binding}`, async (context) => {
       if (missing !== undefined) return skipWithReason(missing, context);
       expect(await isOffered(protocol)).toBe(true);
@@ -65,7 +67,7 @@ describe("official SDKs as clients of devtool's server", () => {
       const results = await play(
         {
           ...(binding === "GRPC" ? grpcServer : server),
-          ...{ binding, protocol, file, hook },
+          ...{ binding, protocol, file, hook: hooks[index] ?? "" },
         },
         SCENARIOS,
       );

@@ -89,7 +89,7 @@ describe.skipIf(!sandbox.confines)(
 
     it("removes what a killed server left behind", async () => {
       for (const name of [".vscode", ".mcp.json"]) {
-        makePlaceholder(join(workspace, name));
+        makePlaceholder(join(workspace, name), 1);
       }
       await run("true");
       await expect.poll(() => readdirSync(workspace)).toEqual([]);

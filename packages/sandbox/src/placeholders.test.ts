@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -10,6 +12,61 @@ import { join } from "node:path";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Placeholders } from "./placeholders.ts";
+
+describe("the placeholders of two servers in one workspace", () => {
+  let workspace: string;
+  beforeEach(() => {
+    workspace = temporaryDirectory();
+  });
+
+  it("stay while either is about to mount something over them", () => {
+    const first = hold();
+    const second = hold();
+    first[Symbol.dispose]();
+    expect(readdirSync(workspace)).toEqual([".mcp.json", ".vscode"]);
+    second[Symbol.dispose]();
+    expect(readdirSync(workspace)).toEqual([]);
+  });
+
+  it("are removed by the one whose command ends last", () => {
+    const first = hold();
+    const command = startLikeBwrap();
+    const second = hold();
+    second[Symbol.dispose]();
+    expect(readdirSync(workspace)).toEqual([".mcp.json", ".vscode"]);
+    command[Symbol.dispose]();
+    first[Symbol.dispose]();
+    expect(readdirSync(workspace)).toEqual([]);
+  });
+
+  function hold(): Disposable {
+    return new Placeholders().hold({
+      directories: [join(workspace, ".vscode")],
+      redirects: [{ path: join(workspace, ".mcp.json"), content: "" }],
+      links: [],
+    });
+  }
+
+  /**
+   * Starts a process with the arguments of a bwrap that has mounted nothing
+   * yet. Disposing of it ends it, before anything else of this test runs.
+   */
+  function startLikeBwrap(): Disposable {
+    const mounts = [".vscode", ".mcp.json"].flatMap((path) => [
+      "--tmpfs",
+      join(workspace, path),
+    ]);
+    const { pid = Number.NaN } = spawn("bash", ["-c", "read", ...mounts, ""]);
+    const args = (): string => readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    while (args() === "");
+    return {
+      [Symbol.dispose]: () => {
+        process.kill(pid, "SIGKILL");
+        while (args() !== "");
+      },
+    };
+  }
+});
 
 /**
  * A command of an enclosing workspace may put a link in the place of the

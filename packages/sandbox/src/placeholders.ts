@@ -9,15 +9,16 @@ import { dirname } from "node:path";
 import { realPath } from "@devtool/internal/real-path";
 import { readMountTable } from "./mount-table.ts";
 import {
+  giveUpPlaceholder,
   inOpenedDirectory,
   makeFilePlaceholder,
   makePlaceholder,
+  newHolder,
   removePlaceholder,
 } from "./placeholder.ts";
 import type { Redirect } from "./redirects.ts";
 import type { GuardedLink, Holding } from "./sandbox.ts";
 import { replacedError } from "./sandbox-error.ts";
-
 import { setAside, WatchedPlaces } from "./watched-places.ts";
 
 /** The changes to a workspace that are undone when a command has ended. */
@@ -46,6 +47,8 @@ const RETRY_MS = 100;
  * command that needs it has ended.
  */
 export class Placeholders {
+  /** Told from other servers, whose commands may run in the same workspace. */
+  readonly #self = newHolder();
   /** The commands that need a placeholder, by its path: told when it is lost. */
   readonly #holders = new Map<string, Set<(path: string) => void>>();
   readonly #watched = new WatchedPlaces((path) => {
@@ -67,9 +70,9 @@ export class Placeholders {
     for (const directory of paths.map(dirname)) {
       if (realPath(directory) !== directory) throw replacedError(directory);
     }
-    for (const path of directories) makePlaceholder(path);
+    for (const path of directories) makePlaceholder(path, this.#self);
     for (const { path, content } of redirects) {
-      makeFilePlaceholder(path, content);
+      makeFilePlaceholder(path, content, this.#self);
     }
     const watch = this.#watched.watch(watched, end);
     // What is mounted over a placeholder moves with it: a command that needs one
@@ -106,7 +109,10 @@ export class Placeholders {
     const free = paths.filter((path) => !this.#holders.has(path));
     if (free.length === 0) return;
     const used = usedElsewhere(free);
-    for (const path of free) if (!used.has(path)) removePlaceholder(path);
+    for (const path of free) {
+      const letGo = used.has(path) ? giveUpPlaceholder : removePlaceholder;
+      letGo(path, this.#self);
+    }
     const kept = free.filter((path) => used.has(path));
     if (retries > 0) {
       setTimeout(() => this.#removeUnused(kept, retries - 1), RETRY_MS).unref();
