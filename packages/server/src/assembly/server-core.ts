@@ -164,7 +164,8 @@ export async function openCore(
     if (agents.asksElsewhere) asking = registry.askElsewhere();
     retaining = options.retention
       ? new Retention(options.retention, {
-          ...{ store: opened, registry, clock: surroundings.clock, onError },
+          ...{ store: opened, registry, onError },
+          ...{ clock: surroundings.clock, onNotice: surroundings.onNotice },
         }).watch(closing.signal)
       : reportSize(opened, surroundings, closing.signal);
     if (shared) inbox = joinFleet(parts, shared, surroundings, closing.signal);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type TaskEvent, TaskState } from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ServerSettings } from "../server-options.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SqliteTaskStore } from "../store/sqlite-task-store.ts";
@@ -28,6 +28,7 @@ const TASKS: readonly (readonly [
   ["failed", TaskState.FAILED, 92],
   ["recent", TaskState.COMPLETED, 89],
   ["new", TaskState.CANCELED, 1],
+  ["busy", TaskState.WORKING, 0],
 ];
 
 describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
@@ -43,16 +44,19 @@ describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
     [{ maxAgeMs: 0 }, ["done", "failed", "recent", "new"]],
     [{ maxTasks: 2 }, ["done", "failed"]],
     [{ maxTasks: 1 }, ["done", "failed", "recent"]],
-    [{ maxTasks: 6 }, []],
+    // What works or waits, or is in another state than these, does not count.
+    [{ maxTasks: 4 }, []],
+    [{ maxTasks: 1, states: [TaskState.FAILED] }, []],
+    [{ maxTasks: 1, states: [TaskState.COMPLETED] }, ["done"]],
     [{ maxTasks: 3, maxAgeMs: 365 * DAY_MS }, ["failed"]],
     [{ states: [TaskState.WORKING], maxAgeMs: 0 }, []],
     // Of 1000 bytes each: whole tasks, and no more than needed.
-    [{ maxBytes: 6200 }, []],
     [{ maxBytes: 4200 }, []],
     [{ maxBytes: 3200 }, ["failed"]],
     [{ maxBytes: 2500 }, ["failed", "done"]],
     [{ maxBytes: 0 }, ["failed", "done", "recent", "new"]],
-    [{ maxBytes: 2100, states: [TaskState.FAILED] }, ["failed"]],
+    [{ maxBytes: 2100, states: [TaskState.FAILED] }, []],
+    [{ maxBytes: 0, states: [TaskState.FAILED] }, ["failed"]],
     [{}, []],
   ])(
     "deletes what %j says, and nothing that works or waits",
@@ -75,6 +79,29 @@ describe.each<[string, () => ServerStore | Promise<ServerStore>]>([
       expect(await retention.run(signal)).toBe(0);
     },
   );
+
+  it("deletes no task for its age in the hour after the clock went far ahead", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const limits = { maxAgeMs: 90 * DAY_MS, maxTasks: 3 };
+    const { retention, move, notices } = await ground(limits, openStore);
+    // A night in which the machine slept.
+    move(0.5 * DAY_MS, 0);
+    expect(await retention.run(signal)).toBe(2);
+    move(400 * DAY_MS, 300_000);
+    expect(await retention.run(signal)).toBe(0);
+    expect(notices).toEqual([
+      "the clock went 400 days ahead: no task is deleted for its age in the next hour",
+    ]);
+    move(0, 3_599_999);
+    expect(await retention.run(signal)).toBe(0);
+    // The machine's time service has set the clock back.
+    move(-400 * DAY_MS, 1);
+    expect(await retention.run(signal)).toBe(0);
+    move(0, 400 * DAY_MS);
+    expect(await retention.run(signal)).toBe(2);
+    expect(notices).toHaveLength(1);
+  });
 
   it("says by which setting it deleted", async () => {
     const limits = { maxAgeMs: 92 * DAY_MS - 1, maxTasks: 3, maxBytes: 2100 };
@@ -167,10 +194,18 @@ async function ground(
     now: () => new Date(NOW_MS),
     forget,
   });
-  const clock = { now: () => NOW_MS, sleep: () => Promise.resolve() };
+  let nowMs = NOW_MS;
+  const clock = { now: () => nowMs, sleep: () => Promise.resolve() };
   const onError = (): void => undefined;
-  const options = { store, registry, clock, onError };
-  return { store, retention: new Retention(limits, options) };
+  const notices: string[] = [];
+  const onNotice = (text: string): void => void notices.push(text);
+  const options = { store, registry, clock, onError, onNotice };
+  /** Lets time pass, and the clock go further than it by a number. */
+  const move = (jumpMs: number, passedMs: number): void => {
+    nowMs += jumpMs + passedMs;
+    vi.advanceTimersByTime(passedMs);
+  };
+  return { store, notices, move, retention: new Retention(limits, options) };
 }
 
 async function add(

@@ -10,6 +10,15 @@ import type { OpenTasks } from "./open-tasks.ts";
 const FIRST_LOOK_MS = 60_000;
 const LOOK_MS = 300_000;
 
+/**
+ * How far the clock may go ahead of the time that has passed between two looks,
+ * in milliseconds. Beyond it, the clock may be wrong, or the machine has slept.
+ */
+const MAX_JUMP_MS = 86_400_000;
+
+/** The time in which what sets the clock of a machine sets a wrong one right. */
+const MISTRUST_MS = 3_600_000;
+
 /** The maximum number of tasks to hold at a time. */
 const PAGE = 4096;
 
@@ -42,6 +51,7 @@ interface RetentionOptions {
     sleep(ms: number, signal: AbortSignal): Promise<void>;
   };
   readonly onError: (reason: unknown) => void;
+  readonly onNotice: (text: string) => void;
 }
 
 /**
@@ -51,6 +61,12 @@ interface RetentionOptions {
 export class Retention {
   readonly #options: RetentionOptions;
   readonly #limits: NonNullable<ServerSettings["retention"]>;
+  /** The states of the tasks that may be deleted, and that count. */
+  readonly #states: readonly TaskState[];
+  /** How far the clock was ahead of the monotonic one at the last look. */
+  #aheadMs: number;
+  /** Until when the clock says no ages, on the monotonic clock. */
+  #mistrustedUntilMs = 0;
 
   constructor(
     limits: NonNullable<ServerSettings["retention"]>,
@@ -58,6 +74,8 @@ export class Retention {
   ) {
     this.#limits = limits;
     this.#options = options;
+    this.#states = (limits.states ?? ENDED).filter(isTerminal);
+    this.#aheadMs = options.clock.now() - performance.now();
   }
 
   /** Deletes a minute after the start and then every five minutes. */
@@ -82,23 +100,20 @@ export class Retention {
    */
   async run(signal: AbortSignal): Promise<number> {
     const { shared } = this.#options.store;
+    const maxAgeMs = this.#trustsClock() ? this.#limits.maxAgeMs : undefined;
     await using turn = await shared?.sessions.begin(LOCK);
     if (shared && !turn) return 0;
-    const { states = ENDED } = this.#limits;
     const failed: unknown[] = [];
     let count = 0;
     for (let after: ListPosition | undefined; ; ) {
       const { oldest, ...kept } = await this.#oldestAfter(after, signal);
-      const rules = oldest.flatMap((task) => {
-        const rule = this.#ruleFor(task, kept);
+      const due = oldest.flatMap((task) => {
+        const rule = this.#ruleFor(task, maxAgeMs, kept);
         kept.tasks--;
         kept.bytes -= task.bytes;
         // All later ones are younger, with fewer and smaller ones after them.
         return rule === undefined ? [] : [{ task, rule }];
       });
-      const due = rules.filter(
-        ({ task: { state } }) => states.includes(state) && isTerminal(state),
-      );
       const atOnce = shared ? 1 : AT_ONCE;
       for (let at = 0; at < due.length; at += atOnce) {
         signal.throwIfAborted();
@@ -111,15 +126,34 @@ export class Retention {
         await nextTurn();
       }
       after = oldest[PAGE - 1];
-      if (!after || rules.length < oldest.length) break;
+      if (!after || due.length < oldest.length) break;
     }
     for (const reason of failed) throw reason;
     return count;
   }
 
   /**
-   * Returns the tasks that changed longest ago after a position, `PAGE` of them
-   * at most, the oldest first, and the number and size of all after it.
+   * Whether the clock has gone as fast as time since the last looks: a task that
+   * was deleted by a wrong clock would not come back.
+   */
+  #trustsClock(): boolean {
+    const nowMs = performance.now();
+    const aheadMs = this.#options.clock.now() - nowMs;
+    const jumpMs = aheadMs - this.#aheadMs;
+    this.#aheadMs = aheadMs;
+    if (jumpMs > MAX_JUMP_MS && this.#limits.maxAgeMs !== undefined) {
+      this.#mistrustedUntilMs = nowMs + MISTRUST_MS;
+      this.#options.onNotice(
+        `the clock went ${Math.round(jumpMs / 86_400_000)} days ahead: no task is deleted for its age in the next hour`,
+      );
+    }
+    return nowMs >= this.#mistrustedUntilMs;
+  }
+
+  /**
+   * Returns the tasks that may be deleted and changed longest ago after a
+   * position, `PAGE` of them at most, the oldest first, and the number and size
+   * of all after it.
    */
   async #oldestAfter(
     after: ListPosition | undefined,
@@ -131,8 +165,9 @@ export class Retention {
     const cut = (): void => {
       oldest = oldest.sort(byAge).slice(0, PAGE);
     };
-    for await (const task of this.#options.store.readSizes()) {
+    for await (const task of this.#options.store.readSizes(this.#states)) {
       signal.throwIfAborted();
+      if (!this.#states.includes(task.state)) continue;
       if (after && byAge(task, after) <= 0) continue;
       tasks++;
       bytes += task.bytes;
@@ -149,9 +184,10 @@ export class Retention {
    */
   #ruleFor(
     { timeMs }: StoredTask,
+    maxAgeMs: number | undefined,
     kept: { readonly tasks: number; readonly bytes: number },
   ): string | undefined {
-    const { maxAgeMs, maxTasks, maxBytes } = this.#limits;
+    const { maxTasks, maxBytes } = this.#limits;
     const ageMs = this.#options.clock.now() - timeMs;
     if (maxAgeMs !== undefined && ageMs > maxAgeMs) {
       return "retention.max_age_days";

@@ -582,8 +582,8 @@ export type RetentionConfig = Message<"devtool.v1alpha.RetentionConfig"> & {
   maxAgeDays: number;
 
   /**
-   * Keep this many tasks, those that changed last. 0 keeps all. Tasks that work
-   * or wait count, too.
+   * Keep this many tasks, those that changed last. 0 keeps all. What is never
+   * deleted, or not in one of the states, does not count.
    *
    * @generated from field: int32 max_tasks = 2;
    */
@@ -599,8 +599,9 @@ export type RetentionConfig = Message<"devtool.v1alpha.RetentionConfig"> & {
 
   /**
    * Keep this many megabytes of events (1 MB is 1,000,000 bytes), those of the
-   * tasks that changed last. 0 keeps all. Tasks that work or wait count, too. A
-   * database needs more space than its events, for indexes and audit records.
+   * tasks that changed last. 0 keeps all. What does not count for max_tasks does
+   * not here. A database needs more space than its events, for indexes and audit
+   * records.
    *
    * @generated from field: int32 max_size_mb = 4;
    */
