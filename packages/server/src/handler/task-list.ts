@@ -51,8 +51,8 @@ export async function listTasks(
 const Watched: typeof TaskService.method.watchTasks.output =
   TaskService.method.watchTasks.output;
 
-/** Where `watchTasks` finds tasks and their changes. */
-interface Watchable {
+/** Where tasks and their changes are found. */
+export interface Watchable {
   readonly store: TaskStore;
   readonly feed: TaskFeed;
   /** Undefined when no other server uses the store. */

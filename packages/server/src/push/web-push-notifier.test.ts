@@ -70,6 +70,24 @@ describe("the notifications of a browser", () => {
     expect(world.endpoints()).toEqual(["https://one.example/"]);
   });
 
+  it("end the watch of the tasks with the last of them, and begin it again", async () => {
+    await world.subscribe("one");
+    await world.begunWatch;
+    world.ended.abort();
+    await expect.poll(() => world.watches).toEqual(["ended"]);
+    world.ended = new AbortController();
+    await world.subscribe("one");
+    await expect.poll(() => world.watches).toEqual(["ended", "begun"]);
+  });
+
+  it("of others go on when somebody else names their endpoint", async () => {
+    await world.subscribe("one");
+    await world.subscribe("one", { id: "thief", auth: Buffer.alloc(16, 1) });
+    expect(world.ids()).toEqual(["phone", "thief"]);
+    await world.subscribe("one", { id: "tab" });
+    expect(world.ids()).toEqual(["thief", "tab"]);
+  });
+
   it("end when its push service has taken nothing for a day", async () => {
     const startMs = world.nowMs;
     world.sleep = async (ms) => {
@@ -125,20 +143,30 @@ class World {
   readonly begunWatch: Promise<void>;
   /** The only change of a task. */
   readonly change = Promise.withResolvers<ListedTask>();
+  /** Aborts when the sessions of the browsers end. */
+  ended = new AbortController();
+  /** The watches of the tasks, in the order in which they began. */
+  readonly watches: ("begun" | "ended")[] = [];
   readonly #services: WebPushServices;
-  #webPush: StoredWebPush | undefined;
+  /** By the ids of the sessions. */
+  readonly #webPush = new Map<string, StoredWebPush>();
 
   constructor() {
     const begun = Promise.withResolvers<void>();
     this.begunWatch = begun.promise;
     const change = this.change.promise;
+    const { watches } = this;
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
     const now = (): number => this.nowMs;
     this.#services = {
       browsers: {
-        notified: () => (this.#webPush ? [browserOf(this.#webPush)] : []),
-        setWebPush: async (_id, webPush) => {
-          this.#webPush = webPush;
+        notified: () =>
+          [...this.#webPush].map(([id, webPush]) =>
+            browserOf(id, webPush, this.ended.signal),
+          ),
+        setWebPush: async (id, webPush) => {
+          this.#webPush.delete(id);
+          if (webPush) this.#webPush.set(id, webPush);
           await this.onStore();
         },
       },
@@ -170,16 +198,24 @@ class World {
       async *changes(onBegin, signal) {
         await onBegin();
         begun.resolve();
-        yield await Promise.race([change, aborted(signal)]);
-        await aborted(signal);
+        const at = watches.push("begun") - 1;
+        try {
+          yield await Promise.race([change, aborted(signal)]);
+          await aborted(signal);
+        } finally {
+          watches[at] = "ended";
+        }
       },
     });
   }
 
-  subscribe(name: string): Promise<void> {
+  subscribe(
+    name: string,
+    { id = "phone", auth = new Uint8Array(16) } = {},
+  ): Promise<void> {
     return this.notifier.subscribe(
-      { id: "phone", principal: "ada" },
-      subscription(name),
+      { id, principal: id === "thief" ? "bob" : "ada" },
+      { ...subscription(name), auth },
       NEVER,
     );
   }
@@ -193,17 +229,26 @@ class World {
       ...subscription("phone"),
       told,
     });
-    return new WebPushDelivery(this.#services, browserOf(webPush), signal);
+    const browser = browserOf("phone", webPush, NEVER);
+    return new WebPushDelivery(this.#services, browser, signal);
   }
 
   endpoints(): readonly string[] {
-    return this.#webPush ? [this.#webPush.endpoint] : [];
+    return [...this.#webPush.values()].map(({ endpoint }) => endpoint);
+  }
+
+  ids(): readonly string[] {
+    return [...this.#webPush.keys()];
   }
 }
 
-function browserOf(webPush: StoredWebPush): NotifiedBrowser {
-  const [id, principal] = ["phone", "ada"];
-  return { id, principal, roles: [], webPush, ended: NEVER };
+function browserOf(
+  id: string,
+  webPush: StoredWebPush,
+  ended: AbortSignal,
+): NotifiedBrowser {
+  const principal = id === "thief" ? "bob" : "ada";
+  return { id, principal, roles: [], webPush, ended };
 }
 
 const P256DH = new Uint8Array(createECDH("prime256v1").generateKeys());

@@ -47,7 +47,8 @@ export class WebPushNotifier implements AsyncDisposable {
   readonly #deliveries = new Map<string, RunningDelivery>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  #isWatching = false;
+  /** Ends the watch of the tasks; undefined while no browser is notified. */
+  #watching: AbortController | undefined;
 
   constructor(options: WebPushNotifierOptions) {
     this.#options = options;
@@ -74,8 +75,9 @@ export class WebPushNotifier implements AsyncDisposable {
     await checkWebPush(subscription, sender.policy, signal);
     const others = browsers.notified().filter((browser) => browser.id !== id);
     for (const other of others) {
-      // Tabs of one browser have sessions of their own.
-      if (other.webPush.endpoint === endpoint) await this.#end(other.id);
+      // Tabs of one browser have sessions of their own. Others may know its
+      // endpoint, but not its secret.
+      if (isSame(other, subscription)) await this.#end(other.id);
     }
     const known = browsers.notified().find((browser) => browser.id === id);
     // A page subscribes each time when it opens.
@@ -119,13 +121,19 @@ export class WebPushNotifier implements AsyncDisposable {
     this.#deliveries.set(id, { delivery, stopping });
     this.#run(async () => {
       const end = await delivery.run();
-      if (this.#deliveries.get(id)?.delivery !== delivery) return;
-      this.#deliveries.delete(id);
-      if (end === "gone") await this.#end(id);
+      if (this.#deliveries.get(id)?.delivery === delivery) {
+        this.#deliveries.delete(id);
+        if (end === "gone") await this.#end(id);
+      }
+      if (this.#deliveries.size > 0) return;
+      this.#watching?.abort();
+      this.#watching = undefined;
     });
-    if (this.#isWatching) return;
-    this.#isWatching = true;
-    this.#run(() => this.#watch(this.#stopping.signal));
+    if (this.#watching) return;
+    const watching = new AbortController();
+    this.#watching = watching;
+    const signal = AbortSignal.any([this.#stopping.signal, watching.signal]);
+    this.#run(() => this.#watch(signal));
   }
 
   #run(work: () => Promise<void>): void {
@@ -147,7 +155,10 @@ export class WebPushNotifier implements AsyncDisposable {
     await this.#options.browsers.setWebPush(id, undefined);
   }
 
-  /** Follows the tasks that change, again after a failure of the store. */
+  /**
+   * Follows the tasks that change until the signal aborts, again after a failure
+   * of the store.
+   */
   async #watch(signal: AbortSignal): Promise<void> {
     const { changes, clock, random, onError } = this.#options;
     while (!signal.aborted) {
