@@ -164,9 +164,11 @@ describe("a browser whose console is closed", () => {
     await tasks.cancelTask({ taskId: deleted });
     await tasks.deleteTask({ taskId: deleted });
     const id = await ask(server, "write waits.txt x");
-    response.writeHead(429).end();
+    response.writeHead(429, { "retry-after": "2" }).end();
+    const refusedMs = performance.now();
     await told(2);
     expect(service.posts.map(taskOf)).toEqual([answered, id]);
+    expect(performance.now() - refusedMs).toBeGreaterThan(1900);
   });
 
   it.each([404, 410])(

@@ -101,11 +101,27 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
     expect(world.posts.length).toBe(tries);
   });
 
+  it("is posted to no sooner than its answer asks, and within a day all the same", async () => {
+    const retryAfterMs = 3 * HOUR_MS;
+    world.answer = () => ({ ...FAILED, retryAfterMs });
+    await world.tasks(1, "https://one.test/");
+    await world.clock.pass(retryAfterMs - 60_000);
+    expect(world.posts).toHaveLength(1);
+    await world.clock.pass(120_000);
+    expect(world.posts).toHaveLength(2);
+    world.answer = () => ({ ...FAILED, retryAfterMs: 1000 * GIVE_UP_MS });
+    await world.clock.pass(GIVE_UP_MS);
+    expect(world.ended).toHaveLength(1);
+  });
+
   it("waits longer after each failure, up to ten minutes, and never the same for all", () => {
     expect(
       [1, 2, 3, 10, 11, 40].map((failures) => retryDelayMs(failures, 0)),
     ).toEqual([1000, 2000, 4000, 512_000, 600_000, 600_000]);
     expect(retryDelayMs(3, 1)).toBe(2000);
+    expect(retryDelayMs(3, 0, 3000)).toBe(4000);
+    expect(retryDelayMs(3, 0, 5000)).toBe(5000);
+    expect(retryDelayMs(3, 0, Number.POSITIVE_INFINITY)).toBe(GIVE_UP_MS);
   });
 });
 

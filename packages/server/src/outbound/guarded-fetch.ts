@@ -1,6 +1,7 @@
 import { isIPv6, type LookupFunction } from "node:net";
 import { abortable } from "@devtool/internal/abortable";
 import { failpoint } from "@devtool/internal/failpoint";
+import { retryAfterMs } from "@devtool/internal/retry-after";
 import type { Dispatcher } from "undici";
 import { Code, DevtoolError } from "../errors.ts";
 import { interimLimit } from "./interim-limit.ts";
@@ -41,6 +42,9 @@ export interface OutboundResponse {
 
   /** The media type with its parameters; empty when there is none. */
   readonly contentType: string;
+
+  /** The wait in milliseconds that `Retry-After` asks for; 0 without one. */
+  readonly retryAfterMs: number;
 
   /** The body, up to `maxBytes`. */
   readonly body: Buffer;
@@ -199,6 +203,10 @@ async function send(
       url: url.href,
       status: answer.statusCode,
       contentType,
+      retryAfterMs: retryAfterMs(
+        readHeader(answer, "retry-after"),
+        readHeader(answer, "date"),
+      ),
       ...read,
     };
     return {

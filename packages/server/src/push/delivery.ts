@@ -249,7 +249,7 @@ export class Delivery {
     if (outcome.case === "gone") {
       await this.#end(outcome.reason);
     } else {
-      await this.#fail(outcome.reason);
+      await this.#fail(outcome.reason, outcome.retryAfterMs);
     }
     return false;
   }
@@ -337,7 +337,7 @@ export class Delivery {
   }
 
   /** Schedules the next attempt, or ends the config after a day of failures. */
-  async #fail(reason: string): Promise<void> {
+  async #fail(reason: string, askedMs?: number): Promise<void> {
     const { clock, random } = this.#services;
     const failures = this.#progress.failures + 1;
     const failingSince =
@@ -346,7 +346,8 @@ export class Delivery {
       timestampFromMs(clock.now());
     const leftMs = GIVE_UP_MS - (clock.now() - timestampMs(failingSince));
     if (leftMs <= 0) return this.#end(`${reason}, for a day`);
-    const delayMs = Math.min(retryDelayMs(failures, random()), leftMs);
+    const wantedMs = retryDelayMs(failures, random(), askedMs);
+    const delayMs = Math.min(wantedMs, leftMs);
     this.#isWoken = true;
     await this.#save({
       failures,

@@ -60,10 +60,15 @@ export function createGuardedPoster({
           maxBytes: MAX_RESPONSE_BYTES,
           timeoutMs,
         };
-        const { status } = await guardedFetch(request, policy, signal);
+        const { status, retryAfterMs } = await guardedFetch(
+          request,
+          policy,
+          signal,
+        );
         if (status >= 200 && status < 300) return { case: "delivered" };
         if (status === 410) return { case: "gone", reason: "it answered 410" };
-        return { case: "failed", reason: `it answered ${status}` };
+        const reason = `it answered ${status}`;
+        return { case: "failed", reason, retryAfterMs };
       } catch (reason) {
         signal.throwIfAborted();
         return {

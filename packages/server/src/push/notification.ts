@@ -15,7 +15,12 @@ export interface Notification {
 export type PostOutcome =
   | { readonly case: "delivered" }
   | { readonly case: "gone"; readonly reason: string }
-  | { readonly case: "failed"; readonly reason: string };
+  | {
+      readonly case: "failed";
+      readonly reason: string;
+      /** The wait that the answer asks for, in milliseconds. Default: none. */
+      readonly retryAfterMs?: number;
+    };
 
 /** Sends notifications. */
 export interface Poster {

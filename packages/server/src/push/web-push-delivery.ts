@@ -73,6 +73,10 @@ export class WebPushDelivery {
   readonly #waiting = new Map<string, ListedTask>();
   /** The sequences of the events up to which tasks are told, by their ids. */
   readonly #told: Map<string, bigint>;
+  /** The number of posts that failed since the last one that was taken. */
+  #failures = 0;
+  /** The time in milliseconds that was spent on them, with their delays. */
+  #failedMs = 0;
 
   /** @param signal stops the delivery */
   constructor(
@@ -101,7 +105,8 @@ export class WebPushDelivery {
 
   /**
    * Tells of tasks until it is stopped, or until the browser is gone: its push
-   * service says so, or has failed for a day.
+   * service says so, or has taken nothing in a day of attempts and the delays
+   * between them, however many tasks that were.
    */
   async run(): Promise<"stopped" | "gone"> {
     const { clock, random, onError } = this.#services;
@@ -127,21 +132,31 @@ export class WebPushDelivery {
   /** Tells of a task, again until the push service takes it. */
   async #tell(taskId: string): Promise<"done" | "gone"> {
     const { clock, random } = this.#services;
-    const sinceMs = clock.now();
-    for (let failures = 1; ; failures++) {
+    for (;;) {
       const task = this.#waiting.get(taskId);
       if (!task) return "done";
       if (!(await this.#isNew(task.last))) return this.#settle(task);
+      const startMs = clock.now();
       const outcome = await this.#post(task);
       if (outcome.case === "delivered") {
+        this.#failures = 0;
+        this.#failedMs = 0;
         this.#told.delete(taskId);
         this.#told.set(taskId, task.last.sequence);
         await this.#save();
         return this.#settle(task);
       }
-      const isOver = clock.now() - sinceMs >= GIVE_UP_MS;
-      if (outcome.case === "gone" || isOver) return "gone";
-      await clock.sleep(retryDelayMs(failures, random()), this.#signal);
+      if (outcome.case === "gone") return "gone";
+      this.#failures++;
+      this.#failedMs += clock.now() - startMs;
+      if (this.#failedMs >= GIVE_UP_MS) return "gone";
+      const delayMs = retryDelayMs(
+        this.#failures,
+        random(),
+        outcome.retryAfterMs,
+      );
+      this.#failedMs += delayMs;
+      await clock.sleep(delayMs, this.#signal);
     }
   }
 

@@ -101,6 +101,25 @@ describe("the notifications of a browser", () => {
     expect(days).toBeLessThan(1.01);
   });
 
+  it("end as well when each task that nobody could be told of is answered before", async () => {
+    const delivery = world.delivery({});
+    let sequence = 1n;
+    world.sleep = async (ms) => {
+      world.nowMs += ms;
+      // Answered, and another one begins to wait after an idle day.
+      delivery.take(listed({ ...waiting(sequence), state: TaskState.WORKING }));
+      await nextTurn();
+      world.nowMs += GIVE_UP_MS;
+      sequence++;
+      delivery.take(listed(waiting(sequence)));
+    };
+    delivery.take(listed(waiting(sequence)));
+    expect(await delivery.run()).toBe("gone");
+    // The days in which nothing waited do not count: two failures end nothing.
+    expect(sequence).toBeGreaterThan(100n);
+    expect(sequence).toBeLessThan(200n);
+  });
+
   it("read what happens to a task that goes on to wait once", async () => {
     const stop = new AbortController();
     const delivery = world.delivery({ t: 1n }, stop.signal);

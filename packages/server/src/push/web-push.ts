@@ -98,7 +98,7 @@ export async function postWebPush(
   try {
     const { endpoint } = subscription;
     const { origin } = assertPushTarget(endpoint, policy);
-    const { status } = await guardedFetch(
+    const { status, retryAfterMs } = await guardedFetch(
       {
         url: endpoint,
         method: "POST",
@@ -121,8 +121,8 @@ export async function postWebPush(
     );
     if (status >= 200 && status < 300) return { case: "delivered" };
     const reason = `it answered ${status}`;
-    const isGone = status === 404 || status === 410;
-    return { case: isGone ? "gone" : "failed", reason };
+    if (status === 404 || status === 410) return { case: "gone", reason };
+    return { case: "failed", reason, retryAfterMs };
   } catch (reason) {
     signal.throwIfAborted();
     const isOurs = reason instanceof DevtoolError;

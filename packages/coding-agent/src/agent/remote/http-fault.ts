@@ -1,4 +1,5 @@
 import { keepStart } from "@devtool/internal/cut-text";
+import { retryAfterMs } from "@devtool/internal/retry-after";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 
@@ -47,17 +48,10 @@ export async function httpFault(
     // The body broke off: the status says enough.
     text = "";
   }
-  // `Retry-After` is a number of seconds, or a date, which is compared with the
-  // response's own date.
-  const value = headers.get("retry-after")?.trim() ?? "";
-  const untilDateMs = Date.parse(value) - Date.parse(headers.get("date") ?? "");
-  const waitMs = Number.isFinite(untilDateMs) ? Math.max(0, untilDateMs) : 0;
-  const isSeconds = /^\d+(\.\d+)?$/.test(value);
-  return statusFault(
-    status,
-    readError(text),
-    isSeconds ? Number(value) * 1000 : waitMs,
+  const [retryAfter = "", date = ""] = ["retry-after", "date"].map(
+    (name) => headers.get(name) ?? "",
   );
+  return statusFault(status, readError(text), retryAfterMs(retryAfter, date));
 }
 
 /** The meaning of a status. */
