@@ -553,9 +553,9 @@ export const BrowserAccessService: GenService<{
    * Notifies the browser of the caller's session each time when a task of the
    * caller begins to wait for them (INPUT_REQUIRED or AUTH_REQUIRED), also while
    * no page is open, with a WebPushMessage. Takes the place of the session's
-   * earlier subscription, and of one with the same endpoint of another session.
+   * earlier subscription, and of the same subscription of another session.
    * It ends with the session, and when the push service answers 404 or 410, or
-   * has failed for a day.
+   * has taken nothing in a day of attempts.
    *
    * Fails with FAILED_PRECONDITION for callers without a browser session, with
    * PERMISSION_DENIED without the right READ, and with INVALID_ARGUMENT for an
