@@ -16,6 +16,7 @@ import {
   type ServerProcess,
   startServing,
 } from "../durability/crash/server-process.ts";
+import { LEASE_MS } from "../fleet/replicas.ts";
 import { FrontEnd } from "./front-end.ts";
 import { bareRun, postRun } from "./post-run.ts";
 
@@ -74,7 +75,8 @@ describe("a thread of AG-UI and the servers that have it", {
           workspace,
           dataDirectory: join(root, name),
           sandbox: "none",
-          openStore: () => PostgresStore.open({ url: database.url }),
+          openStore: () =>
+            PostgresStore.open({ url: database.url, leaseMs: LEASE_MS }),
         });
       await using one = await serve("one");
       await using other = await serve("other");
@@ -102,7 +104,8 @@ describe("a thread of AG-UI and the servers that have it", {
           workspace,
           dataDirectory: join(root, name),
           sandbox: "none",
-          openStore: () => PostgresStore.open({ url: database.url }),
+          openStore: () =>
+            PostgresStore.open({ url: database.url, leaseMs: LEASE_MS }),
         });
       await using one = await serve("one");
       await using other = await serve("other");

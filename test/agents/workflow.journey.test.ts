@@ -41,6 +41,7 @@ import {
 } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { LEFT_TO_CI } from "../depth.ts";
+import { LEASE_MS } from "../fleet/replicas.ts";
 import { describeWithPostgres } from "../fleet/with-postgres.ts";
 
 /** What the plain agents of the tests were told, in order. */
@@ -142,7 +143,7 @@ describeWithPostgres(
       playAll(() => {
         const schema = `store_${schemas++}`;
         const openStore = (): Promise<PostgresStore> =>
-          PostgresStore.open({ url: database.url, schema });
+          PostgresStore.open({ url: database.url, schema, leaseMs: LEASE_MS });
         return { workflow: { engine }, server: { openStore } };
       });
     });

@@ -249,7 +249,7 @@ describeWithPostgres(
   "a workflow that DBOS keeps",
   (database) => {
     const store = (): string =>
-      `[store]\nurl = "${database.url}"\nlease = "1s"\ndbos = true\n`;
+      `[store]\nurl = "${database.url}"\nlease = "5s"\ndbos = true\n`;
 
     it(
       "ends as it would have when its server is killed at a failpoint",

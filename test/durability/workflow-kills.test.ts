@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
+  callWithRetry,
   confirmationPart,
   type DevtoolClient,
   pendingToolCalls,
@@ -84,7 +85,7 @@ describeWithPostgres(`${KILLED}, with DBOS in a fleet of two`, (database) => {
   it("end as they would have, and no step is done twice", () =>
     playKilled(
       2,
-      `[store]\nurl = "${database.url}"\nlease = "1s"\ndbos = true\n`,
+      `[store]\nurl = "${database.url}"\nlease = "5s"\ndbos = true\n`,
     ));
 });
 
@@ -122,10 +123,15 @@ async function playKilled(size: number, config: string): Promise<void> {
   try {
     const ids: string[] = [];
     for (let run = 0; run < RUNS; run++) {
-      const { task } = await client().tasks.sendMessage({
+      const request = {
         message: textMessage(`run-${run}`, `run${run}`),
         returnImmediately: true,
-      });
+      };
+      const { task } = await callWithRetry(
+        (signal) => client().tasks.sendMessage(request, { signal }),
+        {},
+        AbortSignal.timeout(60_000),
+      );
       ids.push(task?.id ?? "");
     }
     for (let kill = 0; kill < KILLS; kill++) {
@@ -164,12 +170,22 @@ async function assertEnds(
   const parts = (asked ? pendingToolCalls(asked) : []).map((call) =>
     confirmationPart(call, "proceed_once"),
   );
-  await tasks.sendMessage({
-    message: { messageId: `yes-${run}`, parts },
-    taskId,
-  });
+  // A busy machine may stop a server for longer than its lease: the same answer
+  // again counts once, and reaches the server that has the run then.
+  await expect
+    .poll(
+      async () => {
+        await tasks.sendMessage({
+          message: { messageId: `yes-${run}`, parts },
+          taskId,
+        });
+        return TaskState[(await get())?.state ?? 0];
+      },
+      { timeout: 120_000 },
+    )
+    .toBe("COMPLETED");
   const task = await get();
-  expect([TaskState[task?.state ?? 0], task?.error]).toEqual(["COMPLETED", ""]);
+  expect(task?.error).toBe("");
   const runs = task?.history.flatMap(({ parts: all }) =>
     all.flatMap(({ toolCallDetail }) => toolCallDetail?.stepRun ?? []),
   );

@@ -14,6 +14,7 @@ import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { Conversation } from "../audit/conversation.ts";
 import { createIssuer, type Issuer } from "../auth/issuer.ts";
 import { LIMIT_MS } from "./agents.ts";
+import { LEASE_MS } from "./replicas.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 
 const SAVE = "proceed_always_and_save";
@@ -47,7 +48,8 @@ describeWithPostgres(
       const server = await serveCodingAgent({
         workspace: join(root, "workspace"),
         dataDirectory: await mkdtemp(join(root, "data-")),
-        openStore: () => PostgresStore.open({ url: database.url }),
+        openStore: () =>
+          PostgresStore.open({ url: database.url, leaseMs: LEASE_MS }),
         authentication: { jwt: issuer.options },
         ...options,
       });

@@ -22,7 +22,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { createIssuer } from "../auth/issuer.ts";
 import { asking } from "./agents.ts";
-import type { Execute } from "./replicas.ts";
+import { type Execute, LEASE_MS } from "./replicas.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
@@ -157,7 +157,7 @@ function startOf(
       },
     },
     workspace: process.cwd(),
-    openStore: () => PostgresStore.open({ url }),
+    openStore: () => PostgresStore.open({ url, leaseMs: LEASE_MS }),
     authentication: { jwt },
   });
 }

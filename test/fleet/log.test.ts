@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { textMessage } from "@devtool/client";
+import { callWithRetry, textMessage } from "@devtool/client";
 import {
   findPostgres,
   startPostgres,
@@ -9,8 +9,10 @@ import { describe, expect, it } from "vitest";
 import { ServerFleet } from "./server-fleet.ts";
 
 const bin = findPostgres();
-/** How long the database is away, in milliseconds. */
+/** How long the database is away at least, in milliseconds. */
 const AWAY_MS = 6000;
+/** How many tasks are begun meanwhile, at least. */
+const ASKED_MEANWHILE = 100;
 
 describe.skipIf(bin === undefined)(
   `the log of servers that share a database${withoutPostgres(bin)}`,
@@ -18,16 +20,20 @@ describe.skipIf(bin === undefined)(
     it("counts an outage under load, and says which server took over what", async () => {
       await using database = await startPostgres(bin ?? "");
       await using fleet = await ServerFleet.start({
-        ...{ database, schema: "logged", replicas: 2 },
+        ...{ database, schema: "logged", replicas: 2, lease: "3s" },
         flags: ["--log-level", "info"],
       });
       const load = new AbortController();
-      const asked = askUntil(fleet, load.signal);
-      await delay(1000);
+      const asked: Promise<unknown>[] = [];
+      const asking = askUntil(fleet, load.signal, asked);
+      await expect.poll(() => asked.length).toBeGreaterThan(10);
       await database.stop();
-      await delay(AWAY_MS / 2);
-      expect(await probe(fleet, 0)).toBe(503);
-      await delay(AWAY_MS / 2);
+      const before = asked.length;
+      await expect.poll(() => probe(fleet, 0)).toBe(503);
+      await delay(AWAY_MS);
+      await expect
+        .poll(() => asked.length - before, { timeout: 60_000 })
+        .toBeGreaterThanOrEqual(ASKED_MEANWHILE);
       await database.start();
       await expect
         .poll(() => [0, 1].filter((index) => isBack(fleet, index)), {
@@ -35,13 +41,18 @@ describe.skipIf(bin === undefined)(
         })
         .toEqual([0, 1]);
       load.abort();
-      expect(await asked).toBeGreaterThan(100);
+      await asking;
       await expect.poll(() => probe(fleet, 0)).toBe(200);
 
-      const { task } = await fleet.client(0).tasks.sendMessage({
+      const request = {
         message: textMessage("m", "wait 60000"),
         returnImmediately: true,
-      });
+      };
+      const { task } = await callWithRetry(
+        (signal) => fleet.client(0).tasks.sendMessage(request, { signal }),
+        {},
+        AbortSignal.timeout(60_000),
+      );
       await fleet.server(0).kill();
       await expect
         .poll(() => linesOf(fleet, 1), { timeout: 60_000 })
@@ -76,13 +87,17 @@ async function probe(fleet: ServerFleet, index: number): Promise<number> {
   return status;
 }
 
-/** Begins fifty tasks a second at both servers. Returns how many. */
+/**
+ * Begins up to fifty tasks a second at both servers.
+ *
+ * @param asked gets each, as it begins
+ */
 async function askUntil(
   fleet: ServerFleet,
   signal: AbortSignal,
-): Promise<number> {
+  asked: Promise<unknown>[],
+): Promise<void> {
   const clients = [fleet.client(0), fleet.client(1)] as const;
-  const asked: Promise<unknown>[] = [];
   while (!signal.aborted) {
     const { tasks } = clients[asked.length % 2 === 0 ? 0 : 1];
     const message = textMessage(`m${asked.length}`, "text Hi.");
@@ -90,7 +105,6 @@ async function askUntil(
     await delay(20);
   }
   await Promise.all(asked);
-  return asked.length;
 }
 
 interface LogLine {

@@ -16,6 +16,13 @@ export type Execute = (
   signal: AbortSignal,
 ) => AsyncIterable<AgentEvent>;
 
+/**
+ * The lease of a server in a test, in milliseconds: a busy machine stops this
+ * process for longer than the three seconds of a lease by default, and its tasks
+ * would move in the middle of a test.
+ */
+export const LEASE_MS = 15_000;
+
 /** One server of several that share a database. */
 export interface Replica extends AsyncDisposable {
   readonly server: DevtoolServer;
@@ -54,7 +61,7 @@ export async function startReplicaOf(
   own: Agent,
   settings: Partial<ServerOptions> = {},
 ): Promise<Replica> {
-  const store = await PostgresStore.open({ url, schema });
+  const store = await PostgresStore.open({ url, schema, leaseMs: LEASE_MS });
   const errors: unknown[] = [];
   const server = await createServer({
     agents: { own },

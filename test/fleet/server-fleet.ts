@@ -25,7 +25,10 @@ export interface FleetOptions {
   readonly flags?: readonly string[] | undefined;
   /** Lines at the top of each server's `config.toml`. Default: none. */
   readonly settings?: string | undefined;
-  /** The lease of each server, such as `60s`. Default: the servers' own. */
+  /**
+   * The lease of each server, such as `60s`. Default: 10 seconds, as a busy
+   * machine stops a server for longer than the three of its own default.
+   */
   readonly lease?: string | undefined;
 }
 
@@ -97,13 +100,14 @@ export class ServerFleet implements AsyncDisposable {
     index: number,
     settings: string = this.#options.settings ?? "",
   ): Promise<void> {
-    const { database, schema, flags = [], loaded, lease } = this.#options;
+    const { database, schema, flags = [], loaded } = this.#options;
+    const { lease = "10s" } = this.#options;
     const data = join(this.#root, `data-${index}`);
     await mkdir(data, { recursive: true, mode: 0o700 });
     const store = [
       `url = "${database.url}"`,
       `schema = "${schema}"`,
-      ...(lease ? [`lease = "${lease}"`] : []),
+      `lease = "${lease}"`,
     ];
     const lines = [settings, "[store]", ...store, ""];
     putFile(data, "config.toml", lines.join("\n"));

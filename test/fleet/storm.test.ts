@@ -45,6 +45,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
         database,
         schema: `storm_${++schemas}`,
         replicas: 3,
+        lease: "3s",
         flags: ["--approval-mode", "yolo"],
         loaded,
       });

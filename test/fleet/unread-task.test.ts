@@ -3,7 +3,7 @@ import { type TaskEvent, TaskState } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server";
 import { expect, it } from "vitest";
 import { begin, followed, Gates, LIMIT_MS, speaking } from "./agents.ts";
-import { type Execute, startReplica } from "./replicas.ts";
+import { type Execute, LEASE_MS, startReplica } from "./replicas.ts";
 import { describeWithPostgres } from "./with-postgres.ts";
 
 describeWithPostgres(
@@ -71,7 +71,7 @@ const silent: Execute = async function* () {};
  * task works.
  */
 async function openFlaky(url: string, schema: string): Promise<PostgresStore> {
-  const store = await PostgresStore.open({ url, schema });
+  const store = await PostgresStore.open({ url, schema, leaseMs: LEASE_MS });
   const read = store.readEvents.bind(store);
   let reads = 0;
   store.readEvents = async function* (

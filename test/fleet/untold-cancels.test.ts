@@ -42,7 +42,7 @@ describeWithPostgres(
       const far = await start("far", "", ["--public-url", address.url]);
       address.lead(far.info.url);
       await writeFile(join(base, "far-token"), far.info.token, { mode: 0o600 });
-      const config = `[store]\nurl = "${database.url}"\nschema = "untold"\n[[remote_agents]]\nname = "far"\nurl = "${address.url}"\ntoken_file = "${join(base, "far-token")}"\n`;
+      const config = `[store]\nurl = "${database.url}"\nschema = "untold"\nlease = "10s"\n[[remote_agents]]\nname = "far"\nurl = "${address.url}"\ntoken_file = "${join(base, "far-token")}"\n`;
       const one = await start("one", config);
       const other = await start("other", config);
       const { tasks } = clientOf(one.info);

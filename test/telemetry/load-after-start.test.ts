@@ -5,6 +5,7 @@ import { TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { LEASE_MS } from "../fleet/replicas.ts";
 import { describeWithPostgres } from "../fleet/with-postgres.ts";
 
 /** An agent that asks, or says that it needs something. */
@@ -37,7 +38,8 @@ describeWithPostgres("a server on PostgreSQL", (database) => {
   testLoad(() =>
     createServer({
       ...OPTIONS,
-      openStore: () => PostgresStore.open({ url: database.url }),
+      openStore: () =>
+        PostgresStore.open({ url: database.url, leaseMs: LEASE_MS }),
     }),
   );
 });
