@@ -508,7 +508,8 @@ describe("F9: a handshake that fails", () => {
     await using _servers = servers;
     const startMs = performance.now();
     await servers.connect(signal);
-    expect(performance.now() - startMs).toBeLessThan(5000);
+    // Far below the minute after which it is given up.
+    expect(performance.now() - startMs).toBeLessThan(30_000);
     expect(servers.status()).toMatchObject([{ state: "connecting" }]);
   });
 });

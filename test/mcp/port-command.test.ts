@@ -101,9 +101,9 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
     const approve = { action: "accept", content: { answer: "proceed_once" } };
     await ask("tasks/update", { taskId, inputResponses: { [key]: approve } });
     await expect.poll(() => statuses().at(-1)?.status).toBe("completed");
-    expect(raw.told("notifications/resources/updated")).toContainEqual(
-      expect.objectContaining({ uri }),
-    );
+    await expect
+      .poll(() => raw.told("notifications/resources/updated"))
+      .toContainEqual(expect.objectContaining({ uri }));
     raw.notify("notifications/cancelled", { requestId: listening });
     const count = statuses().length;
     await ask("tools/call", {

@@ -11,17 +11,39 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
-import { DEPTH } from "../depth.ts";
+import { LEFT_TO_DEEP } from "../depth.ts";
 import { Conversation } from "../scenarios/conversation.ts";
 import { nodeServer, serverProgram } from "./servers.ts";
 
-/**
- * The maximum time of three calls of a second, in milliseconds. In CI, where
- * other tests run beside it, it proves that they are not made one by one.
- */
-const MAX_MS = DEPTH === "deep" ? 1300 : 2500;
+/** The maximum time of three calls of a second, in milliseconds. */
+const MAX_MS = 1300;
 
 const ODD = fileURLToPath(new URL("odd-server.ts", import.meta.url));
+
+/** An MCP server that answers calls of its tool by threes. */
+const MEETING = `
+const calls = [];
+const lines = require("node:readline").createInterface({ input: process.stdin });
+const say = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+lines.on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  if (method === "initialize") {
+    const serverInfo = { name: "meeting", version: "1" };
+    const { protocolVersion } = params;
+    say({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo } });
+  } else if (method === "tools/list") {
+    say({ id, result: { tools: [{ name: "meet", inputSchema: { type: "object" } }] } });
+  } else if (method === "tools/call") {
+    calls.push(id);
+    if (calls.length < 3) return;
+    const result = { content: [{ type: "text", text: "Met." }] };
+    for (const call of calls.splice(0)) say({ id: call, result });
+  } else {
+    say({ id, error: { code: -32601, message: "there is no such method" } });
+  }
+});
+`;
 
 const SLOW =
   'call mcp__everything__trigger-long-running-operation {"duration":1,"steps":1}';
@@ -29,6 +51,10 @@ const SLOW =
 describe("allowed calls of one step", () => {
   it.each([
     ["tools of an MCP server", SLOW],
+    [
+      "tools of an MCP server that answers none before it has all",
+      "call mcp__meeting__meet {}",
+    ],
     [
       "commands",
       'call run_shell_command {"command":"sleep 1","wait_for_previous":false}',
@@ -57,31 +83,35 @@ describe("allowed calls of one step", () => {
     expect(seen.filter((status) => status === "SUCCEEDED")).toHaveLength(3);
   });
 
-  it(`take ${MAX_MS} ms at most, for three of a second`, async () => {
-    await using server = await serve();
-    const client = clientOf(server);
-    let leastMs = Number.POSITIVE_INFINITY;
-    for (let round = 0; leastMs > MAX_MS && round < 5; round++) {
-      let beganMs: number | undefined;
-      let tookMs = Number.POSITIVE_INFINITY;
-      for await (const { event } of client.tasks.streamMessage({
-        request: {
-          message: textMessage(`r${round}`, `${SLOW}\n${SLOW}\n${SLOW}`),
-          sessionSettings: { approvalMode: ApprovalMode.YOLO },
-        },
-      })) {
-        if (event?.payload.case !== "toolCall") continue;
-        const { status } = event.payload.value;
-        if (status === ToolCallStatus.EXECUTING) beganMs ??= performance.now();
-        if (status !== ToolCallStatus.SUCCEEDED || beganMs === undefined)
-          continue;
-        tookMs = performance.now() - beganMs;
+  it.skipIf(LEFT_TO_DEEP !== "")(
+    `take ${MAX_MS} ms at most, for three of a second${LEFT_TO_DEEP}`,
+    async () => {
+      await using server = await serve();
+      const client = clientOf(server);
+      let leastMs = Number.POSITIVE_INFINITY;
+      for (let round = 0; leastMs > MAX_MS && round < 5; round++) {
+        let beganMs: number | undefined;
+        let tookMs = Number.POSITIVE_INFINITY;
+        for await (const { event } of client.tasks.streamMessage({
+          request: {
+            message: textMessage(`r${round}`, `${SLOW}\n${SLOW}\n${SLOW}`),
+            sessionSettings: { approvalMode: ApprovalMode.YOLO },
+          },
+        })) {
+          if (event?.payload.case !== "toolCall") continue;
+          const { status } = event.payload.value;
+          const nowMs = performance.now();
+          if (status === ToolCallStatus.EXECUTING) beganMs ??= nowMs;
+          if (status === ToolCallStatus.SUCCEEDED && beganMs !== undefined) {
+            tookMs = nowMs - beganMs;
+          }
+        }
+        leastMs = Math.min(leastMs, tookMs);
       }
-      leastMs = Math.min(leastMs, tookMs);
-    }
-    console.info(`three calls of a second took ${Math.round(leastMs)} ms`);
-    expect(leastMs).toBeLessThanOrEqual(MAX_MS);
-  });
+      console.info(`three calls of a second took ${Math.round(leastMs)} ms`);
+      expect(leastMs).toBeLessThanOrEqual(MAX_MS);
+    },
+  );
 });
 
 describe("a call that is allowed or approved", () => {
@@ -188,6 +218,7 @@ function serve(): ReturnType<typeof serveCodingAgent> {
     mcp: createMcp({
       servers: [
         nodeServer("everything", [serverProgram("server-everything"), "stdio"]),
+        nodeServer("meeting", ["-e", MEETING]),
       ],
     }),
   });

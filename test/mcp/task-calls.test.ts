@@ -114,7 +114,7 @@ describe("a call that its server makes a task (SEP-2663)", () => {
   it("does not end at the timeout of a call while its server answers", async () => {
     const { servers: impatient } = serversOf([
       nodeServer("tasks", ["--experimental-transform-types", PROGRAM], {
-        callTimeout: durationFromMs(400),
+        callTimeout: durationFromMs(1500),
       }),
     ]);
     await using _servers = impatient;

@@ -118,7 +118,7 @@ function look(taskId: string): object {
     const said = JSON.stringify(answers.get("q1"));
     return { ...task(taskId, "completed"), result: text(`hello ${said}`) };
   }
-  if (taskId === "gone" && count > 8) {
+  if (taskId === "gone" && count > 20) {
     return { ...task(taskId, "completed"), result: text("without you") };
   }
   if (taskId === "gone" && count > 2) return task(taskId, "working");
