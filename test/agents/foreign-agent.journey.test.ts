@@ -8,7 +8,7 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { codingAgent } from "@devtool/coding-agent";
+import { type CodingAgentOptions, codingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import {
   emptyTask,
@@ -57,10 +57,21 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
     );
     if (!kind) throw new Error("there is no such SDK");
     foreign = await kind.start(script, "streaming");
+    await serve();
+  });
+  afterEach(async () => {
+    await server.close();
+    await foreign[Symbol.asyncDispose]();
+  });
+
+  /** Starts the server of the calling agent. */
+  async function serve(
+    agentCalls: NonNullable<CodingAgentOptions["agentCalls"]> = {},
+  ): Promise<void> {
     server = await createServer({
       agents: {
         devtool: codingAgent({
-          agentCalls: { silenceMs: 4000 },
+          agentCalls,
           remoteAgents: [
             { name: "reviewer", url: foreign.url, description: "Reviews." },
           ],
@@ -69,11 +80,7 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
       workspace: temporaryDirectory(),
     });
     client = clientOf(server);
-  });
-  afterEach(async () => {
-    await server.close();
-    await foreign[Symbol.asyncDispose]();
-  });
+  }
 
   it("has its question answered in words, in the same task, and gets its artifact", async () => {
     const asked = await answer(await send("review"));
@@ -123,6 +130,8 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
   });
 
   it("ends a call of which it says nothing, and cancels its task", async () => {
+    await server.close();
+    await serve({ silenceMs: 4000 });
     const done = await answer(await send("hold"));
     expect(done.state).toBe(TaskState.COMPLETED);
     const ends = done.history.flatMap(toolCallsOf).map(({ result }) => result);

@@ -14,10 +14,14 @@ import { clientOf, openConsole } from "./console-page.ts";
 
 /**
  * Clicks each answer "Allow once" in the moment in which it appears, or has
- * another question, as a hand that was already moving.
+ * another question, as a hand that was already moving. Questions that are there
+ * already are left alone until they change.
  */
 const HASTY_HAND = `{
   globalThis.clicked = 0;
+  for (const card of document.querySelectorAll(".approval")) {
+    card.dataset.seen = card.textContent;
+  }
   const click = () => {
     for (const card of document.querySelectorAll(".approval")) {
       if (card.dataset.seen === card.textContent) continue;

@@ -320,13 +320,15 @@ describe("a browser whose console is closed", () => {
       .poll(() => service.posts.slice(before).map(taskOf), LIMIT)
       .toContain(id);
     await ask(again, "write three.txt x");
-    await told(before + 3);
-    const titles = service.posts
-      .slice(before)
-      .filter(({ browser }) => browser === "operator")
-      .map((post) => Object(service.read(post)).title);
+    const titles = () =>
+      service.posts
+        .slice(before)
+        .filter(({ browser }) => browser === "operator")
+        .map((post) => Object(service.read(post)).title);
     // What was told before the restart is not told again.
-    expect(titles).toEqual(["write two.txt x", "write three.txt x"]);
+    await expect
+      .poll(titles, LIMIT)
+      .toEqual(["write two.txt x", "write three.txt x"]);
   });
 
   function serve(

@@ -504,7 +504,8 @@ describe("a companion among hostile programs", () => {
       await once(socket, "data");
       const begun = performance.now();
       await other.close();
-      expect(performance.now() - begun).toBeLessThan(5000);
+      // Whoever waits for the client waits without an end.
+      expect(performance.now() - begun).toBeLessThan(20_000);
       socket.destroy();
     },
   );

@@ -221,7 +221,7 @@ describe.skipIf(!HAS_TMUX)(
         expect(await terminal.hasRung()).toBe(false);
         model.call("write_file", { file_path: "a.txt", content: "a" });
         await terminal.shows(/^choose >$/m);
-        expect(await terminal.hasRung()).toBe(true);
+        await expect.poll(() => terminal.hasRung()).toBe(true);
       },
     );
 

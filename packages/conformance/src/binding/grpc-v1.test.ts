@@ -82,21 +82,23 @@ describe("the gRPC binding", () => {
     ]);
   });
 
-  it.each([
-    ["has ended", { seconds: 1, hasEnded: true }, 1],
-    ["is working", { seconds: 1, hasEnded: false }, 1],
-    ["is silent", { seconds: 1, hasEnded: false }, 0],
+  it.concurrent.each([
+    ["has ended", true, 1],
+    ["is working", false, 1],
+    ["is silent", false, 0],
   ])(
     "says that a stream was left open: its task %s",
-    async (id, open, count) => {
+    async (id, hasEnded, count) => {
       const call = { ...CALL, method: "SubscribeToTask", leaveAfter: Infinity };
       const recording = new Recording();
       const exchange = await grpcBinding({ url, token: "secret" }).play(
         { ...call, params: { id } },
         recording,
-        AbortSignal.timeout(1_000),
+        AbortSignal.timeout(3_000),
       );
-      expect(exchange.open).toEqual(open);
+      expect(exchange.open?.hasEnded).toBe(hasEnded);
+      // A slow machine connects late.
+      expect([1, 2, 3]).toContain(exchange.open?.seconds);
       expect(exchange.documents).toHaveLength(count);
       expect(recording.isAnswered).toBe(true);
     },
