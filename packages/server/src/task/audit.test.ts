@@ -2,13 +2,13 @@ import { create, type JsonValue } from "@bufbuild/protobuf";
 import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
 import { TaskEventSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { delegatedRecords } from "./audit.ts";
+import { createdRecords } from "./audit.ts";
 
 /** Returns what the record says of a task that claims a chain. */
 function recorded(chain: JsonValue): unknown {
   const message = { metadata: { [CALL_CHAIN_URI]: chain } };
   const payload = { case: "created", value: { message } } as const;
-  const [record] = delegatedRecords([create(TaskEventSchema, { payload })]);
+  const [record] = createdRecords([create(TaskEventSchema, { payload })]);
   const { created: _created, ...said } = JSON.parse(record?.shown ?? "{}");
   return said;
 }

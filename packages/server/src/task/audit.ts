@@ -24,6 +24,7 @@ import {
   findToolCallDetail,
   reachOfAnswer,
   type Task,
+  type TaskCreated,
   TaskCreatedSchema,
   type TaskEvent,
   type ToolCall,
@@ -173,29 +174,53 @@ function agentOptionsOf(
 }
 
 /**
- * Returns the audit records for the events of one append by which another agent
- * made a task: from where it came, as that agent says, and with which rights.
+ * Returns the audit records for the creation of a task, which is the first event
+ * of its append: that another agent made it, and that it goes on with another
+ * conversation.
  */
-export function delegatedRecords(events: readonly TaskEvent[]): AuditRecord[] {
-  return events.flatMap(({ taskId, sequence, time, payload }) => {
-    if (payload.case !== "created") return [];
-    const { message, sessionSettings, principal } = payload.value;
-    const chain = message?.metadata?.[CALL_CHAIN_URI];
-    if (chain === undefined) return [];
-    const { agent, approvalMode, allowedTools } = sessionSettings ?? {};
-    const budget = message?.turnSettings?.budget;
-    const created = create(TaskCreatedSchema, {
-      sessionSettings: defined({ agent, approvalMode, allowedTools }),
-      ...(budget && { message: { turnSettings: { budget } } }),
-    });
-    const shown = canonicalJson({
-      ...boundedChain(chain),
-      created: toJson(TaskCreatedSchema, created),
-    });
-    const action = AuditAction.DELEGATED;
-    const fields = { principal, taskId, sequence, time, action, shown };
-    return [create(AuditRecordSchema, defined(fields))];
+export function createdRecords([first]: readonly TaskEvent[]): AuditRecord[] {
+  if (first?.payload.case !== "created") return [];
+  const { taskId, sequence, time, payload } = first;
+  const { principal } = payload.value;
+  const fields = { principal, taskId, sequence, time };
+  const made = [
+    { action: AuditAction.DELEGATED, shown: delegationOf(payload.value) },
+    { action: AuditAction.FORKED, shown: forkOf(payload.value) },
+  ];
+  return made.flatMap(({ action, shown }) =>
+    shown === undefined
+      ? []
+      : [create(AuditRecordSchema, defined({ ...fields, action, shown }))],
+  );
+}
+
+/**
+ * Returns from where a task came, as the agent that made it says, and with which
+ * rights, as JSON. Undefined for a task that no other agent made.
+ */
+function delegationOf({
+  message,
+  sessionSettings,
+}: TaskCreated): string | undefined {
+  const chain = message?.metadata?.[CALL_CHAIN_URI];
+  if (chain === undefined) return undefined;
+  const { agent, approvalMode, allowedTools } = sessionSettings ?? {};
+  const budget = message?.turnSettings?.budget;
+  const created = create(TaskCreatedSchema, {
+    sessionSettings: defined({ agent, approvalMode, allowedTools }),
+    ...(budget && { message: { turnSettings: { budget } } }),
   });
+  return canonicalJson({
+    ...boundedChain(chain),
+    created: toJson(TaskCreatedSchema, created),
+  });
+}
+
+/** Returns with which conversation a task goes on, as JSON. */
+function forkOf({ message }: TaskCreated): string | undefined {
+  return (
+    message?.fork && canonicalJson(toJson(ConversationForkSchema, message.fork))
+  );
 }
 
 /** The maximum number of agents of a chain that are recorded. */
@@ -222,22 +247,6 @@ function boundedChain(claimed: JsonValue): JsonObject {
   }
   const isWhole = canonicalJson(chain) === canonicalJson(claimed);
   return isWhole ? { chain } : { chain, chainCut: true };
-}
-
-/**
- * Returns the audit records for the events of one append by which a task goes on
- * with another conversation.
- */
-export function forkedRecords(events: readonly TaskEvent[]): AuditRecord[] {
-  return events.flatMap(({ taskId, sequence, time, payload }) => {
-    if (payload.case !== "created") return [];
-    const { message, principal } = payload.value;
-    if (!message?.fork) return [];
-    const shown = canonicalJson(toJson(ConversationForkSchema, message.fork));
-    const action = AuditAction.FORKED;
-    const fields = { principal, taskId, sequence, time, action, shown };
-    return [create(AuditRecordSchema, defined(fields))];
-  });
 }
 
 /**
