@@ -23,8 +23,32 @@ describe("a click on a notification", () => {
   });
 });
 
-/** Runs the worker beside open pages, and returns what a click makes it do. */
-async function click(pages: readonly string[]): Promise<string[]> {
+describe("a subscription that its browser has ended", () => {
+  it("is made again by the page that is open", async () => {
+    const pages = ["https://server.example/other/", SCOPE];
+    expect(await dispatch("pushsubscriptionchange", pages)).toEqual([
+      `${SCOPE} goes to subscribe`,
+    ]);
+  });
+
+  it("is told of when no page is open, and a click opens the console", async () => {
+    expect(await dispatch("pushsubscriptionchange", [])).toEqual([
+      "show 打开控制台，以便继续收到会话等待的通知",
+    ]);
+    expect(await click([], "")).toEqual(["close", `open ${SCOPE}`]);
+  });
+});
+
+function click(pages: readonly string[], data = ADDRESS): Promise<string[]> {
+  return dispatch("notificationclick", pages, data);
+}
+
+/** Runs the worker beside open pages, and returns what an event makes it do. */
+async function dispatch(
+  type: string,
+  pages: readonly string[],
+  data = "",
+): Promise<string[]> {
   const done: string[] = [];
   const note = (text: string) => void done.push(text);
   const worker = new URL(
@@ -35,20 +59,24 @@ async function click(pages: readonly string[]): Promise<string[]> {
   runInNewContext(await readFile(worker, "utf8"), {
     URL,
     addEventListener: target.addEventListener.bind(target),
-    registration: { scope: SCOPE },
+    navigator: { languages: ["fr-FR", "zh-CN", "en"] },
+    registration: {
+      scope: SCOPE,
+      showNotification: async (title: string) => note(`show ${title}`),
+    },
     clients: {
       matchAll: async () =>
         pages.map((url) => ({
           url,
-          postMessage: (data: string) => note(`${url} goes to ${data}`),
+          postMessage: (text: string) => note(`${url} goes to ${text}`),
           focus: async () => note(`${url} is focused`),
         })),
       openWindow: async (url: string) => note(`open ${url}`),
     },
   });
   const { promise, resolve } = Promise.withResolvers<unknown>();
-  const event = Object.assign(new Event("notificationclick"), {
-    notification: { data: ADDRESS, close: () => note("close") },
+  const event = Object.assign(new Event(type), {
+    notification: { data, close: () => note("close") },
     waitUntil: resolve,
   });
   target.dispatchEvent(event);

@@ -21,7 +21,7 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
     }, 60_000);
     afterAll(() => browser?.close());
 
-    it("stays while the console is closed, goes at once while it is in view, and leads to its session", async () => {
+    it("stays while the console is closed, goes at once while it is in view, and leads to its session; a page subscribes again when the browser has ended the subscription", async () => {
       await using service = await startPushService();
       await using server = await serveCodingAgent({
         workspace: temporaryDirectory(),
@@ -37,12 +37,14 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       const code = await accessCode(server);
       await page.goto(`${server.url}/console/#code=${code}`);
       const access = accessOf(server, server.token);
-      await expect
-        .poll(
-          async () => (await access.listBrowserSessions({})).sessions,
-          LIMIT,
-        )
-        .toMatchObject([{ isNotified: true }]);
+      const notified = (isNotified: boolean): Promise<void> =>
+        expect
+          .poll(
+            async () => (await access.listBrowserSessions({})).sessions,
+            LIMIT,
+          )
+          .toMatchObject([{ isNotified }]);
+      await notified(true);
       const worker = await workerOf(context, server);
 
       await ask(server, "write seen.txt x");
@@ -65,6 +67,13 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       await worker.click();
       await page.getByRole("heading", { name: "write told.txt x" }).waitFor();
       expect(await worker.shown()).toEqual([]);
+
+      service.answerWith((response) => response.writeHead(410).end());
+      await ask(server, "write lost.txt x");
+      await notified(false);
+      service.answerWith((response) => response.writeHead(201).end());
+      await worker.loseSubscription();
+      await notified(true);
     });
   },
 );
@@ -101,6 +110,8 @@ interface ConsoleWorker {
   everShown(): Promise<unknown>;
   /** Returns the pages of the console that are open, and seen or not. */
   pages(): Promise<unknown>;
+  /** Tells it that the browser has ended the subscription. */
+  loseSubscription(): Promise<void>;
   /** Does what a click on the notification that is shown does. */
   click(): Promise<void>;
 }
@@ -135,6 +146,10 @@ async function workerOf(
       worker.evaluate(`clients.matchAll({ includeUncontrolled: true })
         .then((all) => all.map(({ url, visibilityState }) => [url, visibilityState]))`),
     everShown: () => worker.evaluate("everShown"),
+    loseSubscription: () =>
+      worker.evaluate(
+        `void dispatchEvent(Object.assign(new Event("pushsubscriptionchange"), { waitUntil() {} }))`,
+      ),
     click: () =>
       worker.evaluate(`registration.getNotifications().then(([notification]) =>
         void dispatchEvent(new NotificationEvent("notificationclick", { notification })))`),

@@ -70,13 +70,21 @@ export function useNotifications(
   useEffect(() => {
     if (permission !== "granted") return;
     const mounted = new AbortController();
+    const { signal } = mounted;
     // Some browsers reach no push service. The list of browsers says which are
     // notified.
-    callWithRetry(
-      (signal) => subscribe(client, signal),
-      {},
-      mounted.signal,
-    ).catch(console.warn);
+    const begin = (): void => {
+      callWithRetry((each) => subscribe(client, each), {}, signal).catch(
+        console.warn,
+      );
+    };
+    begin();
+    // The browser may end a subscription while the page is open.
+    navigator.serviceWorker.addEventListener(
+      "message",
+      ({ data }) => data === "subscribe" && begin(),
+      { signal },
+    );
     return () => mounted.abort();
   }, [client, permission]);
   useEffect(() => {
@@ -137,5 +145,5 @@ async function notify({ id, title }: TaskSummary): Promise<void> {
 
 /** Shows the session whose notification was clicked, as the worker says. */
 function showSession({ data }: MessageEvent<unknown>): void {
-  if (typeof data === "string") location.hash = data;
+  if (typeof data === "string" && data.startsWith("#")) location.hash = data;
 }

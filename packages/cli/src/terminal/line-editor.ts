@@ -4,10 +4,7 @@ import {
   type Interface,
 } from "node:readline";
 import { PassThrough, Writable } from "node:stream";
-import type { TerminalInput } from "./terminal.ts";
-
-/** Clears the current line and moves the cursor to its beginning. */
-export const CLEAR_LINE = "\r\u001b[K";
+import { CLEAR_LINE, type TerminalInput } from "./terminal.ts";
 
 /** Options of `LineEditor`. */
 interface LineEditorOptions {

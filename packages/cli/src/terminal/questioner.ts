@@ -1,6 +1,6 @@
 import { PassThrough, type Writable } from "node:stream";
-import { CLEAR_LINE, type Line, LineEditor } from "./line-editor.ts";
-import type { Terminal, TerminalInput } from "./terminal.ts";
+import { type Line, LineEditor } from "./line-editor.ts";
+import { CLEAR_LINE, type Terminal, type TerminalInput } from "./terminal.ts";
 
 /** A question to the user. */
 interface LineQuestion {
@@ -90,7 +90,8 @@ export class TerminalQuestioner implements Questioner {
     const early: TerminalInput[] = [];
     const drawn = Promise.withResolvers<Promise<Line | undefined>>();
     const before = this.#terminal.listen((input) => void early.push(input));
-    this.out.write(question.prompt);
+    // The editor prints the prompt again, over this one where that is possible.
+    if (!this.#terminal.isDumb) this.out.write(question.prompt);
     this.#terminal.whenDrawn(() => {
       this.#putAside(editor, early);
       this.#terminal.listen((input) => {

@@ -1,6 +1,8 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { createQuestioner } from "../prompter.ts";
 import { Terminal } from "./terminal.ts";
 
 describe("U7: Esc at a terminal", () => {
@@ -32,4 +34,18 @@ describe("U7: Esc at a terminal", () => {
     await delay(100);
     expect(heard).toEqual(keys);
   });
+});
+
+it("is asked once, and gets no escape sequences, if it knows none (TERM=dumb)", async () => {
+  const terminal = new FakeTerminal({ TERM: "dumb" });
+  terminal.press("n");
+  const answer = createQuestioner(terminal.io).ask(
+    { prompt: "choose > ", takesWords: false },
+    new AbortController().signal,
+  );
+  await Promise.all([answer, terminal.play(["choose > ", "y\r"])]);
+  expect(await answer).toMatchObject({ text: "y" });
+  expect(terminal.said.split("choose > ")).toHaveLength(2);
+  expect(terminal.said).toContain("· not taken as an answer");
+  expect(terminal.said).not.toContain("\u001b");
 });

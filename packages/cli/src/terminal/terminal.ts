@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createInterface, emitKeypressEvents, type Key } from "node:readline";
-import { PassThrough, type Writable } from "node:stream";
+import { PassThrough, Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { type Io, isTerminal } from "../io.ts";
 
 /**
@@ -15,6 +16,9 @@ export type TerminalInput =
 
 /** Receives the input of a terminal. */
 type InputListener = (input: TerminalInput) => void;
+
+/** Clears the current line and moves the cursor to its beginning. */
+export const CLEAR_LINE = "\r\u001b[K";
 
 /**
  * Turns bracketed paste on and off: the terminal then marks the beginning and
@@ -51,6 +55,8 @@ export class Terminal {
    * when only that is a terminal.
    */
   readonly out: Writable;
+  /** Whether it knows no escape sequences (`TERM=dumb`): a line stays as it is. */
+  readonly isDumb: boolean;
   /**
    * Wraps the time in which Ctrl-Z has stopped the process, so that what was
    * drawn can be removed before and drawn again after.
@@ -67,7 +73,9 @@ export class Terminal {
   constructor(io: Io) {
     this.#io = io;
     const { stdout, stderr } = io;
-    this.out = !isTerminal(stdout) && isTerminal(stderr) ? stderr : stdout;
+    const out = !isTerminal(stdout) && isTerminal(stderr) ? stderr : stdout;
+    this.isDumb = io.env.TERM === "dumb";
+    this.out = this.isDumb ? withoutSequences(out) : out;
   }
 
   /** Replaces the listener for input; returns the previous one. */
@@ -117,7 +125,7 @@ export class Terminal {
       if (!isCalled) callback();
       isCalled = true;
     }
-    if (this.#io.env.TERM === "dumb") return;
+    if (this.isDumb) return;
     this.#reports.push(callOnce);
     this.out.write(STATUS_REQUEST);
   }
@@ -202,6 +210,20 @@ export class Terminal {
       this.#listener({ case: "key", text: text ?? "", key });
     }
   };
+}
+
+/**
+ * Returns a stream that passes on to another what is no escape sequence, and
+ * begins a new line in place of clearing one.
+ */
+function withoutSequences(out: Writable): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      const text = String(chunk).replaceAll(CLEAR_LINE, "\n");
+      out.write(stripVTControlCharacters(text), done);
+    },
+  });
 }
 
 function setRawMode(stdin: Io["stdin"], mode: "raw" | "cooked"): void {

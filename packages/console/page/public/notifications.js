@@ -13,6 +13,17 @@ addEventListener("push", (event) => {
   event.waitUntil(tell(event.data.json()));
 });
 
+// The texts when a subscription has ended while no page was open.
+const ENDED = {
+  en: "Open the console to be notified of waiting sessions again",
+  de: "Öffne die Konsole, um wieder von wartenden Sitzungen zu erfahren",
+  zh: "打开控制台，以便继续收到会话等待的通知",
+};
+
+addEventListener("pushsubscriptionchange", (event) => {
+  event.waitUntil(subscribeAgain());
+});
+
 addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(show(event.notification.data));
@@ -31,10 +42,7 @@ async function tell({ taskId, title }) {
   const [shown] = await registration.getNotifications({ tag: taskId });
   // A page in the background may have shown the same a moment ago.
   const isTold = shown && Date.now() - shown.timestamp < 60_000;
-  const language = navigator.languages
-    .map((tag) => tag.slice(0, 2).toLowerCase())
-    .find((name) => name in WAITING);
-  await registration.showNotification(WAITING[language ?? "en"], {
+  await registration.showNotification(inLanguage(WAITING), {
     body: title,
     tag: taskId,
     renotify: !isInView && !isTold,
@@ -46,6 +54,22 @@ async function tell({ taskId, title }) {
   for (const notification of seen) notification.close();
 }
 
+/**
+ * Has an open page subscribe, since pages alone have access to the server. When
+ * none is open, a notification leads to one, which subscribes when it opens.
+ */
+async function subscribeAgain() {
+  const [page] = await openPages();
+  if (page) {
+    page.postMessage("subscribe");
+    return;
+  }
+  await registration.showNotification(inLanguage(ENDED), {
+    tag: "subscribe",
+    data: "",
+  });
+}
+
 async function show(address) {
   const [page] = await openPages();
   if (!page) {
@@ -55,6 +79,13 @@ async function show(address) {
   // The page goes there itself: a worker moves only pages that it controls.
   page.postMessage(address);
   await page.focus();
+}
+
+function inLanguage(texts) {
+  const language = navigator.languages
+    .map((tag) => tag.slice(0, 2).toLowerCase())
+    .find((name) => name in texts);
+  return texts[language ?? "en"];
 }
 
 /** Returns the pages of the console, which not all pages of the origin are. */
