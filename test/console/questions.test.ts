@@ -226,20 +226,22 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     );
 
-    it("can be answered whatever the agent has written: nothing that is deep or large ends the page", async () => {
-      for (const words of variantsOf("kinds of deep text", DEEP_TEXTS, 1)) {
+    it.each(
+      variantsOf("kinds of deep text", DEEP_TEXTS, 1).map(
+        (words) => [words.slice(0, 3), words] as const,
+      ),
+    )(
+      "can be answered whatever the agent has written: nothing that is deep or large ends the page: %j",
+      async (_what, words) => {
         await using opened = await openConsole(browser, server);
         const { page } = opened;
         await send(page, `text ${words} word\nwrite deep.txt x`);
         await page
           .getByRole("button", { name: "Allow once" })
           .waitFor({ timeout: 120_000 });
-        expect([words.slice(0, 3), opened.faults()]).toEqual([
-          words.slice(0, 3),
-          [],
-        ]);
-      }
-    });
+        expect(opened.faults()).toEqual([]);
+      },
+    );
 
     async function read(name: string): Promise<string> {
       return readFile(join(workspace, name), "utf8").catch(() => "");

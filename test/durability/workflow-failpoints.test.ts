@@ -199,7 +199,11 @@ class Servers {
         ({ path, attempt, error }) => `${path}#${attempt}${error && " failed"}`,
       )
       .sort();
-    const lines = readFileSync(join(this.#base, "done"), "utf8").split("\n");
+    // Nothing is there when the first step was not done.
+    const file = join(this.#base, "done");
+    const lines = existsSync(file)
+      ? readFileSync(file, "utf8").split("\n")
+      : [];
     const done = lines
       .filter((line) => line.endsWith(` ${text}`))
       .map((line) => line.split(" ")[1] ?? "")

@@ -88,13 +88,19 @@ describeWithPostgres("servers that share a database", (database) => {
     // Opened later, it would be the stream of a task that another server has,
     // which goes on.
     await opened.promise;
+    const cut = expect(stream).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
+    // At once: the server would take an orphan of its own again.
     await database.run(
-      `UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${one.store.shared.leases.owner}'`,
+      `WITH thief AS (
+        INSERT INTO ${schema}.replica VALUES ('thief', clock_timestamp() + interval '1 day')
+      ), lost AS (
+        UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${one.store.shared.leases.owner}'
+      ) UPDATE ${schema}.task SET owner = 'thief', fence = fence + 1 WHERE id = '${taskId}'`,
     );
-    const lease = await other.shared.leases.acquire(taskId);
-    expect(lease?.fence).toBe(2n);
     words.open();
-    await expect(stream).rejects.toMatchObject({ code: Code.Unavailable });
+    await cut;
     await aborted.promise;
     const [row] = await database.run(
       `SELECT sequence, fence FROM ${schema}.task WHERE id = '${taskId}'`,

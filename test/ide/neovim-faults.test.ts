@@ -157,9 +157,14 @@ describe.skipIf(!HAS_NEOVIM)("Neovim with the plugin", () => {
     expect((await agent.call("openDiff", input)).isError).toBe(false);
     await neovim.diffOf(filePath);
     neovim.signal("SIGKILL");
-    await until(() => (readdirSync(directory).length === 0 ? 1 : undefined));
-    expect(readdirSync(join(home, ".claude/ide"))).toEqual([]);
-    expect(readdirSync(join(home, ".qwen/ide"))).toEqual([]);
+    const places = [
+      directory,
+      join(home, ".claude/ide"),
+      join(home, ".qwen/ide"),
+    ];
+    await expect
+      .poll(() => places.flatMap((each) => readdirSync(each)))
+      .toEqual([]);
     await until(() => agent.last("ide/diffRejected"));
   });
 });

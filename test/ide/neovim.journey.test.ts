@@ -45,11 +45,8 @@ describe.skipIf(!HAS_NEOVIM)("Neovim with the plugin", () => {
     };
 
     await neovim.press(`:edit ${path}<CR>jfx`);
-    await until(() =>
-      objectOrEmpty(file().cursor).line === 2 ? 1 : undefined,
-    );
     // `ü` is one UTF-16 code unit, the balloon is two.
-    expect(file()).toMatchObject({
+    await expect.poll(file).toMatchObject({
       path,
       isActive: true,
       cursor: { line: 2, character: 10 },
@@ -111,8 +108,10 @@ describe.skipIf(!HAS_NEOVIM)("Neovim with the plugin", () => {
       String(neovim.pid),
     );
     await stack.disposeAsync();
-    expect(readdirSync(directory)).toEqual([]);
-    expect(readdirSync(join(home, ".claude/ide"))).toEqual([]);
+    const places = [directory, join(home, ".claude/ide")];
+    await expect
+      .poll(() => places.flatMap((each) => readdirSync(each)))
+      .toEqual([]);
   });
 
   it("shows proposals as diffs, which the user accepts, changes, rejects or closes", async () => {
