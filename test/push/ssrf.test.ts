@@ -103,6 +103,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
       expect(await post(listed.url, policy())).toEqual({
         case: "failed",
         reason: `it answered ${status}`,
+        retryAfterMs: 0,
       });
     }
     expect([listed.received.length, forbidden.received.length]).toEqual([5, 0]);
