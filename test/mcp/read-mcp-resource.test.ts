@@ -11,7 +11,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 
 describe("read_mcp_resource", () => {
   it("obeys the rules about the server whose resource it reads", async () => {

@@ -22,7 +22,7 @@ import {
 } from "./servers.ts";
 
 const PROGRAM = fileURLToPath(new URL("subscribed-server.ts", import.meta.url));
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 
 describe("a resource that was read", () => {
   it("is shown as changed once its server says so, until it is read again (2026)", async () => {

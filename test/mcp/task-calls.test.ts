@@ -13,7 +13,7 @@ import {
 } from "./servers.ts";
 
 const PROGRAM = fileURLToPath(new URL("task-server.ts", import.meta.url));
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 
 describe("a call that its server makes a task (SEP-2663)", () => {
   let servers: McpServers;

@@ -20,6 +20,8 @@ import { CLIENTS, clientOf } from "../client-of.ts";
 import { MAIN } from "../our-command.ts";
 
 const SECRET = "s3cret-of-the-operator";
+/** A busy machine starts servers late. */
+const PATIENCE = { timeout: 120_000 };
 // biome-ignore lint/suspicious/noTemplateCurlyInString: what is not replaced
 const SPELLINGS = "${OPERATOR_KEY} $OPERATOR_KEY ${env:OPERATOR_KEY}";
 
@@ -71,8 +73,8 @@ describe("a variable of the operator's environment in an MCP server that others 
     };
     const request = () => requests.find((each) => each.url?.includes(own));
     const seen = async (): Promise<string> => {
-      await expect.poll(() => existsSync(file)).toBe(true);
-      await expect.poll(request).toBeDefined();
+      await expect.poll(() => existsSync(file), PATIENCE).toBe(true);
+      await expect.poll(request, PATIENCE).toBeDefined();
       const { headers, url: asked = "" } = request() ?? {};
       const sent = [headers?.["x-key"], decodeURIComponent(asked)];
       return [fileText(directory, "seen"), ...sent].join("\n");
