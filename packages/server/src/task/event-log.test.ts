@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, TextContentSchema } from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+import { emptyTask, TaskState, TextContentSchema } from "@devtool/schema";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { Conversation } from "./conversation.ts";
 import { EventLog, type LogEntry } from "./event-log.ts";
@@ -77,6 +77,23 @@ describe("a reader of a log whose task is deleted", () => {
     const { signal } = new AbortController();
     const events = log.read(0n, signal)[Symbol.asyncIterator]();
     await expect(events.next()).rejects.toThrow('task "t1" was deleted');
+  });
+});
+
+describe("the work of a log's task", () => {
+  it("ends where its state says that it waits, and goes on with it", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const log = emptyLog();
+    const { COMPLETED, INPUT_REQUIRED, SUBMITTED, WORKING } = TaskState;
+    const states = [SUBMITTED, WORKING, INPUT_REQUIRED, WORKING, COMPLETED];
+    const worked: number[] = [];
+    for (const state of states) {
+      await log.append([{ ...words("first"), state }, words("second")]);
+      vi.advanceTimersByTime(100);
+      worked.push(log.work.ms);
+    }
+    expect(worked).toEqual([100, 200, 200, 300, 300]);
   });
 });
 

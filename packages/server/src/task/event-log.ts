@@ -32,6 +32,7 @@ import { taskDeleted } from "./task-deleted.ts";
 import type { TaskFeed } from "./task-feed.ts";
 import { type HistoryNeed, TaskHead } from "./task-head.ts";
 import type { TaskOperations } from "./task-operations.ts";
+import { WorkTime } from "./work-time.ts";
 
 /**
  * The maximum number of readers to wake in one turn of the event loop. Each of
@@ -124,6 +125,8 @@ interface EventLogOptions {
  */
 export class EventLog {
   readonly conversation: Conversation;
+  /** How long the task has worked since the log is open. */
+  readonly work: WorkTime = new WorkTime();
   /** Why the store refused an append; undefined while it has not. */
   refusal: DevtoolError | undefined;
   readonly #failed = new AbortController();
@@ -182,6 +185,7 @@ export class EventLog {
     this.#head = new TaskHead(task, need, head);
     this.#committed = task.sequence;
     this.#tail = new EventTail(task.sequence);
+    this.work.note(task.state);
   }
 
   /**
@@ -428,6 +432,7 @@ export class EventLog {
       toolCallDetail: detail,
       payload,
     });
+    if (state !== this.#head.state) this.work.note(state);
     this.#head.add(event);
     return event;
   }

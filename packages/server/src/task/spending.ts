@@ -5,10 +5,10 @@ import {
   confirmationsOf,
   type ModelPrice,
   type TaskEvent,
-  TaskState,
   type Usage,
 } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
+import { isWork } from "./work-time.ts";
 
 /** What turns have used. */
 export interface Spent {
@@ -27,7 +27,7 @@ export type PriceOf = (model: string) => ModelPrice | undefined;
 
 /**
  * The maximum time in milliseconds that counts as work between two events of a
- * log: the server may have been down.
+ * log: the server may have been down, or its clock been set.
  */
 const MAX_GAP_MS = 10 * 60_000;
 
@@ -136,8 +136,7 @@ class TaskSpending {
       this.goalSinceMs = timeMs;
     }
     this.sequence = sequence;
-    const works = state === TaskState.WORKING || state === TaskState.SUBMITTED;
-    this.#worksSinceMs = works ? timeMs : undefined;
+    this.#worksSinceMs = isWork(state) ? timeMs : undefined;
   }
 
   #beginsGoal({ case: kind, value }: TaskEvent["payload"]): boolean {

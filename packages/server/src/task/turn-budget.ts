@@ -1,12 +1,11 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { callerOfTask } from "@devtool/internal/task-caller";
-import {
-  type Budget,
-  type BudgetConfig,
-  type ModelPrice,
-  type Task,
-  TaskState,
-  type Usage,
+import type {
+  Budget,
+  BudgetConfig,
+  ModelPrice,
+  Task,
+  Usage,
 } from "@devtool/schema";
 import type { AgentConversations } from "../agent/agent.ts";
 import type { CallUpdate } from "../agent/call-update.ts";
@@ -21,6 +20,7 @@ import {
   spentOn,
   sum,
 } from "./spending.ts";
+import type { WorkTime } from "./work-time.ts";
 
 /** The reason of the signal that ends a turn which has reached a limit. */
 export class BudgetReached extends DevtoolError {
@@ -163,7 +163,6 @@ export class Budgets {
       {
         model,
         price: this.priceOf(model),
-        now: this.#now,
         readBelow,
         isFree: turn.isFree,
       },
@@ -210,7 +209,6 @@ function callersLimits(
 interface TurnBudgetOptions {
   readonly model: string;
   readonly price: ModelPrice | undefined;
-  readonly now: () => Date;
   /** Reads what other agents have used by now. */
   readonly readBelow: () => Promise<Below>;
   /** Whether no limit counts before `TurnBudget.use`. */
@@ -223,9 +221,12 @@ export class TurnBudget {
   readonly #options: TurnBudgetOptions;
   #below: Below;
   #spent: Spent = NOTHING;
-  /** The states of calls for which the work below was counted, and when. */
+  /**
+   * The states of calls for which the work below was counted, and when, on the
+   * monotonic clock.
+   */
   readonly #counted = new Set<string>();
-  #countedMs = 0;
+  #countedMs = Number.NEGATIVE_INFINITY;
   #isFree: boolean;
 
   constructor(
@@ -259,7 +260,7 @@ export class TurnBudget {
       [call.toolCallId, call.status, detail?.delegation?.taskId].join(" "),
     );
     const isNews = states.some((state) => !this.#counted.has(state));
-    const nowMs = this.#options.now().getTime();
+    const nowMs = performance.now();
     if (!isNews && nowMs - this.#countedMs < CLOCK_MS) return;
     for (const state of states) this.#counted.add(state);
     this.#countedMs = nowMs;
@@ -301,32 +302,29 @@ export class TurnBudget {
   }
 
   /**
-   * Counts the time while the task works, until the result is disposed of.
-   * Calls `onReached` when a limit is reached.
+   * Counts the time that the task works, until the result is disposed of. Calls
+   * `onReached` when a limit is reached.
    */
   watch(
-    stateOf: () => TaskState,
+    work: Pick<WorkTime, "ms">,
     onReached: (reason: BudgetReached) => void,
   ): Disposable {
     const limitsMs = this.#scopes.flatMap(({ limit, before }) =>
       limit.time ? [durationMs(limit.time) - before.workMs] : [],
     );
     if (limitsMs.length === 0) return { [Symbol.dispose]: () => undefined };
-    let lastMs = this.#options.now().getTime();
+    const beginMs = work.ms;
     let timer: NodeJS.Timeout | undefined;
     const look = (): void => {
-      const nowMs = this.#options.now().getTime();
-      const works = stateOf() !== TaskState.INPUT_REQUIRED;
-      const workMs = works ? Math.max(0, nowMs - lastMs) : 0;
-      this.#spent = sum(this.#spent, { ...NOTHING, workMs });
-      lastMs = nowMs;
+      const workMs = work.ms - beginMs;
+      this.#spent = { ...this.#spent, workMs };
       const reason = this.#problem();
       if (reason) {
         onReached(reason);
         return;
       }
-      const leftMs = Math.min(...limitsMs) - this.#spent.workMs;
-      // A question stops the clock, so it is looked at each second.
+      const leftMs = Math.min(...limitsMs) - workMs;
+      // A question stops the time, so it is looked at each second.
       const waitMs = leftMs > 0 ? Math.min(leftMs, CLOCK_MS) : CLOCK_MS;
       timer = setTimeout(look, waitMs);
     };

@@ -287,7 +287,7 @@ export class TurnRunner implements AsyncDisposable {
     const cut = (reason: BudgetReached): void =>
       this.#run?.controller.abort(reason);
     budget?.assertWithin(cut);
-    using _clock = budget?.watch(() => log.task.state, cut);
+    using _clock = budget?.watch(log.work, cut);
     const replay = new TurnReplay(atStart, {
       task: () => log.task,
       confirmations,
