@@ -38,6 +38,7 @@ const COUNT = new URL(
   "../durability/failpoints/count-passages.ts",
   import.meta.url,
 );
+const LOOK = new URL("look-at-signal.ts", import.meta.url);
 const HELPER = fileURLToPath(new URL("delete-helper.mjs", import.meta.url));
 const MAIN = join(ROOT, "packages/cli/dist/main.js");
 
@@ -220,6 +221,66 @@ describe.skipIf(LEFT_TO_CI !== "")(
           },
           rest: async (marker) => filesWith(data, marker),
         });
+        await verifyByCommand(["--data", data]);
+      },
+    );
+
+    it.skipIf(LEFT_TO_DEEP !== "").each([
+      ...ON_SQLITE.map((point) => [point, 1] as const),
+      // After 32 of the tasks.
+      ["store.delete.before", 2] as const,
+    ])(
+      `is done after the start where the retention is killed at %s, passage %s${LEFT_TO_DEEP}`,
+      { timeout: 3 * LIMIT_MS },
+      async (point, passage) => {
+        const base = temporaryDirectory();
+        const report = join(base, "report");
+        const place = placeIn(base, "\n[retention]\nmax_tasks = 2");
+        await using stack = new AsyncDisposableStack();
+        const start = async (order?: KillOrder) => {
+          const server = await startServing(place, {
+            ...process.env,
+            // Its first listener comes first: it is armed when it looks.
+            NODE_OPTIONS: `--import ${KILL_AT} --import ${LOOK}`,
+            ...(order && { [KILL_ORDER]: JSON.stringify(order) }),
+          });
+          stack.defer(() => server.kill());
+          const look = () => process.kill(server.info.pid, "SIGUSR2");
+          return { server, client: clientOf(server.info), look };
+        };
+        const one = await start({
+          ...orderOf(point, "signal", report),
+          passage,
+        });
+        const { taskId, marker } = await doomedTask(one.client);
+        for (let each = 0; each < 32 * (passage - 1); each++) {
+          await completed(one.client, "text gone");
+        }
+        const gone = await listed(one.client);
+        for (const name of ["one", "two"]) {
+          await completed(one.client, `text ${name}`);
+        }
+        const all = await listed(one.client);
+        const kept = all.filter((id) => !gone.includes(id));
+        const contents = (client: DevtoolClient, ids: readonly string[]) =>
+          Promise.all(ids.map((id) => contentOf(client, id)));
+        const before = await contents(one.client, all);
+        one.look();
+        await one.server.ended;
+        expect(readFileSync(report, "utf8")).toBe(CARRIED_OUT);
+        const { client, look } = await start();
+        // Each task is whole, or there is nothing of it.
+        const left = await listed(client);
+        expect(left).toEqual(expect.arrayContaining(kept));
+        expect(await contents(client, left)).toEqual(
+          before.filter((_content, at) => left.includes(all[at] ?? "")),
+        );
+        look();
+        await expect.poll(() => listed(client)).toEqual(kept);
+        expect((await auditOf(client)).toSorted()).toEqual(gone);
+        expect(gone).toContain(taskId);
+        const data = join(base, "data");
+        await expect.poll(() => filesWith(data, marker)).toEqual([]);
         await verifyByCommand(["--data", data]);
       },
     );
@@ -432,12 +493,12 @@ function filesWith(directory: string, marker: string): string[] {
     });
 }
 
-function placeIn(base: string): string[] {
+function placeIn(base: string, more = ""): string[] {
   for (const name of ["data", "work"]) {
     mkdirSync(join(base, name), { mode: 0o700 });
   }
   const config = join(base, "data", "config.toml");
-  writeFileSync(config, SETTINGS, { mode: 0o600 });
+  writeFileSync(config, SETTINGS + more, { mode: 0o600 });
   return [
     ...["--data", join(base, "data"), "--workspace", join(base, "work")],
     ...FLAGS,
