@@ -206,8 +206,12 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
 
   async #openListener(): Promise<Client | undefined> {
     const client = new Client(this.#config);
+    let isKnown = true;
+    // A connection that breaks may say so twice, and late: by then, the next
+    // one may be open.
     const forget = (): void => {
-      this.#listener = undefined;
+      if (isKnown) this.#listener = undefined;
+      isKnown = false;
     };
     client.on("error", forget);
     client.on("end", forget);
