@@ -13,6 +13,9 @@ import {
 const bin = findPostgres();
 const why = withoutPostgres(bin);
 
+/** Longer than a busy machine stands still. */
+const LEASE_MS = 10_000;
+
 describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
   let server: PostgresServer;
   let schemas = 0;
@@ -23,7 +26,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
 
   const nextSchema = () => `leases_${++schemas}`;
   const open = (schema: string) =>
-    PostgresStore.open({ url: server.url, schema });
+    PostgresStore.open({ url: server.url, schema, leaseMs: LEASE_MS });
   /**
    * Lets the leases of one server expire, as the clock of the database would if
    * it did not renew them.

@@ -27,6 +27,9 @@ import {
 const bin = findPostgres();
 const why = withoutPostgres(bin) || LEFT_TO_CI;
 
+/** Longer than a busy machine stands still. */
+const LEASE_MS = 10_000;
+
 describe.skipIf(why !== "")(`PostgresStore${why}`, () => {
   let server: PostgresServer;
   let schemas = 0;
@@ -39,7 +42,7 @@ describe.skipIf(why !== "")(`PostgresStore${why}`, () => {
   const schemaOf = (place: string) => `a "test" \\ ${place}`;
   const nextSchema = () => schemaOf(String(++schemas));
   const open = (schema = nextSchema()) =>
-    PostgresStore.open({ url: server.url, schema });
+    PostgresStore.open({ url: server.url, schema, leaseMs: LEASE_MS });
 
   testTaskStore((place) => open(schemaOf(place)));
   testSharedStore(() => {
