@@ -176,7 +176,7 @@ describe("the wait before a stream is opened again", () => {
     await expect(
       sequences(streamMessage(client, { message }, caller.signal, options)),
     ).rejects.toThrow("enough");
-    expect(performance.now() - began).toBeLessThan(1000);
+    expect(performance.now() - began).toBeLessThan(9000);
   });
 });
 

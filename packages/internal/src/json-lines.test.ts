@@ -104,10 +104,10 @@ describe("JsonLines", () => {
   it("reads glued messages in linear time", () => {
     const json = new JsonLines(parseJsonOrUndefined);
     const many = 20_000;
-    const started = performance.now();
+    const begun = process.cpuUsage();
     expect(json.read(a.repeat(many)).values).toHaveLength(many);
     expect(json.read("{".repeat(1_000_000)).values).toEqual([]);
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(process.cpuUsage(begun).user / 1e6).toBeLessThan(10);
   });
 
   it("loses no message, whatever happens to one", () => {
