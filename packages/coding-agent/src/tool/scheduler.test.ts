@@ -36,7 +36,7 @@ import {
   DevtoolError,
   invalid,
 } from "@devtool/server/agent";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   runNewCalls,
   runOpenCalls,
@@ -46,7 +46,7 @@ import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
 describe("the tool scheduler", () => {
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
 
   it("publishes all calls of a step together before it runs the first (TOOL-2)", async () => {
     const [first, ...rest] = await collect(
@@ -177,9 +177,15 @@ describe("the tool scheduler", () => {
     for await (const batch of runNewCalls(calls, asking, signal)) {
       for (const { call: made } of batch) {
         if (!made.confirmationRequest) continue;
-        // The answer comes when the others have had time to run.
-        const answer = confirmation(made.toolCallId, OPTION_PROCEED_ONCE);
-        setTimeout(() => asking.confirmations.answer(answer), 100);
+        const { toolCallId } = made;
+        const answer = confirmation(toolCallId, OPTION_PROCEED_ONCE);
+        // Calls that wait for the answer, too, have had time to run by then.
+        const before = order.split(" ").indexOf(`+${toolCallId}`);
+        void vi
+          .waitUntil(() => seen.length >= before, { timeout: 60_000 })
+          .catch(() => undefined)
+          .then(() => delay(100))
+          .then(() => asking.confirmations.answer(answer));
       }
     }
     expect(seen.join(" ")).toBe(order);
@@ -188,8 +194,11 @@ describe("the tool scheduler", () => {
   it("runs a limited number of calls side by side", async () => {
     let running = 0;
     let most = 0;
+    const full = Promise.withResolvers<void>();
     const busy = look(async function* () {
       most = Math.max(most, ++running);
+      if (running === 16) full.resolve();
+      await full.promise;
       await delay(5);
       running--;
       yield textResult("done");
@@ -772,7 +781,7 @@ async function answered(
   asking: SchedulerContext = context(),
   seen: string[] = [],
 ): Promise<string[]> {
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
   for await (const batch of runNewCalls(calls, asking, signal)) {
     seen.push(...batch.map(line));
     for (const [id, option] of Object.entries(answers)) {

@@ -45,7 +45,7 @@ const TOOLS = [
 ];
 
 describe("the tools for files", () => {
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
   let root: string;
   let workspace: Workspace;
   beforeEach(() => {
@@ -907,7 +907,9 @@ describe("the tools for files", () => {
     name: string,
     args: JsonObject,
   ): Promise<ToolInvocation> {
-    const tool = TOOLS.map((create) => create(workspace)).find(
+    // A busy machine takes longer than a search may.
+    const searches = new Searches(120_000);
+    const tool = TOOLS.map((create) => create(workspace, { searches })).find(
       ({ declaration }) => declaration.name === name,
     );
     if (!tool) throw new Error(`no tool ${name}`);
