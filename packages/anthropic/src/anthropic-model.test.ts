@@ -11,7 +11,7 @@ import { createAnthropicModel } from "./anthropic-model.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 import { startFakeAnthropic } from "./testing/fake-anthropic.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const API_KEY = "sk-ant-a-secret-key-of-some-length";
 
 describe("the Anthropic model", () => {

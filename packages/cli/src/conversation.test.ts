@@ -14,7 +14,7 @@ import { createClient } from "./connection/connection.ts";
 import { converse } from "./conversation.ts";
 
 describe("a conversation", () => {
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
   let workspace: string;
   beforeEach(() => {
     workspace = temporaryDirectory();

@@ -20,7 +20,7 @@ import { converse } from "./conversation.ts";
 import { createQuestioner } from "./prompter.ts";
 
 describe("arguments that the user changes at the terminal", () => {
-  const signal = AbortSignal.timeout(60_000);
+  const { signal } = new AbortController();
   let workspace: string;
   beforeEach(() => {
     workspace = temporaryDirectory();

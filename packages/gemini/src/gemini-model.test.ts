@@ -22,7 +22,7 @@ import { createGeminiModel } from "./gemini-model.ts";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { type FakeModel, startFakeGemini } from "./testing/index.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 
 describe("the Gemini model", () => {
   let fake: FakeModel;

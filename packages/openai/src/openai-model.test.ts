@@ -20,7 +20,7 @@ import { createOpenAiModel } from "./openai-model.ts";
 import type { OpenAiOptions } from "./openai-options.ts";
 import { startFakeOpenAi } from "./testing/fake-openai.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const API_KEY = "sk-a-secret-key-of-some-length";
 
 describe.each(["responses", "chat-completions"] as const)(

@@ -29,7 +29,7 @@ import { createShellAnalyzer } from "./shell/shell-analysis.ts";
 type Asked = Omit<PolicyRequest, "task">;
 
 const analyze = createShellAnalyzer();
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const ASKING = `
 [[rule]]
 name = "migrations"

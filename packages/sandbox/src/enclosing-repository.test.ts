@@ -20,7 +20,7 @@ import { startProcess } from "./start-process.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const SHA = "1234567890123456789012345678901234567890";
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const skipReason = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 

@@ -17,7 +17,7 @@ import { type ProcessEnd, startProcess } from "./start-process.ts";
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 /** The system call that exchanges two names at once. */
 const RENAMEAT2 = process.arch === "arm64" ? 276 : 316;
-const signal = AbortSignal.timeout(120_000);
+const { signal } = new AbortController();
 const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const skipReason = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 

@@ -21,7 +21,7 @@ import { SandboxError } from "./sandbox-error.ts";
 import { toolDirectories } from "./system-mounts.ts";
 import { workspaceMounts } from "./workspace-mounts.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const machine = process.arch;
 
 describe("finding a sandbox", () => {

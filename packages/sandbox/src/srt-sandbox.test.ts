@@ -16,7 +16,7 @@ import { probe } from "./probe.ts";
 import type { Sandbox, SandboxAccess, SandboxedCommand } from "./sandbox.ts";
 import { startProcess } from "./start-process.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const programs = fileURLToPath(
   new URL("../../../node_modules/.bin", import.meta.url),
 );

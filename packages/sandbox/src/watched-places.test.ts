@@ -11,7 +11,7 @@ import {
 } from "./start-process.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 

@@ -236,7 +236,7 @@ async function follow(
   from: Task,
 ): Promise<Task> {
   let task = from;
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
   for await (const event of streamMessage(client, request, signal)) {
     task = reduceTask(task, event);
   }

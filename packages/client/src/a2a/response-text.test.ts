@@ -3,7 +3,7 @@ import { fetchAgentCard } from "./agent-card.ts";
 import { readText } from "./response-text.ts";
 
 const MIB = 1024 * 1024;
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 
 /**
  * Answers without end. Counts the bytes that were read, and whether the

@@ -3,7 +3,7 @@ import type { StdioCommand } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AppServer } from "./app-server.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 
 /**
  * The command of a program that answers each request with what `answer`

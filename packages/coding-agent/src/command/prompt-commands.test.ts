@@ -6,7 +6,7 @@ import type { McpPrompt } from "../tool/mcp.ts";
 import { optional, required } from "./arguments.ts";
 import { createPromptCommands, type PromptServers } from "./prompt-commands.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const context = { workspacePath: "/w", contextId: "", principal: "" };
 
 describe("the prompts of MCP servers", () => {

@@ -11,7 +11,7 @@ import type { CommandSource, SlashCommand } from "./slash-command.ts";
 import { SlashCommands } from "./slash-commands.ts";
 import { replyWith } from "./steps.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const context: CommandContext = {
   workspacePath: "/w",
   contextId: "c",

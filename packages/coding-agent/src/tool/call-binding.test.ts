@@ -121,7 +121,7 @@ async function runAfterApproval(
   started: Proposal,
   tamper: (update: CallUpdate) => CallUpdate = (update) => update,
 ): Promise<JsonObject[]> {
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
   const ran: JsonObject[] = [];
   const call = create(ToolCallSchema, {
     toolCallId: "c",

@@ -48,7 +48,7 @@ const ROUNDS = roundsOf("DEVTOOL_STEP_EDITS", {
   deep: 10_000,
 });
 const FILE = "a.txt";
-const signal = AbortSignal.timeout(600_000 + 50 * ROUNDS);
+const { signal } = new AbortController();
 
 describe("edits of one file in one step", () => {
   let root: string;

@@ -16,7 +16,7 @@ import { readTask } from "../task/read-task.ts";
 import type { HeldTask } from "../task/task-handle.ts";
 import { OpenTasks } from "./open-tasks.ts";
 
-const signal = AbortSignal.timeout(180_000);
+const { signal } = new AbortController();
 const MORE_THAN_STAY_OPEN = Array.from(
   { length: 300 },
   (_, index) => `t${index}`,

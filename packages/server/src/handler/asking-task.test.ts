@@ -12,7 +12,7 @@ import { OpenTasks } from "../fleet/open-tasks.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { findAsking } from "./asking-task.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 
 describe("an answer without a task id (TOOL-5)", () => {
   it("finds the one session of its task, even when more tasks ask than stay open", async () => {

@@ -7,7 +7,7 @@ import type { Model, ModelEvent, ModelToolCall } from "../../agent/model.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { initCommand } from "./init.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 
 describe("/init", () => {
   let base: string;

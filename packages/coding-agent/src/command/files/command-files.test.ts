@@ -11,7 +11,7 @@ import { TrustStore } from "../../trust/trust-store.ts";
 import type { FoundCommands, SlashCommand } from "../slash-command.ts";
 import { createCommandFiles } from "./command-files.ts";
 
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 
 describe("command files", () => {
   let base: string;

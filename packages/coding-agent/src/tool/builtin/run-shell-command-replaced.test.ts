@@ -13,7 +13,7 @@ import {
 import { runShellCommandTool } from "./run-shell-command.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-const signal = AbortSignal.timeout(300_000);
+const { signal } = new AbortController();
 const sandbox = await findSandbox("auto", { path: PATH }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 const REFUSAL =

@@ -33,7 +33,7 @@ function bobs(workspacePath: string): CheckpointOrigin {
 }
 
 describe("Checkpoints", () => {
-  const signal = AbortSignal.timeout(300_000);
+  const { signal } = new AbortController();
   let base: string;
   let root: string;
   let dataDirectory: string;
