@@ -144,9 +144,15 @@ describe("a stream of changes that is lost with its server (2026, HTTP)", () => 
     expect(await names()).toContain("mcp__notes__one");
     await read(servers, "notes", "note:a");
     await expect.poll(() => first.bus.listenerCount).toBe(2);
+    // The client hears by now, and not the server alone.
+    first.bus.publish({ kind: "resource_updated", uri: "note:a" });
+    await expect.poll(() => described(servers)).toContain("changed since");
+    await read(servers, "notes", "note:a");
 
     const held = Promise.withResolvers<void>();
-    await using second = await serveNotes(tools, held.promise);
+    await using second = await serveNotes(tools, held.promise, {
+      text: "Another note.",
+    });
     address.lead(second.url);
     tools.push("two");
     await expect.poll(names).toContain("mcp__notes__two");
@@ -156,7 +162,7 @@ describe("a stream of changes that is lost with its server (2026, HTTP)", () => 
     held.resolve();
     await expect.poll(() => second.bus.listenerCount).toBe(1);
 
-    await read(servers, "notes", "note:a");
+    expect(await read(servers, "notes", "note:a")).toContain("Another note.");
     expect(await described(servers)).toContain("- notes: note:a (a)");
     second.bus.publish({ kind: "resource_updated", uri: "note:a" });
     await expect
@@ -170,24 +176,39 @@ describe("a stream of changes that is lost with its server (2026, HTTP)", () => 
   });
 });
 
+/** How long a client may keep what it gets, in milliseconds. */
+const HINT = { ttlMs: 3_600_000, cacheScope: "private" } as const;
+
 /**
  * Serves a note and tools without parameters over HTTP, without sessions.
  * Streams of changes are opened after `held`.
  */
-async function serveNotes(tools: readonly string[], held?: Promise<void>) {
+async function serveNotes(
+  tools: readonly string[],
+  held?: Promise<void>,
+  note = { text: "A note." },
+) {
   const bus = new InMemoryServerEventBus();
   let listens = 0;
   const handler = createMcpHandler(
     () => {
       const mcp = new McpServer(
         { name: "notes", version: "1" },
-        { capabilities: { resources: { subscribe: true } } },
+        {
+          capabilities: { resources: { subscribe: true } },
+          // What a client keeps counts no more once its stream is lost.
+          cacheHints: {
+            "tools/list": HINT,
+            "resources/list": HINT,
+            "resources/read": HINT,
+          },
+        },
       );
       for (const name of tools) {
         mcp.registerTool(name, {}, () => ({ content: [] }));
       }
       mcp.registerResource("a", "note:a", {}, () => ({
-        contents: [{ uri: "note:a", text: "A note." }],
+        contents: [{ uri: "note:a", text: note.text }],
       }));
       return mcp;
     },
@@ -227,7 +248,7 @@ async function read(
   servers: McpServers,
   server: string,
   uri: string,
-): Promise<void> {
+): Promise<string> {
   const tool = toolNamed(await servers.tools(signal), "read_mcp_resource");
-  await play(tool, { server, uri }, signal);
+  return textOf(await play(tool, { server, uri }, signal));
 }

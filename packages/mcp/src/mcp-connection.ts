@@ -6,6 +6,7 @@ import { traceFields } from "@devtool/internal/trace-parent";
 import type { McpServer, TraceContext } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type {
+  CacheableRequestOptions,
   CallToolResult,
   Client,
   GetPromptResult,
@@ -80,7 +81,10 @@ export interface ResourceRequest extends Pick<ToolRequest, "trace"> {
 }
 
 /** Sends one request to the server. */
-type ServerRequest<T> = (client: Client, options: RequestOptions) => Promise<T>;
+type ServerRequest<T> = (
+  client: Client,
+  options: CacheableRequestOptions,
+) => Promise<T>;
 
 interface McpLists {
   readonly tools: ListCache<ToolDefinition>;
@@ -324,10 +328,14 @@ export class McpConnection implements AsyncDisposable {
     const { changes } = this;
     const before = changes.resources.get(uri);
     const isWatched = changes.markRead(uri);
+    const cacheMode = before === "unknown" ? "refresh" : "use";
     try {
       const result = await this.#ask(
         (client, options) =>
-          client.readResource({ uri, ...traceMeta(trace) }, options),
+          client.readResource(
+            { uri, ...traceMeta(trace) },
+            { ...options, cacheMode },
+          ),
         signal,
       );
       if (isWatched && before === undefined) changes.watch(uri);
@@ -367,10 +375,16 @@ export class McpConnection implements AsyncDisposable {
     request: ServerRequest<readonly T[]>,
   ): Promise<readonly T[]> {
     const capability = kind === "resourceTemplates" ? "resources" : kind;
-    if (!this.#opened.client.getServerCapabilities()?.[capability]) return [];
+    const support = this.#opened.client.getServerCapabilities()?.[capability];
+    if (!support) return [];
     const isTold = this.changes.tellsOf(capability);
     this.changes.hearAgain();
-    const items = await this.#ask(request, signal);
+    // What the SDK keeps for `ttlMs` is from before a change that was missed.
+    const cacheMode = support.listChanged ? "refresh" : "use";
+    const items = await this.#ask(
+      (client, options) => request(client, { ...options, cacheMode }),
+      signal,
+    );
     if (!isTold) this.lists[kind].invalidate();
     return items;
   }
