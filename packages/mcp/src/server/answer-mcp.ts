@@ -23,6 +23,7 @@ import type { PortAgent, PortTasks } from "./port.ts";
 import {
   isListen,
   prepareListen,
+  sendsForms,
   serveSubscription,
 } from "./task-subscriptions.ts";
 import { sendWebResponse, webRequest } from "./web-exchange.ts";
@@ -95,7 +96,12 @@ export class McpAnswers {
       withNotifications(opened, async (subscription, notify, ended) => {
         const until = AbortSignal.any([signal, ended]);
         try {
-          await serveSubscription(subscription, tasks, notify, until);
+          await serveSubscription(
+            { ...subscription, asksUser: sendsForms(body) },
+            tasks,
+            notify,
+            until,
+          );
         } catch (reason) {
           const { code } = DevtoolError.from(reason);
           if (code === Code.Internal) call.report(reason);

@@ -16,8 +16,16 @@ import {
   openedSubscription,
   prepareListen,
   type Subscription,
+  sendsForms,
   serveSubscription,
 } from "./task-subscriptions.ts";
+
+/** A subscription that the host has asked for. */
+interface OpenListen {
+  readonly stop: AbortController;
+  /** Whether the host shows its user forms. */
+  readonly asksUser: boolean;
+}
 
 /**
  * A transport whose host may subscribe to tasks and their resources
@@ -31,8 +39,8 @@ export class ListeningTransport implements Transport {
   readonly #tasks: PortTasks;
   readonly #report: (reason: unknown) => void;
   readonly #closed = new AbortController();
-  /** What ends each subscription, by its id. */
-  readonly #open = new Map<unknown, AbortController>();
+  /** The subscriptions of the host, by their ids. */
+  readonly #open = new Map<unknown, OpenListen>();
 
   constructor(
     wire: Transport,
@@ -64,23 +72,26 @@ export class ListeningTransport implements Transport {
       if (isObject(plain) && plain.method === undefined) this.#stop(plain.id);
       return this.#wire.send(message);
     }
-    const stop = this.#open.get(subscription.id);
+    const listen = this.#open.get(subscription.id);
     await this.#write(subscription.acknowledged);
-    if (stop) void this.#serve(subscription, stop);
+    if (listen) void this.#serve(subscription, listen);
   }
 
   /** Serves a subscription, and says so when it cannot be served any more. */
-  async #serve(
-    subscription: Subscription,
-    stop: AbortController,
-  ): Promise<void> {
+  async #serve(subscription: Subscription, listen: OpenListen): Promise<void> {
     const { id } = subscription;
+    const { stop, asksUser } = listen;
     const signal = AbortSignal.any([stop.signal, this.#closed.signal]);
     const notify = (note: JsonObject): void => {
       if (!signal.aborted) void this.#write(note).catch(this.#report);
     };
     try {
-      await serveSubscription(subscription, this.#tasks, notify, signal);
+      await serveSubscription(
+        { ...subscription, asksUser },
+        this.#tasks,
+        notify,
+        signal,
+      );
     } catch (reason) {
       this.#report(reason);
       notify(endOfSubscription(subscription, reason));
@@ -91,12 +102,12 @@ export class ListeningTransport implements Transport {
       });
     } finally {
       stop.abort();
-      if (this.#open.get(id) === stop) this.#open.delete(id);
+      if (this.#open.get(id) === listen) this.#open.delete(id);
     }
   }
 
   #stop(id: unknown): void {
-    this.#open.get(id)?.abort();
+    this.#open.get(id)?.stop.abort();
     this.#open.delete(id);
   }
 
@@ -119,7 +130,7 @@ export class ListeningTransport implements Transport {
     const stop = new AbortController();
     // It may be cancelled before it is open.
     this.#stop(id);
-    this.#open.set(id, stop);
+    this.#open.set(id, { stop, asksUser: sendsForms(plain) });
     const signal = AbortSignal.any([stop.signal, this.#closed.signal]);
     try {
       const prepared = await prepareListen(plain, this.#tasks, signal);

@@ -125,6 +125,9 @@ describe("subscriptions of a connection", () => {
       tasks.fault = undefined;
       await expect.poll(() => heard, { timeout: 10_000 }).toEqual([uri]);
       await expect.poll(() => tasks.tell.length).toBe(1);
+      // After one second, and then after two.
+      const [, second = 0, third = 0] = tasks.followedAtMs;
+      expect(third - second).toBeGreaterThan(1900);
       tasks.tell[0]?.();
       await expect.poll(() => heard).toEqual([uri, uri]);
       expect(errors).toEqual([]);
@@ -167,6 +170,7 @@ class FakeTasks implements PortTasks {
   fault: Error | undefined;
   /** How often the fault was met. */
   faults = 0;
+  readonly followedAtMs: number[] = [];
 
   get(id: string): Promise<Task> {
     const { sequence } = this;
@@ -180,6 +184,7 @@ class FakeTasks implements PortTasks {
     _after: bigint,
     signal: AbortSignal,
   ): AsyncIterable<TaskEvent> {
+    this.followedAtMs.push(performance.now());
     if (this.fault) {
       this.faults++;
       throw this.fault;

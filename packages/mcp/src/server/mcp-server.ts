@@ -26,7 +26,11 @@ import {
 import { sendAnswers } from "./task-answers.ts";
 import { detailedTask } from "./task-result.ts";
 import { TaskServer } from "./task-server.ts";
-import { missingTasks, TASKS_EXTENSION } from "./task-subscriptions.ts";
+import {
+  missingTasks,
+  showsForms,
+  TASKS_EXTENSION,
+} from "./task-subscriptions.ts";
 
 /** Dependencies of an MCP server in front of a port. */
 export interface McpServerOptions extends CallHost {
@@ -173,8 +177,12 @@ const PASSING: ReadonlySet<Code> = new Set([
   Code.ResourceExhausted,
   Code.Unavailable,
 ]);
-/** The wait before a task is followed again, in milliseconds. */
-const RETRY_MS = 1000;
+/**
+ * The wait before a task is followed again, in milliseconds. It doubles with
+ * each failure until the task changes, up to the maximum.
+ */
+const FIRST_RETRY_MS = 1000;
+const MAX_RETRY_MS = 30_000;
 
 /** The resources whose changes the host of a connection hears of. */
 class WatchedResources {
@@ -225,19 +233,22 @@ class WatchedResources {
     signal: AbortSignal,
   ): Promise<void> {
     let known = sequence;
+    let waitMs = FIRST_RETRY_MS;
     for (;;) {
       try {
         const states = taskStates(tasks, taskIdOf(uri), signal);
         for await (const task of states) {
-          const isNews = task.sequence !== known;
+          if (task.sequence === known) continue;
           known = task.sequence;
-          if (isNews) await this.#server.sendResourceUpdated({ uri });
+          waitMs = FIRST_RETRY_MS;
+          await this.#server.sendResourceUpdated({ uri });
         }
         return;
       } catch (reason) {
         if (!PASSING.has(DevtoolError.from(reason).code)) throw reason;
       }
-      await delay(RETRY_MS, undefined, { signal });
+      await delay(waitMs, undefined, { signal });
+      waitMs = Math.min(waitMs * 2, MAX_RETRY_MS);
     }
   }
 
@@ -351,12 +362,8 @@ async function protocolErrors<T>(
 
 /** Whether a host shows its user forms. */
 function asksUser(server: Server, context: ServerContext): boolean {
-  const { elicitation } =
-    declaredWith(context) ?? server.getClientCapabilities() ?? {};
-  // An empty object stands for forms.
-  return (
-    isObject(elicitation) &&
-    (elicitation.form !== undefined || elicitation.url === undefined)
+  return showsForms(
+    declaredWith(context) ?? server.getClientCapabilities() ?? {},
   );
 }
 

@@ -77,11 +77,31 @@ export function missingTasks(): MissingRequiredClientCapabilityError {
   });
 }
 
-function declaresTasks({ _meta }: JsonObject): boolean {
-  const capabilities = objectOrEmpty(_meta)[CLIENT_CAPABILITIES_META_KEY];
-  return isObject(
-    objectOrEmpty(objectOrEmpty(capabilities).extensions)[TASKS_EXTENSION],
+function declaresTasks(params: JsonObject): boolean {
+  const { extensions } = capabilitiesOf(params);
+  return isObject(objectOrEmpty(extensions)[TASKS_EXTENSION]);
+}
+
+/** Whether the host that sends a message shows its user forms. */
+export function sendsForms({ params }: JsonObject): boolean {
+  return showsForms(capabilitiesOf(objectOrEmpty(params)));
+}
+
+/** Whether a host with these capabilities shows its user forms. */
+export function showsForms({
+  elicitation,
+}: {
+  readonly elicitation?: unknown;
+}): boolean {
+  // An empty object stands for forms.
+  return (
+    isObject(elicitation) &&
+    (elicitation.form !== undefined || elicitation.url === undefined)
   );
+}
+
+function capabilitiesOf({ _meta }: JsonObject): JsonObject {
+  return objectOrEmpty(objectOrEmpty(_meta)[CLIENT_CAPABILITIES_META_KEY]);
 }
 
 function textsOf(value: unknown): string[] | undefined {
@@ -141,16 +161,23 @@ export function openedSubscription(
   return { id, acknowledged, uris, taskIds };
 }
 
+/** A subscription, and what its host can do. */
+interface HostSubscription extends Subscription {
+  /** Whether the host shows its user forms. */
+  readonly asksUser: boolean;
+}
+
 /**
  * Tells a host what its subscription is about, until the signal aborts: each
  * task as it is and each time its status changes, and each change of a
- * resource.
+ * resource. A host without forms is not told of a status that has questions,
+ * which `tasks/get` refuses to it as well.
  *
  * Rejects when one of them cannot be followed: the subscription is over
  * (`endOfSubscription`).
  */
 export async function serveSubscription(
-  { id, uris, taskIds }: Subscription,
+  { id, uris, taskIds, asksUser }: HostSubscription,
   tasks: PortTasks,
   notify: (message: JsonObject) => void,
   signal: AbortSignal,
@@ -172,7 +199,10 @@ export async function serveSubscription(
     ...taskIds.map((taskId) =>
       whileWanted(signal, async () => {
         for await (const task of taskStates(tasks, taskId, signal)) {
-          tell("notifications/tasks", detailedTask(task));
+          const detailed = detailedTask(task);
+          if (detailed.inputRequests && !asksUser) continue;
+
+          tell("notifications/tasks", detailed);
         }
       }),
     ),
