@@ -202,6 +202,58 @@ describe("the Tasks extension (SEP-2663)", () => {
     stop.abort();
   });
 
+  it("tells a host without forms no question, and the statuses after it", async () => {
+    const taskId = await begin("write a.txt hello\ntext Written.");
+    const { inputRequests } = await until(taskId, "input_required");
+    const stop = new AbortController();
+    const { extensions } = TASK_HOST;
+    const told = messagesOf(
+      await openModern(
+        server,
+        { ...listen([taskId]), capabilities: { extensions } },
+        stop.signal,
+      ),
+    );
+    await told.next();
+    const [key = ""] = Object.keys(inputRequests);
+    await update(taskId, { [key]: approve });
+    const statuses: string[] = [];
+    while (statuses.at(-1) !== "completed") {
+      const { params } = Object((await told.next()).value);
+      expect(params.inputRequests).toBe(undefined);
+      statuses.push(params.status);
+    }
+    expect(statuses).not.toContain("input_required");
+    stop.abort();
+  });
+
+  it("goes on after a task that has ended in a new one, as no status follows its last", async () => {
+    const first = await begin("write a.txt hello\ntext Written.");
+    const { inputRequests } = await until(first, "input_required");
+    const [key = ""] = Object.keys(inputRequests);
+    await update(first, { [key]: approve });
+    const ended = await until(first, "completed");
+    const { result } = await ask({
+      method: "tools/call",
+      params: {
+        name: "agent_devtool",
+        arguments: { prompt: "text Hello.", taskId: first },
+      },
+    });
+    expect(CreateTaskResultV2Schema.safeParse(result).error).toBeUndefined();
+    expect(result.taskId).not.toBe(first);
+    expect(await until(result.taskId, "completed")).toMatchObject({
+      result: { structuredContent: { text: "Hello." } },
+    });
+    expect(await get(first)).toEqual(ended);
+    const { tasks } = clientOf(server);
+    const { task: before } = await tasks.getTask({ taskId: first });
+    const { task: after } = await tasks.getTask({ taskId: result.taskId });
+    expect(after?.contextId).toBe(before?.contextId);
+    expect(after?.settings?.workspacePath).toBe(workspace);
+    expect(after?.history[0]?.referenceTaskIds).toEqual([first]);
+  });
+
   it("counts a subscription to several tasks as one stream, and ends one too many", async () => {
     await server.close();
     server = await start({ maxStreamsPerCaller: 1 });

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { PartSchema, Task } from "@devtool/schema";
+import { isTerminal, type PartSchema, type Task } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import type {
   CallToolResult,
@@ -121,7 +121,7 @@ async function begin(host: CallHost, call: AgentCall): Promise<Task> {
 /** Gives an agent a prompt, in a new task or in one to go on with. */
 async function tell(
   { agents, workspace, nextId }: CallHost,
-  { tool, args, tasks, signal }: AgentCall,
+  { tool, args, tasks, takesTask, signal }: AgentCall,
 ): Promise<Task> {
   const agent = agentOfTool(agents, tool);
   if (!agent) {
@@ -151,6 +151,18 @@ async function tell(
         chosen.workspace,
         "does not go with a taskId",
         "leave it out: a task keeps its workspace",
+      );
+    }
+    const before = takesTask ? await tasks.get(taskId, signal) : undefined;
+    if (before && isTerminal(before.state)) {
+      // A task of the extension (SEP-2663) does not leave a terminal status.
+      return tasks.send(
+        {
+          message: { ...message, referenceTaskIds: [taskId] },
+          contextId: before.contextId,
+          returnImmediately: true,
+        },
+        signal,
       );
     }
     return tasks.send({ message, taskId, returnImmediately: true }, signal);
