@@ -196,7 +196,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       const environment = { PATH, HOME: root };
       return {
         environment,
-        timeoutMs: 20_000,
+        timeoutMs: 120_000,
         maxOutputLength: 4000,
         sandbox: () => Promise.resolve<Sandbox>(sandbox),
       };

@@ -534,7 +534,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     const environment = { PATH, HOME: root };
     return {
       environment,
-      timeoutMs: 20_000,
+      timeoutMs: 120_000,
       maxOutputLength: 4000,
       sandbox: () => Promise.resolve(sandbox),
       ...more,

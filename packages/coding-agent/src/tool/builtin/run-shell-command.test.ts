@@ -11,7 +11,7 @@ import { runShellCommandTool, type ShellOptions } from "./run-shell-command.ts";
 
 const OPTIONS: ShellOptions = {
   environment: { PATH: process.env.PATH ?? "", SECRETLESS: "yes" },
-  timeoutMs: 20_000,
+  timeoutMs: 120_000,
   maxOutputLength: 1000,
 };
 
