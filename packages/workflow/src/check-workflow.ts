@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import {
   type Workflow,
   WorkflowSchema,
@@ -228,7 +229,7 @@ function checkLimits(
       continue;
     }
     throw wrong(
-      `${what} has a ${name} of ${time.seconds} s`,
+      `${what} has a ${name} of ${durationMs(time) / 1000} s`,
       'write a time above zero, such as "30s"',
     );
   }

@@ -78,6 +78,25 @@ describe("keptSteps", () => {
     expect(kept(["a"], ["b", "c", "side"], "b")).toEqual(["a old", "side new"]);
   });
 
+  it("reads each step once, however many ways lead to it", () => {
+    let reads = 0;
+    const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
+    const [first] = FLOW.steps;
+    if (!first) throw new Error("there is no step");
+    const steps = [...names, "side"].map((id, index) => ({
+      ...first,
+      id,
+      get dependencies(): string[] {
+        reads++;
+        return id === "side" ? [] : names.slice(0, index);
+      },
+    }));
+    const last = tryOf("s19", "old");
+    const flow = { steps };
+    expect(keptSteps(flow, [last], [tryOf("side")], "")).toContain(last);
+    expect(reads).toBeLessThan(100);
+  });
+
   it("drops later rounds of a loop, and what is behind in the same one", () => {
     const rounds = [
       "draft/1/write",

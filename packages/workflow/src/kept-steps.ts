@@ -20,8 +20,9 @@ export function keptSteps(
     own.filter(({ undoes }) => undoes).map(({ path }) => path),
   );
   const done = own.filter(({ path, result }) => result && !undone.has(path));
+  const ran = new Set(own.map(({ path }) => path));
   const valid = before.filter(
-    (kept) => !own.some(({ path }) => isAtOrBehind(steps, kept.path, path)),
+    (kept) => ![...ran].some((path) => isAtOrBehind(steps, kept.path, path)),
   );
   return [...valid, ...done].filter(
     ({ path }) => fromStep === "" || !isAtOrBehind(steps, path, fromStep),
@@ -55,8 +56,11 @@ function dependsOn(
   id: string,
   other: string,
 ): boolean {
-  const { dependencies = [] } = steps.find((one) => one.id === id) ?? {};
-  return dependencies.some(
-    (before) => before === other || dependsOn(steps, before, other),
-  );
+  const before = new Set([id]);
+  // The loop goes on over what it adds, each step once.
+  for (const one of before) {
+    const step = steps.find((each) => each.id === one);
+    for (const dependency of step?.dependencies ?? []) before.add(dependency);
+  }
+  return before.has(other);
 }

@@ -1,8 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { shorten } from "@devtool/internal/cut-text";
 import { isObject, plainJson } from "@devtool/internal/json";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import { parse as parseToml } from "smol-toml";
-import { parse as parseYaml } from "yaml";
+import { parseDocument } from "yaml";
+
+/** The maximum length of what is said to be wrong, which may quote a line. */
+const MAX_PROBLEM = 1000;
 
 /** How a file becomes a message. */
 interface FileReader<T> {
@@ -42,12 +46,12 @@ export function readFile<T extends { readonly name: string }>(
   let message: T;
   try {
     const value: unknown =
-      ending === "toml" ? parseToml(text) : parseYaml(text);
+      ending === "toml" ? parseToml(text) : yamlValue(text);
     if (!isObject(value)) throw new Error("it has no fields");
-    message = read(plainJson(value));
+    message = read(acyclic(value));
   } catch (reason) {
     const problem = reason instanceof Error ? reason.message : "";
-    throw unusable(problem.trimEnd(), "");
+    throw unusable(shorten(problem.trimEnd(), MAX_PROBLEM), "");
   }
   const named = { ...message, name: message.name || own };
   try {
@@ -57,4 +61,22 @@ export function readFile<T extends { readonly name: string }>(
     throw unusable(problem, remedy);
   }
   return named;
+}
+
+/** Throws also for what a reader of YAML would only warn of: an unknown tag. */
+function yamlValue(text: string): unknown {
+  const document = parseDocument(text);
+  const [problem] = [...document.errors, ...document.warnings];
+  if (problem) throw problem;
+  return document.toJS();
+}
+
+function acyclic(value: JsonObject): JsonObject {
+  try {
+    return plainJson(value);
+  } catch (cause) {
+    throw new Error("it has an alias inside of its own anchor: write it out", {
+      cause,
+    });
+  }
 }

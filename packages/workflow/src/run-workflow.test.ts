@@ -22,7 +22,7 @@ interface Played {
 
 /**
  * Plays steps. An agent fails where its message begins with "fail", and answers
- * with its message otherwise, all at the same time.
+ * with its message otherwise, at the time with which that ends: "@3".
  */
 async function play(
   steps: Steps,
@@ -35,7 +35,8 @@ async function play(
       told.push(`${undoes ? "undo " : ""}${path}: ${message}`);
       const error = message.startsWith("fail") ? "broken" : "";
       const result = error === "" ? { text: message } : undefined;
-      return { result, error, isFinal: true, endMs: 0 };
+      const endMs = Number(/@(\d)$/.exec(message)?.[1] ?? 0);
+      return { result, error, isFinal: true, endMs };
     },
     wait: async ({ text }: StepQuestion) => {
       asked.push(text);
@@ -85,6 +86,12 @@ describe("runWorkflow", () => {
       { ...group, onFailure: FailureAction.STOP },
     ]);
     expect(compensated.told.at(-1)).toBe("undo book: cancel");
+    const plain = { ...inner, onFailure: FailureAction.STOP };
+    const { told } = await play([
+      booked,
+      { ...group, steps: [plain], onFailure: FailureAction.STOP },
+    ]);
+    expect(told.filter((one) => one.startsWith("undo"))).toEqual([]);
   });
 
   it("undoes the last one first, with the values of its round, and nothing of another run", async () => {
@@ -125,6 +132,24 @@ describe("runWorkflow", () => {
       "undo loop/3/count/1: cancel ...",
       "undo loop/2/count/1: cancel ..",
       "undo loop/1/count/1: cancel .",
+    ]);
+  });
+
+  it("undoes what ended last first, also where it began first", async () => {
+    const { told } = await play([
+      { id: "first", agent, task: "work @2", undo: "cancel" },
+      { id: "second", agent, task: "work @1", undo: "cancel" },
+      {
+        id: "end",
+        agent,
+        task: "fail",
+        dependencies: ["first", "second"],
+        onFailure: FailureAction.COMPENSATE,
+      },
+    ]);
+    expect(told.slice(-2)).toEqual([
+      "undo first: cancel",
+      "undo second: cancel",
     ]);
   });
 
@@ -199,6 +224,24 @@ describe("runWorkflow", () => {
     ]);
     expect(told).toHaveLength(1000);
     expect(answer).toMatch(/^the run has had 1000 tries of steps/);
+  });
+
+  it("undoes all that it has done, though the tries are used up with that", async () => {
+    const loop = { until: "{{steps.s0.error}}", startsWith: "x", max: 100 };
+    const work = { agent, task: "work", undo: "cancel" };
+    const { told, answer } = await play([
+      {
+        id: "many",
+        loop,
+        steps: [0, 1, 2, 3, 4, 5].map((index) => ({
+          ...work,
+          id: `s${index}`,
+        })),
+        onFailure: FailureAction.COMPENSATE,
+      },
+    ]);
+    expect(told.filter((one) => one.startsWith("undo"))).toHaveLength(600);
+    expect(answer).toMatch(/^step "many" failed: after 100 rounds[^;]*$/);
   });
 
   it("leaves it to the driver what a failure does with the tries behind it", async () => {

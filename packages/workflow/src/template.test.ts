@@ -36,6 +36,22 @@ describe("the references of a text", () => {
     },
   );
 
+  it.each(["{{a b}}", "{{}}", "{{input..text}}", "{{input.a/b}}"])(
+    "are names with dots between them, and not %j",
+    (text) => {
+      expect(() => referencesOf(text)).toThrow(
+        `reference ${JSON.stringify(text)} is not names with dots between them: write {{steps.ID.result.text}}`,
+      );
+    },
+  );
+
+  it.each(["__proto__", "constructor", "toString", "text.length"])(
+    "find what a value has itself, and not %s",
+    (name) => {
+      expect(() => render(`{{input.${name}}}`, scope)).toThrow(" has no ");
+    },
+  );
+
   it("are read in a time that grows with the text", () => {
     const begun = process.cpuUsage();
     expect(() => referencesOf(`{{${" ".repeat(100_000)}`)).toThrow();
