@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
+import { create } from "@bufbuild/protobuf";
+import { AgentMeshSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { readMesh } from "./check-mesh.ts";
+import { pickAgents } from "./pick-agents.ts";
 
 const AGENTS = "agents: [{ name: one, skills: [review] }, { name: two }]\n";
 
@@ -29,6 +32,10 @@ describe("readMesh", () => {
   it.each([
     ["agents: []", "it has 0 agents: write 1 to 100 under agents"],
     [
+      `agents: ${JSON.stringify(Array.from({ length: 101 }, (_, index) => ({ name: `a${index}` })))}`,
+      "it has 101 agents: write 1 to 100 under agents",
+    ],
+    [
       "agents: [{ name: a b }]",
       'the name of an agent is "a b", which is not 1 to 50 letters, digits, - and _: write another one',
     ],
@@ -40,10 +47,10 @@ describe("readMesh", () => {
       "agents: [{ name: mesh }]",
       'agent "mesh" is the mesh itself: name it otherwise, or take the agent away',
     ],
-    [
-      "agents: [{ name: a, concurrency: 0 }]",
-      'agent "a" has concurrency 0: write a number from 1 to 1000',
-    ],
+    ...[-1, 0, 1001].map((concurrency) => [
+      `agents: [{ name: a, concurrency: ${concurrency} }]`,
+      `agent "a" has concurrency ${concurrency}: write a number from 1 to 1000`,
+    ]),
     [
       "agents: [{ name: a, skills: ['b c'] }]",
       'a skill of "a" is "b c", which is not 1 to 50 letters, digits, - and _: write another one',
@@ -51,6 +58,10 @@ describe("readMesh", () => {
     [
       `${AGENTS}rules: [{ id: r, words: [x] }]`,
       'rule "r" has no agents: choose one, two',
+    ],
+    [
+      `${AGENTS}rules: [{ id: r, agents: [one], words: [x] }, { id: R, agents: [one], words: [y] }]`,
+      'rule "R" has the name of "r", or nearly: choose another name',
     ],
     [
       `${AGENTS}rules: [{ id: r, agents: [three], words: [x] }]`,
@@ -71,6 +82,7 @@ describe("readMesh", () => {
     ...[
       ["words: [a, B]", "words: [b, A]"],
       ["words: [a, b]", "words: [b], starts_with: c"],
+      ["words: [代码]", "words: [审查代码]"],
       ["starts_with: Re", "starts_with: review"],
       ["starts_with: re", "starts_with: re, words: [x]"],
     ].map(([first, second]) => [
@@ -81,10 +93,10 @@ describe("readMesh", () => {
       `${AGENTS}otherwise: [three]`,
       'otherwise names agent "three", which is not among its agents: choose one, two',
     ],
-    [
-      `${AGENTS}first_event_timeout: 0s`,
-      'first_event_timeout is 0 s: write a time above zero, such as "30s"',
-    ],
+    ...["0", "-1", "2073600.001", "315576000000"].map((seconds) => [
+      `${AGENTS}first_event_timeout: ${seconds}s`,
+      `first_event_timeout is ${seconds} s: write a time above zero and up to 24 days, such as "30s"`,
+    ]),
   ])("refuses %j, and says what to do", (text, problem) => {
     expect(() => readMesh(`name: mesh\n${text}`, "x.mesh.yaml")).toThrow(
       `mesh file "x.mesh.yaml" cannot be used: mesh: ${problem}`,
@@ -97,10 +109,41 @@ describe("readMesh", () => {
     ["words: [x]", "starts_with: x"],
     ["starts_with: review", "starts_with: re"],
     ["words: [हिन्दी, İ]", "words: [c-3, a_b]"],
+    ["words: [审查代码]", "words: [代码]"],
   ])("takes rules that both can be reached: %s, %s", (first, second) => {
     const rules = `[{ id: q, agents: [one], ${first} }, { id: r, agents: [two], ${second} }]`;
     const mesh = readMesh(`${AGENTS}rules: ${rules}`, "x.mesh.yaml");
     expect(mesh.rules).toHaveLength(2);
+  });
+
+  it("refuses a name that no agent can have", () => {
+    expect(() => readMesh(`name: a b\n${AGENTS}`, "x.mesh.yaml")).toThrow(
+      'name is "a b", which is not 1 to 50 letters',
+    );
+  });
+
+  it("finds a whole word, and one of a script without blanks anywhere", () => {
+    const { rules } = readMesh(
+      `${AGENTS}rules: [{ id: r, agents: [two], words: [代码, コード, โค้ด, ode] }]`,
+      "x.mesh.yaml",
+    );
+    const agents = (text: string) =>
+      pickAgents(
+        { ...create(AgentMeshSchema), rules, otherwise: ["one"] },
+        { text, data: {}, agent: "", skill: "" },
+        { agent: "", refersElsewhere: false },
+      ).names;
+    for (const text of [
+      "请审查代码。",
+      "このコードを見て",
+      "ดูโค้ดนี้",
+      "an ODE",
+    ]) {
+      expect(agents(text), text).toEqual(["two"]);
+    }
+    for (const text of ["请审查。", "some code", "ode-x"]) {
+      expect(agents(text), text).toEqual(["one"]);
+    }
   });
 
   it("names a field that is not there", () => {

@@ -5,11 +5,13 @@ import {
   decodeStrictJson,
 } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
-import { wordsIn } from "./pick-agents.ts";
+import { hasOneOf, wordsIn } from "./pick-agents.ts";
 import { readFile } from "./read-file.ts";
 
 const NAME = /^[\w-]{1,50}$/;
 const MAX_AGENTS = 100;
+/** A timer of Node with some 25 days or more ends at once. */
+const MAX_TIMEOUT_MS = 24 * 24 * 60 * 60_000;
 
 /**
  * Reads a mesh of agents from a text of YAML or TOML, and checks it.
@@ -40,10 +42,11 @@ export function checkMesh(mesh: AgentMesh): void {
   const names = agents.map(({ name: each }) => each);
   checkRules(rules, names);
   checkKnown("otherwise", otherwise, names);
-  if (firstEventTimeout && !(durationMs(firstEventTimeout) > 0)) {
+  const timeoutMs = firstEventTimeout ? durationMs(firstEventTimeout) : 1;
+  if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {
     throw wrong(
-      `first_event_timeout is ${durationMs(firstEventTimeout) / 1000} s`,
-      'write a time above zero, such as "30s"',
+      `first_event_timeout is ${timeoutMs / 1000} s`,
+      'write a time above zero and up to 24 days, such as "30s"',
     );
   }
 }
@@ -125,12 +128,11 @@ function covers(
   other: AgentMesh["rules"][number],
 ): boolean {
   const start = one.startsWith.toLowerCase();
-  const words = new Set(one.words.map((word) => word.toLowerCase()));
   return (
     other.startsWith.toLowerCase().startsWith(start) &&
-    (words.size === 0 ||
+    (one.words.length === 0 ||
       (other.words.length > 0 &&
-        other.words.every((word) => words.has(word.toLowerCase()))))
+        other.words.every((word) => hasOneOf(word, one.words))))
   );
 }
 

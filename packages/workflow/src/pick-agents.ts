@@ -100,9 +100,26 @@ export function pickAgents(
   ]);
 }
 
-/** Returns the words of a text in lower case, as rules find them. */
+/** Returns the words of a text in lower case, as blanks and signs part them. */
 export function wordsIn(text: string): readonly string[] {
   return text.toLowerCase().match(/[\p{L}\p{M}\p{N}_-]+/gu) ?? [];
+}
+
+/** Scripts that are written without blanks between words, such as Chinese. */
+const UNSPACED =
+  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
+
+/**
+ * Whether a text has one of some words, in any case: as a whole, or anywhere if
+ * the word is of a script without blanks.
+ */
+export function hasOneOf(text: string, words: readonly string[]): boolean {
+  const plain = text.toLowerCase();
+  const found = new Set(wordsIn(text));
+  return words.some((each) => {
+    const word = each.toLowerCase();
+    return found.has(word) || (UNSPACED.test(word) && plain.includes(word));
+  });
 }
 
 function holds(
@@ -110,10 +127,9 @@ function holds(
   text: string,
 ): boolean {
   const plain = text.trim().toLowerCase();
-  const found = new Set(wordsIn(text));
   return (
     plain.startsWith(startsWith.toLowerCase()) &&
-    (words.length === 0 || words.some((word) => found.has(word.toLowerCase())))
+    (words.length === 0 || hasOneOf(text, words))
   );
 }
 

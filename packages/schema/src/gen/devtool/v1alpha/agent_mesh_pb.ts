@@ -157,8 +157,9 @@ export type MeshRule = Message<"devtool.v1alpha.MeshRule"> & {
   startsWith: string;
 
   /**
-   * One of these words is in the text, as a whole and in any case. A word has
-   * letters, digits, `-` and `_`. Empty for all texts.
+   * One of these words is in the text, in any case: as a whole, or anywhere if it
+   * is of a script without blanks, such as Chinese. A word has letters, digits,
+   * `-` and `_`. Empty for all texts.
    *
    * @generated from field: repeated string words = 4;
    */
