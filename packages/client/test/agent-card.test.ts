@@ -49,6 +49,15 @@ describe("fetching a card (CARD-2)", () => {
     expect(agent.requests[0]?.headers["a2a-version"]).toBe("1.0");
   });
 
+  it("sends the query of the URL behind the path of the card", async () => {
+    await using agent = await startRecordedAgent(json(card(EXTENSION_URI)));
+    const url = `${agent.url}one/?tenant=a%2Fb#part`;
+    await fetchAgentCard({ url }, deadline());
+    expect(agent.requests.map((request) => request.url)).toEqual([
+      "/one/.well-known/agent-card.json?tenant=a%2Fb",
+    ]);
+  });
+
   it("returns a card that has both forms, and ignores unknown fields", async () => {
     const both = {
       ...card(EXTENSION_URI),

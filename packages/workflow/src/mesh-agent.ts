@@ -62,17 +62,16 @@ export function meshAgent(
     open: async (services) => {
       const slots = new AgentSlots(mesh);
       const untold = new UntoldCancels(services);
-      const reachOf = async (task: Task): Promise<MeshReach> => {
+      const reachOf = async (task: Task): Promise<Reach> => {
         const { remoteAgents: remote = [] } = options;
         const found = await discoveredAgents(mesh, services, remote);
-        const all = { ...options, remoteAgents: [...remote, ...found] };
-        const reach = reachableAgents(task, {
+        return reachableAgents(task, {
           services,
-          ...all,
+          ...options,
+          remoteAgents: [...remote, ...found],
           untold,
-          modes: (asked) => modesOf(asked, all),
+          modes: (asked) => modesOf(asked, options),
         });
-        return { ...reach, options: all };
       };
       await untold.resume(async (task) => (await reachOf(task)).agents);
       return {
@@ -91,14 +90,12 @@ export function meshAgent(
 }
 
 /** The agents that a task of a mesh may call, with those that were found. */
-interface MeshReach extends ReturnType<typeof reachableAgents> {
-  readonly options: CallingOptions;
-}
+type Reach = ReturnType<typeof reachableAgents>;
 
 interface RoutingPlace {
   readonly services: AgentServices;
   readonly slots: AgentSlots;
-  readonly reachOf: (task: Task) => Promise<MeshReach>;
+  readonly reachOf: (task: Task) => Promise<Reach>;
   readonly turn: Turn;
   readonly signal: AbortSignal;
 }
@@ -171,7 +168,7 @@ class Routing {
     failures: ReadonlyMap<string, string>,
   ): AsyncIterable<AgentEvent> {
     const { turn, reachOf } = this.#place;
-    const { agents, chain, options } = await reachOf(turn.task);
+    const { agents, chain } = await reachOf(turn.task);
     const begun = this.#detail(id);
     const before = begun?.delegation;
     const names = new Set(picked.names.filter((name) => !failures.has(name)));
@@ -179,7 +176,7 @@ class Routing {
     if (names.size === 0) throw noAnswer(failures);
     const { able, errors } = usableAgents([...names], agents, {
       task: turn.task,
-      options,
+      options: this.#options,
     });
     const choice = before
       ? able.filter(({ name }) => name === before.agent)

@@ -48,11 +48,3 @@ export function narrowedBy(
   }
   return mode === operatorMode ? undefined : "approval_mode";
 }
-
-/** Whether an agent with an id in a `CallChain` is one of those elsewhere. */
-export function isElsewhere(
-  chainId: string,
-  { remoteAgents = [] }: CallingOptions,
-): boolean {
-  return remoteAgents.some(({ url }) => url === chainId);
-}

@@ -1,7 +1,7 @@
 import type { CalledAgent } from "@devtool/coding-agent/delegate";
 import type { Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
-import { type CallingOptions, isElsewhere, narrowedBy } from "./reach.ts";
+import { type CallingOptions, narrowedBy } from "./reach.ts";
 
 /** The agents that may have a message, and why others may not. */
 interface UsableAgents {
@@ -29,7 +29,7 @@ export function usableAgents(
       const known = reachable.map((one) => one.name).join(", ") || "none";
       const remedy = `serve it, name it in remote_agents, have it registered, or raise agent_calls.max_depth; there are: ${known}`;
       errors.push(unusable(name, "cannot be called by this task", remedy));
-    } else if (setting && isElsewhere(agent.chainId, options)) {
+    } else if (setting && !agent.isOwnServer) {
       const problem = `elsewhere does not follow ${setting} of this session`;
       const remedy = `leave ${setting} out, or choose an agent of this server`;
       errors.push(unusable(name, problem, remedy));

@@ -31,12 +31,7 @@ import { checkWorkflow, everyStep } from "./check-workflow.ts";
 import { keptSteps } from "./kept-steps.ts";
 import { LogDriver } from "./log-driver.ts";
 import { Outbox } from "./outbox.ts";
-import {
-  type CallingOptions,
-  isElsewhere,
-  modesOf,
-  narrowedBy,
-} from "./reach.ts";
+import { type CallingOptions, modesOf, narrowedBy } from "./reach.ts";
 import { runWorkflow } from "./run-workflow.ts";
 import { textOf } from "./step-result.ts";
 import { TaskCalls } from "./task-calls.ts";
@@ -271,7 +266,7 @@ function assertNoneElsewhere(
   if (!setting) return;
   for (const step of workflow ? everyStep(workflow) : []) {
     const agent = agents.find(({ name }) => name === step.agent);
-    if (!agent || !isElsewhere(agent.chainId, options)) continue;
+    if (!agent || agent.isOwnServer) continue;
     throw new DevtoolError(
       `workflow: step ${quoted(step.id)} names ${quoted(step.agent)} elsewhere, which does not follow ${setting} of this session`,
       Code.FailedPrecondition,

@@ -34,7 +34,8 @@ export interface AgentCardOptions {
   /**
    * The base URL of the agent. The card is looked for at
    * `.well-known/agent-card.json` below this URL, then at the root of its host,
-   * and then at `.well-known/agent.json`, where A2A 0.2 had it.
+   * and then at `.well-known/agent.json`, where A2A 0.2 had it. A query of the
+   * URL is sent with each.
    */
   readonly url: string;
   /**
@@ -195,13 +196,13 @@ async function fetchCardText(
   { url, fetch = globalThis.fetch }: AgentCardOptions,
   signal: AbortSignal,
 ): Promise<string> {
-  const { href, origin } = agentUrl(url);
-  const base = href.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  const { origin, pathname, search } = agentUrl(url);
+  const base = `${origin}${pathname}`.replace(/\/+$/, "");
   // The path of the URL may be the prefix of a proxy, so the card may be below
   // it.
   const addresses = new Set(
     ["/.well-known/agent-card.json", "/.well-known/agent.json"].flatMap(
-      (path) => [`${base}${path}`, `${origin}${path}`],
+      (path) => [`${base}${path}${search}`, `${origin}${path}${search}`],
     ),
   );
   const refusals: string[] = [];

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createDevtoolClient } from "@devtool/client";
 import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { shownUrl } from "@devtool/internal/shown-url";
 import { findExtension } from "@devtool/schema";
 import type { CalledAgent, Connection } from "./called-agent.ts";
 
@@ -31,8 +32,8 @@ export function remoteAgents(
     return {
       name,
       description,
-      place: `at ${url}`,
-      chainId: url,
+      place: `at ${shownUrl(url)}`,
+      chainId: chainIdOf(url),
       definitionHash: hash("sha256", url + (keys ? JSON.stringify(keys) : "")),
       connect: async (_task, signal) => {
         connected ??= connectTo(agent, signal);
@@ -49,11 +50,17 @@ export function remoteAgents(
   });
 }
 
+/** A chain goes to other agents, which learn no password or query of a URL. */
+function chainIdOf(url: string): string {
+  const shown = shownUrl(url);
+  return shown === url ? url : `${shown}#${hash("sha256", url).slice(0, 16)}`;
+}
+
 async function connectTo(
   { name, url, token, keys, fetch }: RemoteAgent,
   signal: AbortSignal,
 ): Promise<Connection> {
-  const base = url.replace(/\/\.well-known\/agent(-card)?\.json$/, "");
+  const base = url.replace(/\/\.well-known\/agent(-card)?\.json(?=[?#]|$)/, "");
   const options = { url: base, ...(fetch && { fetch }) };
   const card = await fetchAgentCard(
     { ...options, ...(keys && { keys }), extension: "optional" },
