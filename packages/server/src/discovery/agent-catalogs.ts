@@ -16,7 +16,7 @@ import type { JSONWebKeySet } from "jose";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { guardedFetch } from "../outbound/guarded-fetch.ts";
 import { hostPort, parseTarget } from "../outbound/outbound-policy.ts";
-import { plainName } from "./agent-registry.ts";
+import { isNameOfCatalog, plainName } from "./agent-registry.ts";
 
 /** A server elsewhere whose catalog is read. */
 export interface AgentCatalog {
@@ -184,15 +184,6 @@ export class AgentCatalogs {
       `its name ${quoted(name)} is for agents of catalog ${quoted(other.name)}`,
     );
   }
-}
-
-/**
- * Whether a name is one of those that agents of a catalog have. Names that
- * differ in their case, or in `-` and `_`, look the same to a reader.
- */
-export function isNameOfCatalog(name: string, catalog: AgentCatalog): boolean {
-  const plain = (text: string) => text.toLowerCase().replaceAll("_", "-");
-  return plain(name).startsWith(plain(`${catalog.name}-`));
 }
 
 function unusable(problem: string): DevtoolError {

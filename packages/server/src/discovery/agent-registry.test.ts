@@ -27,11 +27,15 @@ describe("the registered agents", () => {
     registry = open();
   });
 
-  const open = (): AgentRegistry =>
+  const open = (
+    catalogs: readonly string[] = ["corp"],
+    reserved: readonly string[] = ["Coder", "tail"],
+  ): AgentRegistry =>
     new AgentRegistry({
       path,
       now: () => nowMs,
-      reserved: ["Coder", "tail"],
+      catalogs: catalogs.map((name) => ({ name })),
+      reserved,
       onNotice: (text) => void notices.push(text),
     });
   const register = (
@@ -95,6 +99,38 @@ describe("the registered agents", () => {
   ])("have no name that looks like another one: %s", async (name) => {
     await register({});
     await expect(register({ name })).rejects.toThrow("or looks like it");
+  });
+
+  it.each(["corp-x", "CORP_x", "c0rp-"])(
+    "have no name of a catalog's agents: %s",
+    async (name) => {
+      await expect(register({ name })).rejects.toThrow(
+        `name "${name}" is for agents of catalog "corp": choose another name`,
+      );
+      await register({ name: "corporate" });
+    },
+  );
+
+  it("lose a name that the operator has given away since, which a notice says, and keep it in the file", async () => {
+    for (const name of ["helper", "far-one", "other"]) await register({ name });
+    registry = open(["far"], ["Helper"]);
+    expect(await names()).toEqual(["other"]);
+    expect(notices.map((text) => text.replace(/in ".*?" /, ""))).toEqual([
+      'registration 1, of agent "helper", is left out: its name is that of agent "Helper", or looks like it: repair or remove it',
+      'registration 2, of agent "far-one", is left out: its name is for agents of catalog "far": repair or remove it',
+    ]);
+    await register({ name: "more" });
+    registry = open();
+    expect(await names()).toEqual(["other", "more", "helper", "far-one"]);
+    // An old one says nothing, and goes.
+    nowMs += 5 * 60_000;
+    notices = [];
+    registry = open(["far"], ["Helper"]);
+    await register({ name: "last" });
+    expect([notices, await readFile(path, "utf8")]).toEqual([
+      [],
+      expect.not.stringContaining("far-one"),
+    ]);
   });
 
   it("are at most 16 of one caller and 256 in all, and a renewal is always possible", async () => {

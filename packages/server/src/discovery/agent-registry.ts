@@ -49,8 +49,14 @@ interface RegistryOptions {
   readonly now: () => number;
   /** The names that the operator gave agents. */
   readonly reserved: readonly string[];
+  /** The catalogs, whose agents have names that begin with theirs. */
+  readonly catalogs: readonly Named[];
   /** Receives what of the file cannot be used. */
   readonly onNotice: (text: string) => void;
+}
+
+interface Named {
+  readonly name: string;
 }
 
 /** What the file has. */
@@ -161,12 +167,13 @@ export class AgentRegistry {
     kept: ReadonlyMap<string, AgentRegistration>,
   ): void {
     const other = kept.get(plainName(name));
+    const isOthers = other && !isOf(other, name, principal);
     const taken =
-      this.#reserved.get(plainName(name)) ??
-      (isOf(other, name, principal) ? undefined : other?.agent?.name);
+      this.#reservation(name) ??
+      (isOthers ? looksLike(other.agent?.name ?? "") : undefined);
     if (taken !== undefined) {
       throw new DevtoolError(
-        `name ${quoted(name)} is that of agent ${quoted(taken)}, or looks like it`,
+        `name ${quoted(name)} ${taken}`,
         Code.AlreadyExists,
         { remedy: "choose another name" },
       );
@@ -181,6 +188,16 @@ export class AgentRegistry {
       Code.ResourceExhausted,
       { remedy: "unregister one" },
     );
+  }
+
+  /** Returns why nobody can register a name; undefined where somebody can. */
+  #reservation(name: string): string | undefined {
+    const reserved = this.#reserved.get(plainName(name));
+    if (reserved !== undefined) return looksLike(reserved);
+    const catalog = this.#options.catalogs.find((one) =>
+      isNameOfCatalog(name, one),
+    );
+    return catalog && `is for agents of catalog ${quoted(catalog.name)}`;
   }
 
   /** Changes the agents that are live, one change at a time. */
@@ -224,7 +241,11 @@ export class AgentRegistry {
     for (const [index, json] of listOrEmpty(file.registrations).entries()) {
       try {
         const registration = registrationOf(json);
-        const plain = plainName(agentOf(registration).name);
+        const { name } = agentOf(registration);
+        const plain = plainName(name);
+        // The operator may have given the name away since.
+        const taken = this.#isLive(registration) && this.#reservation(name);
+        if (taken) throw new Error(`its name ${taken}`);
         if (agents.has(plain)) throw new Error("another one has its name");
         agents.set(plain, registration);
       } catch (reason) {
@@ -263,11 +284,24 @@ export class AgentRegistry {
  * case, in `-` and `_`, in `i`, `l` and `1`, or in `o` and `0` alone.
  */
 export function plainName(name: string): string {
+  return plainLetters(name).replaceAll("-", "");
+}
+
+/** Whether a name is one of those that agents of a catalog have, or looks so. */
+export function isNameOfCatalog(name: string, catalog: Named): boolean {
+  return plainLetters(name).startsWith(plainLetters(`${catalog.name}-`));
+}
+
+function plainLetters(name: string): string {
   return name
     .toLowerCase()
-    .replaceAll(/[-_]/g, "")
+    .replaceAll("_", "-")
     .replaceAll(/[i1]/g, "l")
     .replaceAll("0", "o");
+}
+
+function looksLike(name: string): string {
+  return `is that of agent ${quoted(name)}, or looks like it`;
 }
 
 function isOf(

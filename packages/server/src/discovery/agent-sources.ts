@@ -3,14 +3,13 @@ import { ConnectError } from "@connectrpc/connect";
 import type { FoundAgent, RegisterAgentRequest } from "@devtool/schema";
 import type { JSONWebKeySet } from "jose";
 import type { CallableAgent } from "../agent/agent.ts";
-import { Code, DevtoolError, quoted } from "../errors.ts";
+import { Code, DevtoolError } from "../errors.ts";
 import { checkedFetch } from "../outbound/checked-fetch.ts";
 import { hostPort, parseTarget } from "../outbound/outbound-policy.ts";
 import {
   type AgentCatalog,
   AgentCatalogs,
   allowingTarget,
-  isNameOfCatalog,
 } from "./agent-catalogs.ts";
 import { AgentRegistry } from "./agent-registry.ts";
 
@@ -56,6 +55,7 @@ export class AgentSources {
       now: options.now,
       onNotice: options.onNotice,
       reserved: [...served, ...(settings.reservedNames ?? [])],
+      catalogs: settings.catalogs ?? [],
     });
     this.#catalogs = new AgentCatalogs(settings.catalogs ?? [], {
       ...reading,
@@ -66,7 +66,6 @@ export class AgentSources {
   /**
    * See `AgentRegistry.register`. Rejects with `Code.FailedPrecondition` where
    * servers share a store: a task goes on at one that would not have the agent.
-   * The names of agents in catalogs are taken, too.
    */
   async register(
     request: RegisterAgentRequest,
@@ -77,17 +76,6 @@ export class AgentSources {
         "this server shares its tasks with others, which would not have the agent",
         Code.FailedPrecondition,
         { remedy: "have the operator list it in remote_agents or a catalog" },
-      );
-    }
-    const { name } = request;
-    const catalog = this.#options.settings.catalogs?.find((one) =>
-      isNameOfCatalog(name, one),
-    );
-    if (catalog) {
-      throw new DevtoolError(
-        `name ${quoted(name)} is for agents of catalog ${quoted(catalog.name)}`,
-        Code.AlreadyExists,
-        { remedy: "choose another name" },
       );
     }
     return this.#registry.register(request, principal);
