@@ -227,7 +227,10 @@ describe("the catalog of a server's agents", () => {
     [{ query: { text: "programs", filter: { metadata: 1 } } }, "query.filter"],
     [{ query: { text: "programs" }, federation: "all" }, "federation"],
     [{ query: { text: "programs" }, pageSize: 101 }, "pageSize"],
+    [{ query: { text: "programs" }, pageSize: 0 }, "pageSize"],
     [{ query: { text: "programs" }, pageToken: "x" }, "pageToken"],
+    // The position -1.
+    [{ query: { text: "programs" }, pageToken: "LTE" }, "pageToken"],
     [{ query: "programs" }, "query"],
   ])("refuses %j, and names the field", async (body, field) => {
     const { status, json } = await search(body);
@@ -236,6 +239,16 @@ describe("the catalog of a server's agents", () => {
       errorCode: "INVALID_ARGUMENT",
       message: expect.stringContaining(field),
     });
+  });
+
+  it("refuses a query whose words would cost others their time", async () => {
+    const { status, json } = await search({
+      query: { text: "ab ".repeat(1366) },
+    });
+    expect(status).toBe(400);
+    expect(json.message).toMatch(
+      /^query\.text "ab .*…" has 4098 characters: limit is 4096/,
+    );
   });
 
   it("searches for callers only", async () => {

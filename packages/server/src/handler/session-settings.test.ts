@@ -1,9 +1,13 @@
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { AgentSettingsSchema, ApprovalMode } from "@devtool/schema";
+import {
+  AgentSettingsSchema,
+  ApprovalMode,
+  SessionSettingsSchema,
+} from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
 import { resolveSettings, type SessionOptions } from "./session-settings.ts";
@@ -91,9 +95,25 @@ describe("the workspace of a session (SESSION-1)", () => {
     expect(resolved(root, { dataDirectory: join(root, "missing") })).toBe(root);
   });
 
+  it("has settings of a bounded size, which records and events repeat", () => {
+    const tools = (count: number, length: number) => ({
+      allowedTools: Array<string>(count).fill("x".repeat(length)),
+    });
+    const effort = { agentOptions: { effort: "x".repeat(1025) } };
+    expect(resolved(root, {}, tools(256, 1024))).toBe(root);
+    for (const [session, problem] of [
+      [tools(257, 1), 'allowed_tools "257" are too many: limit is 256'],
+      [tools(1, 1025), "it has 1025 characters, limit is 1024"],
+      [effort, "it has 1025 characters, limit is 1024"],
+    ] as const) {
+      expect(() => resolved(root, {}, session)).toThrow(problem);
+    }
+  });
+
   function resolved(
     workspacePath: string,
     options: Partial<SessionOptions> = {},
+    session: MessageInitShape<typeof SessionSettingsSchema> = {},
   ): string | undefined {
     const all: SessionOptions = {
       workspace: undefined,
@@ -111,6 +131,7 @@ describe("the workspace of a session (SESSION-1)", () => {
     };
     const requested = {
       settings: create(AgentSettingsSchema, { workspacePath }),
+      sessionSettings: create(SessionSettingsSchema, session),
     };
     const { settings } = resolveSettings(
       requested,

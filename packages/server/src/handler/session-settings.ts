@@ -228,6 +228,7 @@ export function resolveSettings(
   const agent = options.agents.resolve(sessionSettings.agent);
   const resolved = { ...sessionSettings, agent };
   assertNames("agent_options", Object.entries(resolved.agentOptions).flat());
+  assertNames("allowed_tools", resolved.allowedTools);
   options.agents.assertFollowed(resolved, {}, conversation);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),

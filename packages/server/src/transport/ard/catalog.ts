@@ -26,6 +26,8 @@ import type { RoutedCall } from "../http/routed-call.ts";
 const CARD = "application/a2a-agent-card+json";
 const REGISTRY = "application/ai-registry+json";
 const MAX_PAGE_SIZE = 100;
+/** The maximum length of a query in characters: its words cost processor time. */
+const MAX_QUERY = 4096;
 
 /** The fields of an entry that a filter may name. */
 const FILTERS: readonly string[] = [
@@ -212,6 +214,13 @@ function ranked(
   text: string,
   filter: JsonObject,
 ): readonly CatalogEntry[] {
+  if (text.length > MAX_QUERY) {
+    throw invalid(
+      "query.text",
+      text,
+      `has ${text.length} characters: limit is ${MAX_QUERY}`,
+    );
+  }
   const words = new Set(queryWords(text));
   if (words.size === 0) {
     throw invalid(
@@ -301,7 +310,11 @@ function tokenOf(position: number): string {
 function positionOf(pageToken: string): number {
   if (pageToken === "") return 0;
   const position = Number(Buffer.from(pageToken, "base64url").toString());
-  if (Number.isSafeInteger(position) && tokenOf(position) === pageToken) {
+  if (
+    Number.isSafeInteger(position) &&
+    position >= 0 &&
+    tokenOf(position) === pageToken
+  ) {
     return position;
   }
   throw invalid(
