@@ -124,6 +124,32 @@ function addServe(program: Command, io: Io, done: Done): void {
     .action(async (options) =>
       done(await (await import("./command/serve.ts")).serve(options, io)),
     );
+  addAgentOptions(command);
+  addListenOptions(command);
+  command
+    .optionsGroup("Testing:")
+    .addOption(
+      new Option(
+        "--profile <kit>",
+        "serve the test agent that an A2A test kit expects",
+      ).choices([...PROFILES]),
+    )
+    .option(
+      "--anonymous",
+      "accept callers without credentials; only with --profile, only on loopback",
+    )
+    .optionsGroup("Output:")
+    .addOption(
+      new Option(
+        "--log-level <level>",
+        "least important lines of the log on standard error (default: info)",
+      ).choices(["debug", "info", "warn", "error"]),
+    )
+    .option("--json", "print one line of JSON when the server is ready");
+}
+
+/** Adds the options of `serve` for its agents, and where their work is kept. */
+function addAgentOptions(command: Command): void {
   command
     .optionsGroup("Agent:")
     .option(
@@ -156,27 +182,6 @@ function addServe(program: Command, io: Io, done: Done): void {
     )
     .option("--config <file>", CONFIG_FILE)
     .option("--data <dir>", DATA_DIRECTORY);
-  addListenOptions(command);
-  command
-    .optionsGroup("Testing:")
-    .addOption(
-      new Option(
-        "--profile <kit>",
-        "serve the test agent that an A2A test kit expects",
-      ).choices([...PROFILES]),
-    )
-    .option(
-      "--anonymous",
-      "accept callers without credentials; only with --profile, only on loopback",
-    )
-    .optionsGroup("Output:")
-    .addOption(
-      new Option(
-        "--log-level <level>",
-        "least important lines of the log on standard error (default: info)",
-      ).choices(["debug", "info", "warn", "error"]),
-    )
-    .option("--json", "print one line of JSON when the server is ready");
 }
 
 /** Adds the options of `serve` for the network and for access. */

@@ -252,6 +252,12 @@ function addWorkflow(program: Command, io: Io, done: Done): void {
     .action(async (named, options) =>
       done(await (await load()).showFlow(named, options, io)),
     );
+  addRuns(workflow, io, done);
+}
+
+/** Adds the commands for a run that there is. */
+function addRuns(workflow: Command, io: Io, done: Done): void {
+  const load = () => import("../command/workflow.ts");
   withConnection(workflow.command("cancel").argument("<run>", TASK_ID))
     .description("Cancel a run and the tasks of its steps")
     .action(async (run, options) =>
@@ -352,6 +358,12 @@ function addTasks(program: Command, io: Io, done: Done): void {
     .action(async (options) =>
       done(await (await import("../command/tasks.ts")).tasks(options, io)),
     );
+  addTaskChanges(program, io, done);
+}
+
+/** Adds the commands for one task that are not below `devtool tasks`. */
+function addTaskChanges(program: Command, io: Io, done: Done): void {
+  const load = () => import("../command/tasks.ts");
   withConnection(program.command("watch").argument("<task>", TASK_ID))
     .description("Follow a task from its first event")
     .option("--json", JSON_EVENTS)
@@ -368,21 +380,12 @@ function addTasks(program: Command, io: Io, done: Done): void {
   )
     .description("Rename a task")
     .action(async (task, title, options) =>
-      done(
-        await (await import("../command/tasks.ts")).rename(
-          task,
-          title,
-          options,
-          io,
-        ),
-      ),
+      done(await (await load()).rename(task, title, options, io)),
     );
   withConnection(program.command("cancel").argument("<task>", TASK_ID))
     .description("Cancel a task")
     .action(async (task, options) =>
-      done(
-        await (await import("../command/tasks.ts")).cancel(task, options, io),
-      ),
+      done(await (await load()).cancel(task, options, io)),
     );
 }
 

@@ -47,6 +47,11 @@ export function addMcpServerCommands(mcp: Command, io: Io, done: Done): void {
         await (await import("../command/mcp-import.ts")).mcpImport(files, io),
       ),
     );
+  addLogins(mcp, io, done);
+}
+
+function addLogins(mcp: Command, io: Io, done: Done): void {
+  const load = () => import("../command/mcp-login.ts");
   withLogin(mcp.command("login <server>"))
     .description(
       "Log in at an MCP server of config.toml that requires OAuth, in a browser",
@@ -57,24 +62,12 @@ export function addMcpServerCommands(mcp: Command, io: Io, done: Done): void {
     )
     .option("--no-open", "print the address only")
     .action(async (server, options) =>
-      done(
-        await (await import("../command/mcp-login.ts")).mcpLogin(
-          server,
-          options,
-          io,
-        ),
-      ),
+      done(await (await load()).mcpLogin(server, options, io)),
     );
   withLogin(mcp.command("logout <server>"))
     .description("Revoke and forget the login at an MCP server")
     .action(async (server, options) =>
-      done(
-        await (await import("../command/mcp-login.ts")).mcpLogout(
-          server,
-          options,
-          io,
-        ),
-      ),
+      done(await (await load()).mcpLogout(server, options, io)),
     );
 }
 
