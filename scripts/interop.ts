@@ -44,13 +44,20 @@ function installPython(
   sets: Readonly<Record<string, readonly string[]>>,
 ): boolean {
   return Object.entries(sets).every(([name, packages]) => {
-    const venv = `.venv-${name}`;
-    const pip = ["-m", "pip", "install", ...PIP_FLAGS, ...packages];
-    return (
-      run("python3", ["-m", "venv", venv]) &&
-      run(`${directory}${venv}/bin/python`, pip)
-    );
+    return installInto(`${directory}.venv-${name}`, packages);
   });
+}
+
+/**
+ * Makes a virtual environment without a pip of its own, which takes longer than
+ * many packages do, and installs packages there with the pip outside.
+ */
+function installInto(venv: string, packages: readonly string[]): boolean {
+  const pip = ["-m", "pip", "--python", `${venv}/bin/python`, "install"];
+  return (
+    run("python3", ["-m", "venv", "--without-pip", venv]) &&
+    run("python3", [...pip, ...PIP_FLAGS, ...packages])
+  );
 }
 
 /**
@@ -61,14 +68,7 @@ function installAcp(): boolean {
   const venv = fileURLToPath(
     new URL("../test/acp/port/.venv", import.meta.url),
   );
-  const pip = [
-    "-m",
-    "pip",
-    "install",
-    ...PIP_FLAGS,
-    "agent-client-protocol==0.12.1",
-  ];
-  return run("python3", ["-m", "venv", venv]) && run(`${venv}/bin/python`, pip);
+  return installInto(venv, ["agent-client-protocol==0.12.1"]);
 }
 
 /** The schemas of the MCP registry are in its module. */
