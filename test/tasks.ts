@@ -2,9 +2,37 @@ import {
   confirmationPart,
   type DevtoolClient,
   pendingToolCalls,
+  type TaskView,
   textMessage,
 } from "@devtool/client";
-import { type Message, Role, type Task, type TaskEvent } from "@devtool/schema";
+import {
+  type Message,
+  Role,
+  type Task,
+  type TaskEvent,
+  type ToolCallDetail,
+} from "@devtool/schema";
+
+/** A signal that ends what hangs, before the test does. */
+export function soon(): AbortSignal {
+  return AbortSignal.timeout(120_000);
+}
+
+/** Returns what a view shows of a call beside its call. */
+export function detailOf(
+  view: TaskView,
+  toolCallId: string,
+): ToolCallDetail | undefined {
+  for (const { part } of view.snapshot().items) {
+    if (
+      part.content.case === "toolCall" &&
+      part.content.value.toolCallId === toolCallId
+    ) {
+      return part.toolCallDetail;
+    }
+  }
+  return undefined;
+}
 
 /** Begins a task with a message, and returns its id once it rests. */
 export async function beginTask(

@@ -16,6 +16,7 @@ import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { variantsOf } from "../depth.ts";
 import { choose, Editor, type EditorOptions } from "./port/editor.ts";
 
 describe("the port as an ACP agent", () => {
@@ -116,13 +117,19 @@ describe("the port as an ACP agent", () => {
     );
   });
 
-  it.each([
-    '{"outcome":{"outcome":"declined","optionId":"proceed_once"}}',
-    '{"outcome":{"optionId":"proceed_once"}}',
-    '{"outcome":{"outcome":"selected","optionId":["proceed_once"]}}',
-    '{"outcome":"proceed_once"}',
-    "null",
-  ])("does not run a call where the client answers %s", async (answer) => {
+  it.each(
+    variantsOf(
+      "odd answers",
+      [
+        '{"outcome":{"outcome":"declined","optionId":"proceed_once"}}',
+        '{"outcome":{"optionId":"proceed_once"}}',
+        '{"outcome":{"outcome":"selected","optionId":["proceed_once"]}}',
+        '{"outcome":"proceed_once"}',
+        "null",
+      ],
+      2,
+    ),
+  )("does not run a call where the client answers %s", async (answer) => {
     const editor = start({ onPermission: async () => JSON.parse(answer) });
     const session = await editor.open(workspace);
     expect(
@@ -466,30 +473,33 @@ describe("the port as an ACP agent", () => {
     ]);
   });
 
-  it.each(["file:///w/100%.txt", "file:///w/%ZZ", "file:///w/%C3", "%"])(
-    "F11: sends a link as text that cannot be decoded: %s",
-    async (uri) => {
-      const editor = start({ buffers: {} });
-      const sessionId = await editor.open(workspace, {
-        fs: { readTextFile: true },
-      });
-      await editor.agent.request("session/prompt", {
-        sessionId,
-        prompt: [
-          { type: "text", text: "text Hi." },
-          { type: "resource_link", name: "f", uri },
-          { type: "resource", resource: { uri, text: "embedded" } },
-        ],
-      });
-      const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
-      const taskId = tasks[0]?.id ?? "";
-      const { task } = await client.tasks.getTask({ taskId });
-      const texts = task?.history[0]?.parts.map(({ content }) => content.value);
-      expect(texts?.[1]).toBe(`[f](${uri})`);
-      expect(texts?.at(-1)).toBe("embedded");
-      expect(editor.text).toBe("Hi.");
-    },
-  );
+  it.each(
+    variantsOf(
+      "links",
+      ["file:///w/100%.txt", "file:///w/%ZZ", "file:///w/%C3", "%"],
+      1,
+    ),
+  )("F11: sends a link as text that cannot be decoded: %s", async (uri) => {
+    const editor = start({ buffers: {} });
+    const sessionId = await editor.open(workspace, {
+      fs: { readTextFile: true },
+    });
+    await editor.agent.request("session/prompt", {
+      sessionId,
+      prompt: [
+        { type: "text", text: "text Hi." },
+        { type: "resource_link", name: "f", uri },
+        { type: "resource", resource: { uri, text: "embedded" } },
+      ],
+    });
+    const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
+    const taskId = tasks[0]?.id ?? "";
+    const { task } = await client.tasks.getTask({ taskId });
+    const texts = task?.history[0]?.parts.map(({ content }) => content.value);
+    expect(texts?.[1]).toBe(`[f](${uri})`);
+    expect(texts?.at(-1)).toBe("embedded");
+    expect(editor.text).toBe("Hi.");
+  });
 
   it("refuses a second prompt while one runs", async () => {
     const editor = start();

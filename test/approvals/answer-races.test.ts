@@ -21,6 +21,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { roundsOf, seedOf } from "../depth.ts";
+import { soon } from "../tasks.ts";
 
 const ROUNDS = roundsOf("DEVTOOL_ANSWER_RACES", {
   quick: 12,
@@ -164,7 +165,3 @@ describe("answers, edits, cancellations and queued messages at the same moment",
       .map(({ item }) => item);
   }
 });
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(120_000);
-}

@@ -8,10 +8,11 @@ import {
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
-import { AuditAction, type ToolCallDetail } from "@devtool/schema";
+import { AuditAction } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { detailOf, soon } from "../tasks.ts";
 
 const LABEL = "chat on Ada's laptop 寸";
 
@@ -149,22 +150,3 @@ describe("who answered a question", () => {
     );
   }
 });
-
-function detailOf(
-  view: TaskView,
-  toolCallId: string,
-): ToolCallDetail | undefined {
-  for (const { part } of view.snapshot().items) {
-    if (
-      part.content.case === "toolCall" &&
-      part.content.value.toolCallId === toolCallId
-    ) {
-      return part.toolCallDetail;
-    }
-  }
-  return undefined;
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
-}

@@ -17,6 +17,7 @@ import { AcpWorld } from "../acp/agent/world.ts";
 import { variantsOf } from "../depth.ts";
 import { startServerProcess } from "../durability/crash/server-process.ts";
 import { clientOf, Ground, lastContents, toldOf } from "../scenarios/ground.ts";
+import { soon } from "../tasks.ts";
 
 const FIXED = "modified_arguments cannot replace those of tool call";
 
@@ -316,8 +317,4 @@ async function reopened(
   leave.abort();
   await followed;
   return view;
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
 }

@@ -20,12 +20,12 @@ import {
   Role,
   TaskState,
   ToolCallConfirmationSchema,
-  type ToolCallDetail,
 } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Binding, CLIENTS, clientOf } from "../client-of.ts";
 import { variantsOf } from "../depth.ts";
+import { detailOf, soon } from "../tasks.ts";
 
 const LABEL = "Ada's laptop";
 const EDIT = "modify_arguments";
@@ -86,7 +86,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
         32,
         expect.not.objectContaining(shown.shownDigest ?? {}),
       ]);
-      expect(detailOf(view)).toMatchObject({
+      expect(detailOf(view, question(view).toolCallId)).toMatchObject({
         argumentsEditor: { principal: "local", clientLabel: LABEL },
       });
       expect([
@@ -274,7 +274,7 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
     expect(question(view).confirmationRequest?.details.value).toMatchObject({
       command: "pwd",
     });
-    expect(detailOf(view)?.reason).toBe(
+    expect(detailOf(view, question(view).toolCallId)?.reason).toBe(
       "its arguments were changed: approve what runs",
     );
     await view.answer(question(view).toolCallId, "proceed_once", soon());
@@ -588,21 +588,4 @@ deny_message = "it is kept"
 
 function question(view: TaskView): AskedToolCall {
   return view.snapshot().questions[0] ?? expect.unreachable();
-}
-
-function detailOf(view: TaskView): ToolCallDetail | undefined {
-  const { toolCallId } = question(view);
-  for (const { part } of view.snapshot().items) {
-    if (
-      part.content.case === "toolCall" &&
-      part.content.value.toolCallId === toolCallId
-    ) {
-      return part.toolCallDetail;
-    }
-  }
-  return undefined;
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
 }

@@ -11,6 +11,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { roundsOf } from "../depth.ts";
 import { startServing } from "../durability/crash/server-process.ts";
 import { MAIN } from "../our-command.ts";
 
@@ -51,6 +52,9 @@ const PLAIN_ROUTES: readonly Route[] = [
   { method: "OPTIONS", path: "/", open: false },
   { method: "DELETE", path: "/nothing/here", open: false },
 ];
+
+/** How often a client has the answer to a request that it still sends. */
+const ROUNDS = roundsOf("DEVTOOL_REFUSALS", { quick: 1, ci: 5, deep: 50 });
 
 const HOSTS = [
   "evil.example",
@@ -217,7 +221,7 @@ describe("the front door (S5)", () => {
     cleanup.defer(() => other.kill());
     // The command's first request sends its body a moment after its headers.
     const words = ["tasks", "--url", other.info.url, "--token", "wrong"];
-    for (let run = 0; run < 5; run++) {
+    for (let run = 0; run < ROUNDS; run++) {
       const { stderr } = await promisify(execFile)(process.execPath, [
         MAIN,
         ...words,

@@ -19,6 +19,7 @@ import {
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CLIENTS, clientOf } from "../client-of.ts";
+import { variantsOf } from "../depth.ts";
 import { postJson } from "../post-json.ts";
 import { createIssuer, type Issuer } from "./issuer.ts";
 
@@ -81,7 +82,7 @@ describe("rules about roles", () => {
     }),
   });
 
-  it.each(Object.entries(CLIENTS))(
+  it.each(variantsOf("bindings", Object.entries(CLIENTS), 3))(
     "decide over %s by who sent the message",
     async (binding, open) => {
       const outcomes: (readonly [string, string])[] = [];

@@ -327,18 +327,24 @@ describe("Codex behind the port", () => {
         },
       );
 
-      it.each([
-        [OPTION_PROCEED_ONCE, { action: "accept", _meta: null }],
-        [
-          OPTION_PROCEED_ALWAYS,
-          { action: "accept", _meta: { persist: "session" } },
-        ],
-        [
-          "proceed_always_and_save",
-          { action: "accept", _meta: { persist: "always" } },
-        ],
-        [OPTION_CANCEL, { action: "decline", _meta: null }],
-      ])(
+      it.each(
+        variantsOf(
+          "answers about a tool",
+          [
+            [OPTION_PROCEED_ONCE, { action: "accept", _meta: null }],
+            [
+              OPTION_PROCEED_ALWAYS,
+              { action: "accept", _meta: { persist: "session" } },
+            ],
+            [
+              "proceed_always_and_save",
+              { action: "accept", _meta: { persist: "always" } },
+            ],
+            [OPTION_CANCEL, { action: "decline", _meta: null }],
+          ],
+          2,
+        ),
+      )(
         "is put to the user as a call of the tool: %s",
         async (option, said) => {
           await decide({ case: "ask" });
@@ -403,11 +409,17 @@ describe("Codex behind the port", () => {
     });
   });
 
-  it.each([
-    ["reject", "declined\\s*Done."],
-    [OPTION_CANCEL, ""],
-    [OPTION_PROCEED_ONCE, "Done."],
-  ])(
+  it.each(
+    variantsOf(
+      "answers with words",
+      [
+        ["reject", "declined\\s*Done."],
+        [OPTION_CANCEL, ""],
+        [OPTION_PROCEED_ONCE, "Done."],
+      ],
+      1,
+    ),
+  )(
     "gets the text that its user added to the answer %s",
     async (option, said) => {
       const asking = await send("ask touch x\nsay Done.");
@@ -585,11 +597,17 @@ describe("Codex behind the port", () => {
   describe.each(
     variantsOf("ends of Codex", ["a kill of the app-server", "a restart"], 1),
   )("an open question over %s", (what) => {
-    it.each([
-      [OPTION_PROCEED_ONCE, "COMPLETED", "SUCCEEDED", "touch x\n"],
-      ["reject", "COMPLETED", "CANCELLED", ""],
-      [OPTION_CANCEL, "INPUT_REQUIRED", "CANCELLED", ""],
-    ] as const)(
+    it.each(
+      variantsOf(
+        "late answers",
+        [
+          [OPTION_PROCEED_ONCE, "COMPLETED", "SUCCEEDED", "touch x\n"],
+          ["reject", "COMPLETED", "CANCELLED", ""],
+          [OPTION_CANCEL, "INPUT_REQUIRED", "CANCELLED", ""],
+        ] as const,
+        1,
+      ),
+    )(
       "is kept, and its answer counts once: %s",
       async (option, state, status, commands) => {
         const asking = await send("ask touch x\nsay Ran.");
@@ -765,11 +783,17 @@ describe("Codex behind the port", () => {
     },
   );
 
-  it.each([
-    ["die", "it ended with exit code 7"],
-    ["long", "it wrote a line of more than"],
-    ["garbage 500\nhang", "lines that are not valid JSON"],
-  ])(
+  it.each(
+    variantsOf(
+      "failures of an app-server",
+      [
+        ["die", "it ended with exit code 7"],
+        ["long", "it wrote a line of more than"],
+        ["garbage 500\nhang", "lines that are not valid JSON"],
+      ],
+      1,
+    ),
+  )(
     "fails the task when the app-server fails (%s), and works again with the next message",
     async (prompt, why) => {
       const failed = await send(prompt);

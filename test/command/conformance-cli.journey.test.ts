@@ -16,6 +16,7 @@ import {
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "../depth.ts";
 import { freeAddress } from "../push/free-address.ts";
 
 /** How a command went. */
@@ -338,37 +339,40 @@ describe("devtool conformance", () => {
     );
   });
 
-  it("fails where the known failures of a program differ from the results, and takes another list of them", async () => {
-    const strict = await run("--program", refusing(GOOD));
-    expect(strict.out).toContain(
-      `passes   ${GOOD}: is listed as known to fail ("it is strict") and passes`,
-    );
-    expect(strict.code).toBe(1);
-    const { out } = await run("--program", refusing(), "--json");
-    const failed = out
-      .trimEnd()
-      .split("\n")
-      .map((line) => fromJsonString(CaseReportSchema, line));
-    const ids = failed
-      .filter(({ outcome }) => outcome === Outcome.FAILED)
-      .map(({ id }) => id);
-    expect((await run("--program", refusing(...ids))).code).toBe(0);
-    const known = join(directory, "known.json");
-    writeFileSync(
-      known,
-      JSON.stringify({
-        failures: ids.map((id) => ({ id, reason: "by design" })),
-      }),
-    );
-    expect(
-      (await run("--program", refusing(), "--known-failing", known)).code,
-    ).toBe(0);
-    const stray = await run("--program", refusing(...ids, "program/gone"));
-    expect(stray.out).toContain(
-      "failed   program/gone: is listed as known to fail, and there is no such case",
-    );
-    expect(stray.code).toBe(1);
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `fails where the known failures of a program differ from the results, and takes another list of them${LEFT_TO_CI}`,
+    async () => {
+      const strict = await run("--program", refusing(GOOD));
+      expect(strict.out).toContain(
+        `passes   ${GOOD}: is listed as known to fail ("it is strict") and passes`,
+      );
+      expect(strict.code).toBe(1);
+      const { out } = await run("--program", refusing(), "--json");
+      const failed = out
+        .trimEnd()
+        .split("\n")
+        .map((line) => fromJsonString(CaseReportSchema, line));
+      const ids = failed
+        .filter(({ outcome }) => outcome === Outcome.FAILED)
+        .map(({ id }) => id);
+      expect((await run("--program", refusing(...ids))).code).toBe(0);
+      const known = join(directory, "known.json");
+      writeFileSync(
+        known,
+        JSON.stringify({
+          failures: ids.map((id) => ({ id, reason: "by design" })),
+        }),
+      );
+      expect(
+        (await run("--program", refusing(), "--known-failing", known)).code,
+      ).toBe(0);
+      const stray = await run("--program", refusing(...ids, "program/gone"));
+      expect(stray.out).toContain(
+        "failed   program/gone: is listed as known to fail, and there is no such case",
+      );
+      expect(stray.code).toBe(1);
+    },
+  );
 
   it("M9, M11: what could not be tested ends with 2, and says why before it begins", async () => {
     const missing = join(directory, "missing", "file.json");

@@ -20,6 +20,7 @@ import { ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
+import { soon } from "../tasks.ts";
 
 const DENY_TOUCH =
   '[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\ndeny_message = "no touching"\n';
@@ -149,8 +150,4 @@ function deniedIn(view: TaskView): string[] {
     typeof value === "bigint" ? `${value}` : value,
   );
   return [...new Set(text.match(/no touching/g) ?? [])];
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(120_000);
 }

@@ -1,5 +1,6 @@
 import { findSandbox } from "@devtool/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LEFT_TO_CI } from "../depth.ts";
 import { playBusySession } from "./secrets/busy-session.ts";
 import { type Allowed, leaksIn, type Sink } from "./secrets/leaks.ts";
 import { prepareStage, type Stage } from "./secrets/stage.ts";
@@ -86,7 +87,7 @@ describe("secrets (S12)", () => {
 });
 
 describe("a server that prints its environment (sabotage of S12)", () => {
-  it("is detected", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`is detected${LEFT_TO_CI}`, async () => {
     await using stage = await prepareStage([
       "--import",
       "data:text/javascript,console.error(process.env)",

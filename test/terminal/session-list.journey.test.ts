@@ -21,6 +21,7 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startServing } from "../durability/crash/server-process.ts";
 import { SteadyAddress } from "../steady-address.ts";
+import { soon } from "../tasks.ts";
 import { until, whileFollowing } from "./following.ts";
 
 describe("a list of sessions", () => {
@@ -325,8 +326,4 @@ function sameEvent(one: Listed, other: Listed | undefined): boolean {
 
 function idsOf({ sessions }: SessionListSnapshot): string[] {
   return sessions.map(({ id }) => id);
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(120_000);
 }

@@ -50,9 +50,10 @@ import {
 } from "../durability/crash/server-process.ts";
 import { GatedModel } from "../durability/message-queue/gated-model.ts";
 import { SteadyAddress } from "../steady-address.ts";
+import { soon } from "../tasks.ts";
 import { until, whileFollowing } from "./following.ts";
 
-const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 5, ci: 10, deep: 5000 });
+const CUTS = roundsOf("DEVTOOL_CUTS", { quick: 2, ci: 10, deep: 5000 });
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 
 describe("a view of a task", () => {
@@ -588,8 +589,4 @@ async function folded(client: DevtoolClient, taskId: string): Promise<Task> {
     }
   }
   return task;
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(120_000);
 }

@@ -10,6 +10,15 @@ const SCHEMA = readSchema("schema.json");
 /** The same with what is not part of ACP yet, such as `session/fork`. */
 const UNSTABLE = readSchema("schema.unstable.json");
 
+/** Compiles each definition once, which takes longer than a turn. */
+const AJV = new Ajv2020({
+  strict: false,
+  validateFormats: false,
+  allErrors: true,
+})
+  .addSchema({ ...SCHEMA, $id: "acp" })
+  .addSchema({ ...UNSTABLE, $id: "unstable" });
+
 /** The definitions of the schema, by name. */
 export const DEFINITIONS = objectOrEmpty(SCHEMA.$defs);
 
@@ -22,18 +31,8 @@ function readSchema(name: string): JsonSchema {
 
 /** Checks frames of an agent against the schema of ACP v1. */
 export class FrameChecker {
-  readonly #ajv = new Ajv2020({
-    strict: false,
-    validateFormats: false,
-    allErrors: true,
-  });
   readonly #methods = new Map<unknown, string>();
   readonly problems: string[] = [];
-
-  constructor() {
-    this.#ajv.addSchema({ ...SCHEMA, $id: "acp" });
-    this.#ajv.addSchema({ ...UNSTABLE, $id: "unstable" });
-  }
 
   /**
    * Remembers which method a request of the client calls, so that its answer
@@ -71,11 +70,11 @@ export class FrameChecker {
     line: string,
   ): void {
     const validate: ValidateFunction | undefined =
-      definition === undefined ? undefined : this.#ajv.getSchema(definition);
+      definition === undefined ? undefined : AJV.getSchema(definition);
     if (!validate) {
       this.problems.push(`no schema for ${line}`);
     } else if (!validate(value)) {
-      this.problems.push(`${this.#ajv.errorsText(validate.errors)} in ${line}`);
+      this.problems.push(`${AJV.errorsText(validate.errors)} in ${line}`);
     }
   }
 }

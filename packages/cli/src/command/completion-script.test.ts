@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import { putFile } from "@devtool/internal/testing/files";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
+import { variantsOf } from "../../../../test/depth.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { AGENT_COMMANDS } from "../agents/agent-commands.ts";
 import { SERVER_COMMANDS } from "../server-commands.ts";
@@ -98,20 +99,26 @@ describe("devtool man", () => {
 });
 
 describe("devtool upgrade", () => {
-  it.each([
-    {
-      version: "99.0.0",
-      says: `devtool 99.0.0 is published, and this is ${manifest.version}: npm install --global @devtool/cli@99.0.0\n`,
-    },
-    {
-      version: manifest.version,
-      says: `devtool ${manifest.version} is the newest version\n`,
-    },
-    {
-      version: "0.0.9",
-      says: `devtool ${manifest.version} is the newest version\n`,
-    },
-  ])("says what npm's registry has: $version", async ({ version, says }) => {
+  it.each(
+    variantsOf(
+      "versions in a registry",
+      [
+        {
+          version: "99.0.0",
+          says: `devtool 99.0.0 is published, and this is ${manifest.version}: npm install --global @devtool/cli@99.0.0\n`,
+        },
+        {
+          version: manifest.version,
+          says: `devtool ${manifest.version} is the newest version\n`,
+        },
+        {
+          version: "0.0.9",
+          says: `devtool ${manifest.version} is the newest version\n`,
+        },
+      ],
+      2,
+    ),
+  )("says what npm's registry has: $version", async ({ version, says }) => {
     await using registry = await startRegistry(version);
     const { code, out } = await runCommand(["upgrade", "--check"], {
       env: npmAt(registry.url),
@@ -120,11 +127,17 @@ describe("devtool upgrade", () => {
     expect(registry.asked).toContain("/@devtool%2fcli");
   });
 
-  it.each([
-    { installed: "0.2.0-beta.1", newest: "0.2.0", isNewer: true },
-    { installed: "0.2.0-beta.2", newest: "0.2.0-beta.10", isNewer: true },
-    { installed: "0.2.0", newest: "0.2.0-beta.1", isNewer: false },
-  ])(
+  it.each(
+    variantsOf(
+      "prereleases",
+      [
+        { installed: "0.2.0-beta.1", newest: "0.2.0", isNewer: true },
+        { installed: "0.2.0-beta.2", newest: "0.2.0-beta.10", isNewer: true },
+        { installed: "0.2.0", newest: "0.2.0-beta.1", isNewer: false },
+      ],
+      1,
+    ),
+  )(
     "orders prereleases as semver does: $newest after $installed",
     async ({ installed, newest, isNewer }) => {
       await using registry = await startRegistry(newest);

@@ -157,11 +157,13 @@ describe("devtool init", () => {
   });
 
   it("fails when the task does, and says so", async () => {
+    await using gemini = await startFakeGemini();
     const data = temporaryDirectory();
     const env = {
       ...EMPTY,
       GEMINI_API_KEY: "a",
-      GOOGLE_GEMINI_BASE_URL: "http://127.0.0.1:1",
+      // Nothing is there, which is not tried again as a lost connection is.
+      GOOGLE_GEMINI_BASE_URL: `${gemini.url}/elsewhere`,
     };
     const { code, err, out } = await runCommand(["init", "--data", data], {
       env,
