@@ -67,7 +67,7 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     args: [],
     variables: ["CODEX_*", "OPENAI_*"],
     install: "npm install -g @agentclientprotocol/codex-acp",
-    login: "run codex login, or set OPENAI_API_KEY",
+    login: "run codex login, with a key: codex login --with-api-key",
     askingMode: "read-only",
     notes: [
       "It starts in a mode in which a second model reviews what the first one does; in the mode read-only it asks its user.",
