@@ -114,6 +114,28 @@ describe("the catalog of a server's agents", () => {
     expect(card.name).toBe("Reviewer");
   });
 
+  it("has identifiers and examples as the schema wants them, at an IPv6 address and with one example", async () => {
+    const skill = {
+      ...{ id: "go", name: "go", description: "Goes.", tags: [] },
+      examples: ["go there"],
+    };
+    const walker = agent("Walker", "Walks.");
+    await using one = await createServer({
+      agents: {
+        walker: { ...walker, about: { ...walker.about, skills: [skill] } },
+      },
+      workspace: temporaryDirectory(),
+      publicUrl: "https://[2001:db8::1]",
+    });
+    const response = await fetch(`${one.url}/.well-known/ai-catalog.json`);
+    const { entries } = objectOrEmpty(await response.json());
+    for (const entry of listOrEmpty(entries).map(objectOrEmpty)) {
+      expect(entry.identifier).toMatch(IDENTIFIER);
+      expect(entry).not.toHaveProperty("representativeQueries");
+    }
+    expect(listOrEmpty(entries)).toHaveLength(2);
+  });
+
   it("is not sent again to whom has it", async () => {
     const url = `${server.url}/.well-known/ai-catalog.json`;
     const etag = (await fetch(url)).headers.get("etag") ?? "";

@@ -49,14 +49,14 @@ const worker: Agent = {
           const place = createHash("sha256").update(`${task.id}:0`);
           const toolCallId = `check-${place.digest("hex").slice(0, 16)}-1`;
           const call = create(ToolCallSchema, { toolCallId, toolName: "run" });
-          const status = ToolCallStatus.PENDING;
-          yield { case: "toolCalls", value: [{ call: { ...call, status } }] };
+          for (const status of DONE) {
+            yield { case: "toolCalls", value: [{ call: { ...call, status } }] };
+          }
         }
         if (firstText(task.history[0]).startsWith("busy")) {
           const toolCallId = `busy-${task.history.length}`;
           const call = create(ToolCallSchema, { toolCallId, toolName: "dig" });
-          const { PENDING, EXECUTING, SUCCEEDED } = ToolCallStatus;
-          for (const status of [PENDING, EXECUTING, SUCCEEDED]) {
+          for (const status of DONE) {
             yield { case: "toolCalls", value: [{ call: { ...call, status } }] };
           }
         }
@@ -72,6 +72,12 @@ const worker: Agent = {
     }),
   }),
 };
+/** How a call goes that succeeds. */
+const DONE = [
+  ToolCallStatus.PENDING,
+  ToolCallStatus.EXECUTING,
+  ToolCallStatus.SUCCEEDED,
+];
 /** How the agent ends its turn when it is told so. */
 const ENDS: Readonly<Record<string, TurnEnd["state"]>> = {
   refuse: TaskState.REJECTED,

@@ -153,6 +153,21 @@ describe("runWorkflow", () => {
     ]);
   });
 
+  it("keeps nothing behind a step or a round that runs again", async () => {
+    const first = { id: "first", agent, task: "first" };
+    const next = { id: "next", agent, task: "next", dependencies: ["first"] };
+    const { told } = await play([first, next], ["next"]);
+    expect(told).toEqual(["first: first", "next: next"]);
+    const loop = {
+      until: "{{steps.l.result.text}}",
+      startsWith: "...",
+      max: 3,
+    };
+    const round = { id: "l", agent, task: ".{{steps.l.result.text}}", loop };
+    const rounds = await play([round], ["l/2"]);
+    expect(rounds.told).toEqual(["l/1: .", "l/2: ..", "l/3: ..."]);
+  });
+
   it("gives a step in a group the results of the round before", async () => {
     const { told, answer } = await play([
       {

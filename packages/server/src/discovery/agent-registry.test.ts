@@ -161,6 +161,7 @@ describe("the registered agents", () => {
     [{ skills: Array(21).fill("x") }, "skills"],
     [{ skills: ["a b"] }, "skills"],
     [{ token: "a\nb" }, "token"],
+    [{ token: "x".repeat(4097) }, "token"],
     [{ lease: durationFromMs(9_999) }, "lease"],
     [{ lease: durationFromMs(86_400_001) }, "lease"],
   ])("refuses what it cannot take: %#", async (fields, field) => {

@@ -1,8 +1,8 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { CALL_CHAIN_URI } from "@devtool/internal/call-chain-uri";
-import { TaskEventSchema } from "@devtool/schema";
+import { emptyTask, TaskEventSchema, ToolCallStage } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { createdRecords } from "./audit.ts";
+import { auditRecords, createdRecords } from "./audit.ts";
 
 /** Returns what the record says of a task that claims a chain. */
 function recorded(chain: JsonValue): unknown {
@@ -46,4 +46,20 @@ describe("the record of a delegated task", () => {
   it("has no chain of one that is not an object", () => {
     expect(recorded("x")).toEqual({ chain: {}, chainCut: true });
   });
+});
+
+it("names the task of another agent by an id of at most 256 characters", () => {
+  const idFor = (taskId: string) => {
+    const event = create(TaskEventSchema, {
+      payload: { case: "toolCall", value: { toolCallId: "c" } },
+      toolCallDetail: {
+        stage: ToolCallStage.EXECUTING,
+        delegation: { agent: "far", taskId },
+      },
+    });
+    return auditRecords(emptyTask(), [event])[0]?.delegation;
+  };
+  const [agent, taskId] = ["far", "x".repeat(256)];
+  expect(idFor(taskId)).toMatchObject({ agent, taskId });
+  expect(idFor(`${taskId}x`)).toMatchObject({ agent, taskId: "" });
 });
