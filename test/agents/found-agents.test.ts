@@ -269,6 +269,44 @@ describe("agents that are registered, or in catalogs of others", () => {
     expect(notices).toEqual([]);
   });
 
+  it("of a catalog at another address get none of its token, and are at most 100", async () => {
+    const tokens: unknown[] = [];
+    const elsewhere = await listen((request, response) => {
+      tokens.push(request.headers.authorization);
+      if (!request.url?.includes("agent-card.json")) {
+        response.writeHead(404).end();
+        return;
+      }
+      const capabilities = { streaming: true };
+      const offer = { protocolBinding: "JSONRPC", protocolVersion: "1.0" };
+      const supportedInterfaces = [{ ...offer, url: elsewhere }];
+      response.end(
+        JSON.stringify({ name: "x", capabilities, supportedInterfaces }),
+      );
+    });
+    const type = "application/a2a-agent-card+json";
+    const entries = Array.from({ length: 101 }, (_, index) => ({
+      ...{ identifier: `urn:air:x:agent:${index || "one"}`, type },
+      url: elsewhere,
+    }));
+    const url = await listen((_, response) => {
+      response.end(JSON.stringify({ specVersion: "1.0", entries }));
+    });
+    const server = await front({
+      targets,
+      catalogs: [{ name: "partner", url, token: "t0ken" }],
+    });
+    const client = clientOf(server);
+    expect(await ask(client, "@partner-one hello")).toMatch(/^error: /);
+    expect(tokens.length).toBeGreaterThan(1);
+    expect(new Set(tokens)).toEqual(new Set([undefined]));
+    const { agents } = await client.agents.listFoundAgents({});
+    expect(agents).toHaveLength(100);
+    expect(notices).toEqual([
+      'agent "urn:air:x:agent:100" of catalog "partner" is left out: the catalog has more than 100',
+    ]);
+  });
+
   it("of a catalog keep the query of their URL behind the path of their card", async () => {
     const path = "/.well-known/agent-card.json";
     const type = "application/a2a-agent-card+json";
@@ -330,6 +368,12 @@ describe("agents that are registered, or in catalogs of others", () => {
     expect(
       ["ONE", "file", long, "odd", '"huge"', '"moved"'].map(about),
     ).toEqual(Array(6).fill(1));
+    expect(notices).toContainEqual(
+      expect.stringContaining("it is larger than 1048576 bytes"),
+    );
+    expect(notices).toContainEqual(
+      expect.stringContaining("its status is 302"),
+    );
     const many = entries.slice(3, 4).flatMap((one) => Array(500).fill(one));
     entries.splice(0, entries.length, ...many);
     const before = notices.length;
