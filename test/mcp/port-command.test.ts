@@ -85,7 +85,7 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
       (await raw.request(method, { ...params, _meta })).result;
     const { taskId } = await ask("tools/call", {
       name: "agent_devtool",
-      arguments: { prompt: "write a.txt hello\ntext Written." },
+      arguments: { prompt: "write a.txt a\nwrite b.txt b\ntext Written." },
     });
     const uri = `devtool://tasks/${taskId}`;
     const listening = raw.send("subscriptions/listen", {
@@ -97,24 +97,26 @@ describe("devtool mcp", { timeout: 120_000 }, () => {
     expect(raw.told("notifications/subscriptions/acknowledged")).toMatchObject([
       { notifications: { taskIds: [taskId], resourceSubscriptions: [uri] } },
     ]);
-    const [key = ""] = Object.keys(statuses().at(-1)?.inputRequests);
-    const approve = { action: "accept", content: { answer: "proceed_once" } };
-    await ask("tasks/update", { taskId, inputResponses: { [key]: approve } });
-    await expect.poll(() => statuses().at(-1)?.status).toBe("completed");
+    const asked = () => Object.keys(statuses().at(-1)?.inputRequests ?? {});
+    const approve = async ([key = ""]: readonly string[]) => {
+      const answer = { action: "accept", content: { answer: "proceed_once" } };
+      const inputResponses = { [key]: answer };
+      await ask("tasks/update", { taskId, inputResponses });
+    };
+    const [first] = asked();
+    await approve(asked());
+    await expect.poll(() => asked()[0] ?? first).not.toBe(first);
     await expect
       .poll(() => raw.told("notifications/resources/updated"))
       .toContainEqual(expect.objectContaining({ uri }));
     raw.notify("notifications/cancelled", { requestId: listening });
     const count = statuses().length;
-    await ask("tools/call", {
-      name: "agent_devtool",
-      arguments: { prompt: "text Again.", taskId },
-    });
+    await approve(asked());
     const waited = await ask("tools/call", {
       name: "task_wait",
       arguments: { taskId },
     });
-    expect(waited.structuredContent).toMatchObject({ text: "Again." });
+    expect(waited.structuredContent).toMatchObject({ text: "Written." });
     expect(statuses()).toHaveLength(count);
   });
 

@@ -119,7 +119,7 @@ const EXCUSED: readonly {
   },
   {
     path: /mcp\/src\/mcp-connection\.ts$/,
-    name: /#askWithConsent$/,
+    name: /#(askWithConsent|list)$/,
     why: "calls a function that it was given",
   },
   {
