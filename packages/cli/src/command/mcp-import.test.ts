@@ -170,6 +170,68 @@ enabled = false
     ]);
   });
 
+  it("reads what the programs write beside a server, and says what it does not", async () => {
+    putFile(
+      home,
+      ".gemini/settings.json",
+      `\ufeff${json({
+        mcp: { allowed: ["on", "out"], excluded: ["out"] },
+        mcpServers: {
+          on: { command: "on", type: "stdio" },
+          out: { command: "out" },
+          other: { command: "other" },
+        },
+      })}`,
+    );
+    putFile(
+      home,
+      ".config/Code/User/mcp.json",
+      `{ /* of VS Code */ "servers": {
+        "two words": { "type": "http", "url": "https://a.example/sse", "dev": {}, },
+        "file": { "type": "stdio", "command": "f", "envFile": "\${workspaceFolder}/.env" }, // all
+      } }`,
+    );
+    putFile(
+      home,
+      ".codex/config.toml",
+      `[mcp_servers."dotted.name"]
+command = "c"
+env_vars = ["A", { name = "B", source = "local" }]
+
+[mcp_servers.far]
+command = "c"
+env_vars = [{ name = "A", source = "remote" }]
+
+[mcp_servers.number]
+command = "c"
+env_vars = [7]
+`,
+    );
+    const { out } = await run();
+    expect(
+      comments(out).filter((line) => /left out|without a match/i.test(line)),
+    ).toEqual([
+      '# "out" of HOME/.gemini/settings.json is left out: it is switched off there',
+      '# "other" of HOME/.gemini/settings.json is left out: it is switched off there',
+      '# "far" of HOME/.codex/config.toml is left out: its env_vars has {"name":"A","source":"remote"}, which is no variable of this machine',
+      '# "number" of HOME/.codex/config.toml is left out: its env_vars has 7, which is no variable of this machine',
+      "# Without a match here: dev.",
+      "# Without a match here: envFile.",
+    ]);
+    const servers = await serversOf(out);
+    expect(
+      servers.map(({ name, transport }) => [name, transport.case]),
+    ).toEqual([
+      ["on", "stdio"],
+      ["two words", "http"],
+      ["file", "stdio"],
+      ["dotted.name", "stdio"],
+    ]);
+    expect(servers.at(-1)?.transport.value).toMatchObject({
+      env: { A: "value of A", B: "value of B" },
+    });
+  });
+
   it("lets a server that cannot be used cost only itself, and says why", async () => {
     const file = putMcpJson({
       good: { command: "good" },

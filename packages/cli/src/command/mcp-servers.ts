@@ -127,6 +127,7 @@ function readServer(
     path: "the command line",
     servers: {},
     ofProjects: [],
+    isSwitchedOff: () => false,
     inputs: new Map<string, string>(),
     hasBareVariables: false,
   };

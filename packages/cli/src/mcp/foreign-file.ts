@@ -21,6 +21,8 @@ export interface ForeignFile {
    * The servers that Claude Code has for one project only, as `NAME of PROJECT`.
    */
   readonly ofProjects: readonly string[];
+  /** Whether the file switches a server off elsewhere than in its entry. */
+  readonly isSwitchedOff: (name: string) => boolean;
   /** What VS Code asks its user for, by id: `${input:ID}` stands for it. */
   readonly inputs: ReadonlyMap<string, string>;
   /** Whether `$NAME` is a variable too, as in settings of Gemini CLI. */
@@ -61,7 +63,8 @@ export async function readForeignFile(
 ): Promise<ForeignFile | undefined> {
   let text: string;
   try {
-    text = await readFile(path, "utf8");
+    // Editors on Windows may begin a file with a byte order mark.
+    text = (await readFile(path, "utf8")).replace(/^\ufeff/, "");
   } catch (reason) {
     if (errorCode(reason) === "ENOENT") return undefined;
     throw new Error(`it cannot be read: ${errorMessage(reason)}`);
@@ -82,9 +85,20 @@ export async function readForeignFile(
           (name) => `${JSON.stringify(name)} of project ${project}`,
         ),
     ),
+    isSwitchedOff: switchedOff(code),
     inputs: readInputs(code.inputs),
     hasBareVariables: basename(path) === "settings.json",
   };
+}
+
+/** Reads `mcp.allowed` and `mcp.excluded` of Gemini CLI. */
+function switchedOff({
+  allowed,
+  excluded,
+}: JsonObject): ForeignFile["isSwitchedOff"] {
+  return (name) =>
+    listOrEmpty(excluded).includes(name) ||
+    (Array.isArray(allowed) && !allowed.includes(name));
 }
 
 function parseJsonc(text: string): JsonValue {

@@ -64,7 +64,11 @@ export function importServer(
   variables: Variables,
 ): ImportedServer {
   if (!isObject(entry)) throw new Error("it is not an object");
-  if (entry.disabled === true || entry.enabled === false) {
+  if (
+    entry.disabled === true ||
+    entry.enabled === false ||
+    file.isSwitchedOff(name)
+  ) {
     throw new Error("it is switched off there");
   }
   const value = new ValueReader(name, file, variables);
@@ -134,7 +138,7 @@ function readStdio(
       "its args hold what looks like a secret: give it to the server in env",
     );
   }
-  const names = listOrEmpty(passed).filter((name) => typeof name === "string");
+  const names = listOrEmpty(passed).map(variableName);
   return defined({
     command: value.plain("command", command),
     args: words.length > 0 ? words : undefined,
@@ -147,6 +151,17 @@ function readStdio(
       ...value.map("env", env),
     }),
   });
+}
+
+/** Returns the name in an element of Codex's `env_vars`. */
+function variableName(element: JsonValue): string {
+  const { name, source = "local" } = isObject(element)
+    ? element
+    : { name: element };
+  if (typeof name === "string" && source === "local") return name;
+  throw new Error(
+    `its env_vars has ${JSON.stringify(element)}, which is no variable of this machine`,
+  );
 }
 
 /** A program whose argument behind `-c` is a script. */
