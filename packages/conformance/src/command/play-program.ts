@@ -145,9 +145,11 @@ function programStreams(
   return {
     async write(bytes) {
       if (stdin.write(bytes)) return;
-      // An error of the pipe says that the program has ended.
-      const drained = once(stdin, "drain").catch(() => failed);
-      await Promise.race([drained, once(stdin, "close"), failed]);
+      // After an error of the pipe, what is read says how the program ended.
+      const written = [once(stdin, "drain"), once(stdin, "close")].map(
+        (event) => event.catch(() => undefined),
+      );
+      await Promise.race([...written, failed]);
     },
     output: readOutput(stdout),
   };
