@@ -1,12 +1,10 @@
 import { type Message, Role, type Task } from "@devtool/schema";
 import type { Operation, OperationFacts } from "../observer.ts";
-import { ATTRIBUTE } from "./conventions.ts";
+import type { AttributeName, SpanAttributes } from "./conventions.ts";
 import type { SecretFilter } from "./secret-filter.ts";
 
 /** The maximum length of an attribute with content, in characters. */
 const MAX_LENGTH = 16_384;
-
-type Attributes = Record<string, string>;
 
 /**
  * Returns the content of an operation as attributes, without known secrets:
@@ -18,21 +16,21 @@ export function contentOf(
   facts: OperationFacts,
   filter: SecretFilter,
   moment: "begin" | "end",
-): Attributes {
-  const attributes: Attributes = {};
-  const add = (name: string, value: unknown): void => {
+): SpanAttributes {
+  const attributes: SpanAttributes = {};
+  const add = (name: AttributeName, value: unknown): void => {
     if (value === undefined) return;
     attributes[name] = filter.json(value, MAX_LENGTH);
   };
   if (kind === "call") {
-    add(ATTRIBUTE.toolArguments, facts.args);
-    add(ATTRIBUTE.toolResult, facts.result);
+    add("gen_ai.tool.call.arguments", facts.args);
+    add("gen_ai.tool.call.result", facts.result);
   }
   if (kind === "turn" && facts.task) {
     const [name, role] =
       moment === "begin"
-        ? ([ATTRIBUTE.inputMessages, Role.USER] as const)
-        : ([ATTRIBUTE.outputMessages, Role.AGENT] as const);
+        ? (["gen_ai.input.messages", Role.USER] as const)
+        : (["gen_ai.output.messages", Role.AGENT] as const);
     const said = lastSaid(facts.task, role);
     const ended = { finish_reason: facts.finishReason };
     // JSON leaves out what is undefined.

@@ -1,10 +1,10 @@
 import { snakeCase } from "@devtool/internal/snake-case";
 import { oneLine } from "@devtool/internal/visible-text";
 import { TaskState, type Usage } from "@devtool/schema";
-import { type Attributes, SpanKind } from "@opentelemetry/api";
+import { SpanKind } from "@opentelemetry/api";
 import { Code } from "../errors.ts";
 import type { Operation, OperationFacts, OperationKind } from "../observer.ts";
-import { A2A_METHODS, ATTRIBUTE } from "./conventions.ts";
+import { A2A_METHODS, type SpanAttributes } from "./conventions.ts";
 
 /** The maximum length of a name that comes from outside, in characters. */
 const MAX_NAME_LENGTH = 128;
@@ -100,44 +100,44 @@ export function openInferenceKind({ kind }: Traced): string {
  * twice, so the others follow at the end. What is undefined is no attribute, to
  * OpenTelemetry as well.
  */
-export function attributesAtBegin(operation: Traced): Attributes {
+export function attributesAtBegin(operation: Traced): SpanAttributes {
   const { kind, name, subjectId, facts = {} } = operation;
   switch (kind) {
     case "request":
       return requestAttributes(operation);
     case "turn":
-      return { [ATTRIBUTE.operationName]: "invoke_agent" };
+      return { "gen_ai.operation.name": "invoke_agent" };
     case "step":
       return {
-        [ATTRIBUTE.operationName]: "chat",
-        [ATTRIBUTE.requestModel]: shownName(name),
-        [ATTRIBUTE.providerName]: facts.provider || undefined,
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": shownName(name),
+        "gen_ai.provider.name": facts.provider || undefined,
       };
     case "call":
       return {
-        [ATTRIBUTE.operationName]: "execute_tool",
-        [ATTRIBUTE.toolName]: shownName(name),
-        [ATTRIBUTE.toolCallId]: shownName(subjectId),
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": shownName(name),
+        "gen_ai.tool.call.id": shownName(subjectId),
         ...toolKind(name),
       };
     case "takeover":
       return {};
     case "question":
       return {
-        [ATTRIBUTE.toolName]: shownName(name),
-        [ATTRIBUTE.toolCallId]: shownName(subjectId),
-        [ATTRIBUTE.approvalRule]: facts.rule || undefined,
+        "gen_ai.tool.name": shownName(name),
+        "gen_ai.tool.call.id": shownName(subjectId),
+        "devtool.approval.rule": facts.rule || undefined,
       };
     case "append":
       return appendAttributes(facts);
     case "post": {
       const url = URL.parse(name);
       return {
-        [ATTRIBUTE.httpRequestMethod]: "POST",
-        [ATTRIBUTE.serverAddress]: url?.hostname || undefined,
-        [ATTRIBUTE.serverPort]: url?.port ? Number(url.port) : undefined,
-        [ATTRIBUTE.sequence]: numberOf(facts.sequence),
-        [ATTRIBUTE.configId]: shownName(subjectId),
+        "http.request.method": "POST",
+        "server.address": url?.hostname || undefined,
+        "server.port": url?.port ? Number(url.port) : undefined,
+        "devtool.sequence": numberOf(facts.sequence),
+        "devtool.push.config.id": shownName(subjectId),
       };
     }
     default:
@@ -146,24 +146,24 @@ export function attributesAtBegin(operation: Traced): Attributes {
 }
 
 /** Returns what is known of a write to the log. */
-export function appendAttributes(facts: OperationFacts): Attributes {
+export function appendAttributes(facts: OperationFacts): SpanAttributes {
   return {
-    [ATTRIBUTE.sequence]: numberOf(facts.sequence),
-    [ATTRIBUTE.eventCount]: facts.eventCount,
+    "devtool.sequence": numberOf(facts.sequence),
+    "devtool.event.count": facts.eventCount,
   };
 }
 
-function requestAttributes(operation: Operation): Attributes {
+function requestAttributes(operation: Operation): SpanAttributes {
   const { name, binding, principal } = operation;
   const [dialect = "", over = ""] = binding.split("/");
   return {
-    [ATTRIBUTE.a2aMethodName]: A2A_METHODS.get(name),
-    [ATTRIBUTE.a2aProtocolVersion]: dialect.startsWith("a2a-")
+    "a2a.method.name": A2A_METHODS.get(name),
+    "a2a.protocol.version": dialect.startsWith("a2a-")
       ? dialect.slice("a2a-".length)
       : undefined,
-    [ATTRIBUTE.a2aTenant]: shownName(userOf(principal).tenant),
-    [ATTRIBUTE.rpcSystem]: RPC.get(over || dialect),
-    [ATTRIBUTE.binding]: binding || undefined,
+    "a2a.tenant": shownName(userOf(principal).tenant),
+    "rpc.system.name": RPC.get(over || dialect),
+    "devtool.binding": binding || undefined,
   };
 }
 
@@ -175,53 +175,55 @@ const RPC: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Returns what the name of a tool says: tools of MCP servers have a prefix. */
-function toolKind(name: string): Attributes {
+function toolKind(name: string): SpanAttributes {
   return name.startsWith("mcp__")
     ? {
-        [ATTRIBUTE.toolType]: "extension",
-        [ATTRIBUTE.mcpMethodName]: "tools/call",
+        "gen_ai.tool.type": "extension",
+        "mcp.method.name": "tools/call",
       }
-    : { [ATTRIBUTE.toolType]: "function" };
+    : { "gen_ai.tool.type": "function" };
 }
 
 /** Returns whose an operation was, and what became known until its end. */
 export function attributesAtEnd(
   operation: Traced,
   facts: OperationFacts,
-): Attributes {
+): SpanAttributes {
   const { state, optionId = "", firstPieceMs, finishReason, usage } = facts;
   const contextId = facts.contextId || operation.contextId || undefined;
   const taskId = shownName(facts.taskId || operation.taskId);
-  const attributes: Attributes = {
-    [ATTRIBUTE.conversationId]: contextId,
-    [ATTRIBUTE.sessionId]: contextId,
-    [ATTRIBUTE.agentName]: shownName(operation.agent),
-    [ATTRIBUTE.userId]: userOf(operation.principal).user,
-    [ATTRIBUTE.taskId]: taskId,
+  const attributes: SpanAttributes = {
+    "gen_ai.conversation.id": contextId,
+    "session.id": contextId,
+    "gen_ai.agent.name": shownName(operation.agent),
+    "user.id": userOf(operation.principal).user,
+    "devtool.task.id": taskId,
   };
   if (operation.kind === "request") {
     const messageId = facts.messageId || operation.subjectId;
-    attributes[ATTRIBUTE.a2aMessageId] = shownName(messageId);
-    attributes[ATTRIBUTE.a2aTaskId] = taskId;
+    attributes["a2a.message.id"] = shownName(messageId);
+    attributes["a2a.task.id"] = taskId;
   }
   if (state !== undefined) {
-    attributes[ATTRIBUTE.a2aTaskState] = `TASK_STATE_${TaskState[state]}`;
+    attributes["a2a.task.state"] = `TASK_STATE_${TaskState[state]}`;
   }
-  if (optionId) attributes[ATTRIBUTE.approvalOption] = shownName(optionId);
+  if (optionId) attributes["devtool.approval.option"] = shownName(optionId);
   if (firstPieceMs !== undefined) {
-    attributes[ATTRIBUTE.timeToFirstChunk] = firstPieceMs / 1000;
+    attributes["gen_ai.response.time_to_first_chunk"] = firstPieceMs / 1000;
   }
-  if (finishReason) attributes[ATTRIBUTE.finishReasons] = [finishReason];
+  if (finishReason) {
+    attributes["gen_ai.response.finish_reasons"] = [finishReason];
+  }
   return usage ? Object.assign(attributes, usageAttributes(usage)) : attributes;
 }
 
-function usageAttributes(usage: Usage): Attributes {
+function usageAttributes(usage: Usage): SpanAttributes {
   const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
   return {
-    [ATTRIBUTE.inputTokens]: Number(inputTokens),
-    [ATTRIBUTE.outputTokens]: Number(outputTokens),
-    [ATTRIBUTE.cacheReadTokens]: Number(cachedTokens) || undefined,
-    [ATTRIBUTE.reasoningTokens]: Number(thoughtTokens) || undefined,
+    "gen_ai.usage.input_tokens": Number(inputTokens),
+    "gen_ai.usage.output_tokens": Number(outputTokens),
+    "gen_ai.usage.cache_read.input_tokens": Number(cachedTokens) || undefined,
+    "gen_ai.usage.reasoning.output_tokens": Number(thoughtTokens) || undefined,
   };
 }
 

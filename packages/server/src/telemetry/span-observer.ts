@@ -22,7 +22,7 @@ import type {
 } from "../observer.ts";
 import { VERSION } from "../version.ts";
 import { contentOf } from "./content.ts";
-import { ATTRIBUTE } from "./conventions.ts";
+import type { SpanAttributes } from "./conventions.ts";
 import { SecretFilter } from "./secret-filter.ts";
 import {
   appendAttributes,
@@ -112,20 +112,17 @@ class SpanRecorder {
         if (how.outcome === "failed") addFailedAppend(above.span, facts, how);
       };
     }
+    const attributes = attributesAtBegin(operation);
+    if (this.#options.openInference) {
+      attributes["openinference.span.kind"] = openInferenceKind(operation);
+    }
     const span = this.#tracer.startSpan(
       spanNameOf(operation),
-      {
-        kind: spanKindOf(operation),
-        links: linksTo(links),
-        attributes: attributesAtBegin(operation),
-      },
+      { kind: spanKindOf(operation), links: linksTo(links), attributes },
       above
         ? trace.setSpan(ROOT_CONTEXT, above.span)
         : contextFrom(operation.traceContext),
     );
-    if (this.#options.openInference) {
-      span.setAttribute(ATTRIBUTE.spanKind, openInferenceKind(operation));
-    }
     let filter = above?.filter ?? this.#filter;
     if (this.#options.content && span.isRecording()) {
       filter = filter.with(facts.task?.sessionSettings?.mcpServers ?? []);
@@ -154,19 +151,20 @@ class SpanRecorder {
     { outcome, error, facts = {}, links = [] }: OperationEnd,
     { span, filter, appends }: Open,
   ): void {
-    span.setAttributes(attributesAtEnd(operation, facts));
+    const attributes = attributesAtEnd(operation, facts);
     if (appends.count > 0) {
-      span.setAttribute(ATTRIBUTE.appendCount, appends.count);
-      span.setAttribute(ATTRIBUTE.appendDuration, appends.ms / 1000);
+      attributes["devtool.append.count"] = appends.count;
+      attributes["devtool.append.duration"] = appends.ms / 1000;
     }
-    span.addLinks(linksTo(links));
     if (outcome === "failed") {
       // Its words may be those of clients, models and tools.
-      span.setAttribute(ATTRIBUTE.errorType, errorTypeOf(error));
+      attributes["error.type"] = errorTypeOf(error);
       span.setStatus({ code: SpanStatusCode.ERROR });
     } else if (outcome === "canceled") {
-      span.setAttribute(ATTRIBUTE.outcome, outcome);
+      attributes["devtool.outcome"] = outcome;
     }
+    span.setAttributes(attributes);
+    span.addLinks(linksTo(links));
     if (this.#options.content) {
       span.setAttributes(contentOf(operation, facts, filter, "end"));
     }
@@ -179,10 +177,11 @@ function addFailedAppend(
   facts: OperationFacts,
   { error }: OperationEnd,
 ): void {
-  span.addEvent("devtool.task.append", {
+  const attributes: SpanAttributes = {
     ...appendAttributes(facts),
-    [ATTRIBUTE.errorType]: errorTypeOf(error),
-  });
+    "error.type": errorTypeOf(error),
+  };
+  span.addEvent("devtool.task.append", attributes);
 }
 
 /** Returns the context of a span that is elsewhere, or the root. */
