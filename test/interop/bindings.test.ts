@@ -420,7 +420,7 @@ describe("the program suite", () => {
       AbortSignal.timeout(60_000),
     );
     await expect(all(results)).rejects.toThrow(
-      /program "no-such-program" cannot be run: build the binding first \(pnpm bindings LANGUAGE\), or correct .*binding\.json: .*ENOENT/,
+      /program "no-such-program" cannot be run: build the binding first \(npx -y pnpm@12 bindings LANGUAGE\), or correct .*binding\.json: .*ENOENT/,
     );
   });
 

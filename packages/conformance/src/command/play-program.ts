@@ -89,7 +89,7 @@ async function* programResults(
       );
     },
     (cause: unknown): never => {
-      const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
+      const remedy = `build the binding first (npx -y pnpm@12 bindings LANGUAGE), or correct ${path}`;
       throw new Error(
         `program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`,
         { cause },
