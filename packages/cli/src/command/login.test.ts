@@ -174,28 +174,34 @@ describe("devtool login", () => {
     ]);
   });
 
-  it("writes no key that the API refuses", async () => {
-    const server = createServer((_request, response) =>
-      response.writeHead(401).end("{}"),
-    ).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const data = temporaryDirectory();
-    const { code, err } = await runCommand(
-      ["login", "openai", "--data", data],
-      {
-        stdin: KEY,
-        env: { ...EMPTY, OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` },
-      },
-    );
-    server.close();
-    expect(code).toBe(1);
-    expect(err).toMatch(
-      /^devtool: OpenAI's API at 127\.0\.0\.1:\d+ was asked for its models with the key, and failed \(.+\): nothing was written; --no-check writes it unasked\n$/,
-    );
-    expect(err).not.toContain("secret");
-    await expect(stat(join(data, "model-keys.env"))).rejects.toThrow("ENOENT");
-  });
+  it.each([401, 503])(
+    "writes no key that the API answers with %d",
+    async (status) => {
+      const server = createServer((_request, response) =>
+        response.writeHead(status).end("{}"),
+      ).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const data = temporaryDirectory();
+      const { code, err } = await runCommand(
+        ["login", "openai", "--data", data],
+        {
+          stdin: KEY,
+          env: { ...EMPTY, OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` },
+        },
+      );
+      server.close();
+      expect(code).toBe(1);
+      expect(err).toMatch(
+        /^devtool: OpenAI's API at 127\.0\.0\.1:\d+ was asked for its models with the key, and failed \(.+\): nothing was written; --no-check writes it unasked\n$/,
+      );
+      expect(err).not.toContain("secret");
+      expect(err).not.toContain("send the message again");
+      await expect(stat(join(data, "model-keys.env"))).rejects.toThrow(
+        "ENOENT",
+      );
+    },
+  );
 
   it.each([
     [

@@ -3,6 +3,7 @@ import { addAbortSignal } from "node:stream";
 import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "@devtool/schema/operator";
+import { DevtoolError } from "@devtool/server/agent";
 import { AGENT_PROGRAMS } from "../agents/known-programs.ts";
 import { readConfig } from "../config.ts";
 import { defaultDataDirectory } from "../connection/discovery.ts";
@@ -211,8 +212,11 @@ async function tryKey(
     writeLine(stdout, `${asked} takes the key, and offers ${count}`);
   } catch (reason) {
     signal.throwIfAborted();
+    // The remedies of a model are for somebody who sends it a message.
+    const why =
+      reason instanceof DevtoolError ? reason.problem : errorMessage(reason);
     throw new Error(
-      `${asked} was asked for its models with the key, and failed (${errorMessage(reason)}): nothing was written; --no-check writes it unasked`,
+      `${asked} was asked for its models with the key, and failed (${why}): nothing was written; --no-check writes it unasked`,
       { cause: reason },
     );
   }
