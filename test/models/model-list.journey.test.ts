@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
@@ -98,6 +101,27 @@ describe("the models of an agent", () => {
       .listModels({}, { signal })
       .catch((reason: unknown) => String(reason));
     expect(refused).toContain("You didn't provide an API key");
+  });
+
+  it("are not listed while their API fails, and nobody is told to send a message", async () => {
+    const api = createHttpServer((_request, response) =>
+      response.writeHead(503).end("{}"),
+    ).listen(0, "127.0.0.1");
+    await once(api, "listening");
+    const { port } = api.address() as AddressInfo;
+    await using served = await serve(
+      createOpenAiModel({
+        ...{ apiKey: "k", model: "m" },
+        baseUrl: `http://127.0.0.1:${port}/v1`,
+      }),
+    );
+    await expect(
+      served.client.agents.listModels({}, { signal }),
+    ).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: "the model answered with status 503: try again later",
+    });
+    api.close();
   });
 
   it.each(["0.3", "1.0"])(

@@ -4,6 +4,7 @@ import {
   type Agent,
   type AgentServices,
   assertTarget,
+  DevtoolError,
   inheritedEnvironment,
   invalid,
   type OpenAgent,
@@ -11,6 +12,7 @@ import {
 } from "@devtool/server/agent";
 import { DEFAULT_LOOP_LIMITS, withLoopGuard } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
+import { ModelFault } from "./agent/remote/model-fault.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { stepModel } from "./agent/step-model.ts";
 import { calledAgents } from "./assembly/agent-tools.ts";
@@ -193,7 +195,13 @@ async function openCodingAgent(
       try {
         return (await model.listModels?.(signal)) ?? [];
       } catch (reason) {
-        throw translateError(reason);
+        // Nobody has sent a message that could be sent again.
+        throw reason instanceof ModelFault && reason.retriable
+          ? new DevtoolError(reason.problem, reason.code, {
+              remedy: "try again later",
+              cause: reason,
+            })
+          : translateError(reason);
       }
     },
     checkSettings: ({ model: name, mcpServers }) => {
