@@ -83,7 +83,7 @@ describe("devtool workflow", () => {
     ]);
     const [, id = ""] = /task (\S+)/.exec(declined.err) ?? [];
     expect((await flow("show", id, "--data", data)).out).toMatch(
-      /release {2}failed\n {2}✓ draft\/1\/write .*\n {2}✓ draft\/1\/review .*\n2 tries, [\d.]+ s, \d+ tokens\n$/,
+      /release {2}failed\n {2}✓ draft\/1\/write .*\n {2}✓ draft\/1\/review .*\nfailed: step "publish" failed: it was declined.*\n2 tries, [\d.]+ s, \d+ tokens\n$/,
     );
     const resumed = await flow(
       "resume",

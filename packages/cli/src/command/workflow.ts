@@ -156,6 +156,7 @@ function runLines(task: Task): readonly string[] {
     `${shortTaskId(task.id)}  ${visibleName(task.workflowRun?.workflow?.name ?? "")}  ${taskStateName(task.state)}`,
     ...kept.map(({ path }) => `  = ${path}`),
     ...runs.map((one) => `  ${runLine(one)}`),
+    ...(task.error === "" ? [] : [oneLine(`failed: ${task.error}`)]),
     `${countOf(runs.length, "try").replace("trys", "tries")}, ${secondsOf(task.createTime, task.updateTime)}, ${countOf(tokens, "token")}`,
   ];
 }
