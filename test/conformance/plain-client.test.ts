@@ -283,7 +283,7 @@ async function play(
 /** Whether a process runs; one that nobody has waited for has ended. */
 function isRunning(pid: number): boolean {
   try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    return !/\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }

@@ -6,7 +6,8 @@ import { readFileSync, readlinkSync } from "node:fs";
  */
 export function isRunning(pid: number): boolean {
   try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    // The name before the last parenthesis may be "a) Z 1".
+    return !/\) [ZX] [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }

@@ -271,7 +271,7 @@ describe("terminals for an agent", () => {
  */
 function isRunning(pid: number): boolean {
   try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    return !/\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }
