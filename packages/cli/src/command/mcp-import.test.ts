@@ -263,29 +263,29 @@ env_vars = [7]
   it("prints no secret, wherever it is", async () => {
     const file = putMcpJson({
       one: {
-        url: "https://ada:pass1word@a.example/mcp/abcdefghij0123456789x?api_key=k1&region=eu",
+        url: "https://ada:pass1word@a.example/mcp/abcdefghij0123456789x?api_key=s3cret-k1&region=eu",
         headers: {
-          "X-Api-Key": "k2",
+          "X-Api-Key": "s3cret-k2",
           Authorization: "Basic YWRhOnBhc3M=",
           Accept: "text/plain",
         },
       },
       two: {
         command: "two",
-        env: { TOKEN: "t1", DSN: "postgres://a:pw@db/x", LEVEL: "3" },
+        env: { TOKEN: "s3cret-t1", DSN: "postgres://a:pw@db/x", LEVEL: "3" },
       },
-      three: { command: "three", env: { TOKEN: "t2" } },
-      four: { command: "four", env: { TOKEN: "t1" } },
+      three: { command: "three", env: { TOKEN: "s3cret-t2" } },
+      four: { command: "four", env: { TOKEN: "s3cret-t1" } },
     });
     const { out, err } = await run(file);
     for (const secret of [
       "pass1word",
       "abcdefghij0",
-      "k1",
-      "k2",
+      "s3cret-k1",
+      "s3cret-k2",
       "YWRh",
-      "t1",
-      "t2",
+      "s3cret-t1",
+      "s3cret-t2",
       "pw@",
     ]) {
       expect(out + err).not.toContain(secret);

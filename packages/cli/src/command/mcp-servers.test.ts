@@ -58,14 +58,14 @@ describe("devtool mcp add and list", () => {
   });
 
   it("writes variables in place of secrets, says which to set, and lists none", async () => {
-    const url = "https://ada:pw1@a.example/mcp?api_key=k1";
+    const url = "https://ada:pw1@a.example/mcp?api_key=s3cret-k1";
     const header = "Authorization: Bearer ghp_0123456789abcdefghij";
     const one = await add("one", "--yes", "--url", url, "--header", header);
     const env = ["--env", "LOG=debug", "--env", "TOKEN=t0ken", "--env", "OWN"];
     const two = await add("two", "--yes", ...env, "--", "npx", "-y", "pkg");
     const listed = await runCommand(["mcp", "list", "--data", data]);
     const text = fileText(data, "config.toml");
-    for (const secret of ["pw1", "k1", "ghp_", "t0ken"]) {
+    for (const secret of ["pw1", "s3cret-k1", "ghp_", "t0ken"]) {
       expect(one.out + two.out + listed.out + text).not.toContain(secret);
     }
     expect(one.out).toContain(
