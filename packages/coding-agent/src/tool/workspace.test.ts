@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -74,8 +75,13 @@ describe.each([descriptorAccess, checkedAccess])(
       workspace[Symbol.dispose]();
       rmSync(base, { recursive: true, force: true });
     }
+    /** The ends of the processes that swap a directory. */
+    const flippers: Promise<unknown>[] = [];
     beforeEach(() => prepare(tmpdir()));
-    afterEach(clear);
+    afterEach(async () => {
+      await Promise.all(flippers.splice(0));
+      clear();
+    });
 
     it("writes and reads files, and creates missing directories", () => {
       workspace.writeFile("a/b/c.txt", "content");
@@ -244,9 +250,6 @@ describe.each([descriptorAccess, checkedAccess])(
           escaped === undefined && attempt < 500;
           attempt++
         ) {
-          for (const left of ["swap", "swap.real"]) {
-            rmSync(join(root, left), { recursive: true, force: true });
-          }
           const escapes = race(
             (path) => writeFileSync(check(path), "escaped"),
             (path) => readFileSync(check(path), "utf8"),
@@ -334,21 +337,27 @@ describe.each([descriptorAccess, checkedAccess])(
       write: (path: string) => void,
       read: (path: string) => string | undefined,
     ): Generator<string, void> {
-      mkdirSync(join(root, "swap"));
+      // The process of the race before may still swap its own.
+      const swap = `swap-${flippers.length}`;
+      mkdirSync(join(root, swap));
       // A file of the same name inside, so that the path leads somewhere at each
       // moment.
-      putFile(root, "swap/secret", "inside");
+      putFile(root, `${swap}/secret`, "inside");
       const flipper = spawn(
         "perl",
-        ["-e", FLIPPER, join(root, "swap"), outside],
-        { stdio: "ignore" },
+        ["-e", FLIPPER, join(root, swap), outside],
+        {
+          stdio: "ignore",
+        },
       );
+      flippers.push(once(flipper, "close"));
       try {
         for (let index = 0; index < attempts; index++) {
           const name = `${index % 50}`;
-          attempt(() => write(`swap/${name}`));
+          attempt(() => write(`${swap}/${name}`));
           if (existsSync(join(outside, name))) yield name;
-          if (attempt(() => read("swap/secret")) === "secret") yield "secret";
+          const path = `${swap}/secret`;
+          if (attempt(() => read(path)) === "secret") yield "secret";
         }
       } finally {
         flipper.kill("SIGKILL");
