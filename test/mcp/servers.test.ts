@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Question } from "@devtool/coding-agent/tool";
 import { temporaryDirectory } from "@devtool/internal/testing/temporary-directory";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import {
   errorOf,
@@ -21,6 +22,33 @@ import {
 const signal = AbortSignal.timeout(300_000);
 const MODERN = fileURLToPath(new URL("modern-server.ts", import.meta.url));
 const CHAOS = fileURLToPath(new URL("chaos-server.ts", import.meta.url));
+
+/**
+ * A server of the newest revision that answers nothing before there is a file
+ * `go`, and then an older handshake as it is told: with the error -32022 before
+ * it answers the probe.
+ */
+const lateServer = (go: string, starts: string, handshake: string): string => `
+const lines = require("node:readline").createInterface({ input: process.stdin });
+const say = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+const serverInfo = { name: "late", version: "1" };
+const results = {
+  "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, serverInfo },
+  "tools/list": { tools: [{ name: "deploy", inputSchema: { type: "object" } }] },
+};
+lines.pause();
+fs.appendFileSync(${JSON.stringify(starts)}, "x");
+const isFirst = fs.readFileSync(${JSON.stringify(starts)}, "utf8") === "x";
+const timer = setInterval(() => {
+  if (!fs.existsSync(${JSON.stringify(go)})) return;
+  clearInterval(timer);
+  lines.on("line", (line) => {
+    const { id, method } = JSON.parse(line);
+    if (method === "initialize") say({ id, ...${handshake} });
+    else if (!isFirst || ${!handshake.includes("-32022")}) say({ id, result: results[method] });
+  });
+  lines.resume();
+}, 20);`;
 
 describe("a server of the newest revision", () => {
   it("asks, is answered with one of its choices, and answers", async () => {
@@ -49,6 +77,34 @@ describe("a server of the newest revision", () => {
       ],
     ]);
   });
+
+  it.each([
+    '{ error: { code: -32022, message: "no" } }',
+    '{ error: { code: -32601, message: "no" } }',
+    '{ result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } }',
+  ])(
+    "is not taken for an old one when it starts late, and answers an older handshake with %s",
+    async (handshake) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const directory = temporaryDirectory();
+      const go = join(directory, "go");
+      const starts = join(directory, "starts");
+      const { servers, notices } = serversOf([
+        nodeServer("late", ["-e", lateServer(go, starts, handshake)]),
+      ]);
+      await using _servers = servers;
+      const tools = servers.tools(signal);
+      await expect.poll(() => existsSync(starts)).toBe(true);
+      // The time of the probe is over.
+      vi.advanceTimersByTime(10_000);
+      vi.useRealTimers();
+      await writeFile(go, "");
+      expect(namesOf(await tools)).toEqual(["mcp__late__deploy"]);
+      expect(await readFile(starts, "utf8")).toBe("xx");
+      expect(notices).toEqual([]);
+    },
+  );
 
   it("is told that the user declined", async () => {
     await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;

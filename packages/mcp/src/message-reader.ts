@@ -38,6 +38,8 @@ export const MAX_PAGES = 512;
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const INTERNAL_ERROR = -32603;
+/** The error of 2026 for a request in a revision that the server does not speak. */
+const UNSUPPORTED_PROTOCOL_VERSION = -32022;
 
 /** Servers on Windows may begin their output with one. */
 const BYTE_ORDER_MARK = /^\ufeff/;
@@ -82,6 +84,7 @@ export class MessageReader {
   readonly #pages = new Map<string, number>();
   /** The names on the pages of each list that have been read. */
   readonly #names = new Map<string, Set<JsonValue | undefined>>();
+  #isLateModern = false;
 
   /** @param onList is called when the server is asked for a whole list */
   constructor(
@@ -92,6 +95,14 @@ export class MessageReader {
     this.#sdk = sdk;
     this.#onLeftOut = onLeftOut;
     this.#onList = onList;
+  }
+
+  /**
+   * Whether the server speaks the protocol of 2026, and said so only after it
+   * was asked to begin with that of 2025.
+   */
+  get isLateModern(): boolean {
+    return this.#isLateModern;
   }
 
   /**
@@ -277,6 +288,8 @@ export class MessageReader {
     }
     if (!isValid) return this.#invalid(open, `its error is ${showJson(error)}`);
     const known = Number.isSafeInteger(code) ? Number(code) : INTERNAL_ERROR;
+    this.#isLateModern ||=
+      method === "initialize" && known === UNSUPPORTED_PROTOCOL_VERSION;
     const read: JsonObject = { code: known, message };
     if (data !== undefined) read.data = data;
     return { jsonrpc: "2.0", id, error: read };
@@ -304,6 +317,7 @@ export class MessageReader {
       case "initialize":
         return readHandshake(result);
       case "server/discover":
+        this.#isLateModern ||= this.#pages.has("initialize");
         return readDiscovery(result);
       case "tools/call":
         return result.resultType === "task"

@@ -23,7 +23,7 @@ import { ServerSecrets } from "./server-secrets.ts";
 
 /**
  * The timeout of the probe for the protocol of 2026, in milliseconds. Without
- * an answer the protocol of 2025 is used.
+ * an answer the protocol of 2025 is used, until the answer comes after all.
  */
 const PROBE_MS = 10_000;
 /**
@@ -54,8 +54,9 @@ export async function openConnection(
   // Some old servers exit at the probe, because they do not know the request.
   // They are started again without it.
   if (attempt.next === "legacy") last = await open({ mode: "legacy" });
-  // The user has given the consent for lack of which the first attempt failed.
-  if (attempt.next === "authorized") last = await open({ mode: "auto" });
+  // The user has given the consent for lack of which the first attempt failed,
+  // or the server began so slowly that it was taken for an old one.
+  if (attempt.next === "patient") last = await open({ mode: "auto" });
   if (last instanceof McpConnection) return last;
   throw last.error;
 }
@@ -63,7 +64,7 @@ export async function openConnection(
 /** An attempt that failed, and whether another one may succeed. */
 interface FailedAttempt {
   readonly error: DevtoolError;
-  readonly next: "legacy" | "authorized" | "nothing";
+  readonly next: "legacy" | "patient" | "nothing";
 }
 
 async function tryOpen(
@@ -88,11 +89,14 @@ async function tryOpen(
   try {
     signal.throwIfAborted();
     await abortable(client.connect(transport.transport, { signal }), signal);
+    if (reader.isLateModern) throw new Error("it answered the probe late");
     client.onclose = () => connection.handleClose();
     connection.changes.begin();
     return connection;
   } catch (reason) {
-    const next = await nextAttempt(reason, transport, signal);
+    const next = reader.isLateModern
+      ? "patient"
+      : await nextAttempt(reason, transport, signal);
     await transport.transport.close().catch(() => undefined);
     await connection[Symbol.asyncDispose]();
     signal.throwIfAborted();
@@ -181,7 +185,7 @@ async function nextAttempt(
   const { SdkError, SdkErrorCode, UnauthorizedError } = await loadSdk();
   if (reason instanceof UnauthorizedError && transport.authorize) {
     await transport.authorize(signal);
-    return "authorized";
+    return "patient";
   }
   const isUnclear =
     reason instanceof SdkError &&
