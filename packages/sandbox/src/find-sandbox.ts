@@ -52,8 +52,8 @@ const RETRY_AFTER_MS = 30_000;
 /**
  * Finds a sandbox and probes it: a process in it tries to write outside of the
  * workspace and to connect to a port of this machine. That takes tens of
- * milliseconds with bwrap and a second with srt, and 20 seconds at most for each
- * way to start one.
+ * milliseconds with bwrap and a second with srt, and a minute at most for each way
+ * to start one.
  *
  * Without a sandbox that works, `auto` returns one that confines nothing and
  * whose `notice` says what is missing; the others reject with a `SandboxError`

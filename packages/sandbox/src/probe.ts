@@ -15,8 +15,11 @@ import type { Sandbox } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { type ProcessEnd, startProcess } from "./start-process.ts";
 
-/** Timeout of each command of the probe in milliseconds. */
-const PROBE_MS = 20_000;
+/**
+ * Timeout of each command of the probe in milliseconds, longer than a busy
+ * machine takes: without an answer, commands run without the sandbox.
+ */
+const PROBE_MS = 60_000;
 
 /** Writes in the workspace and outside of it, and connects to a port. */
 const SCRIPT = `echo > inside && echo ran

@@ -63,7 +63,7 @@ export interface AgentHostDependencies {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const FIND_SANDBOX_TIMEOUT_MS = 10_000;
+const FIND_SANDBOX_TIMEOUT_MS = 60_000;
 
 /**
  * The trust of a server without a data directory: no workspace may configure
