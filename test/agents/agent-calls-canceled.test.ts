@@ -36,6 +36,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { processesOf } from "../processes.ts";
 import { taskOf } from "../tasks.ts";
+import { patientCancels } from "./patient-cancels.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
@@ -92,6 +93,7 @@ describe("the cancellation of a task that calls other agents", () => {
   ])(
     "ends the processes of %s before it is confirmed",
     async (_leaf, script) => {
+      using _patience = patientCancels();
       const { id } = await begin(script);
       await until(async () => {
         const task = await taskOf(clientOf(above), id);
@@ -105,6 +107,7 @@ describe("the cancellation of a task that calls other agents", () => {
   );
 
   it("reaches the agent before its first event has come back", async () => {
+    using _patience = patientCancels();
     const held = Promise.withResolvers<void>();
     const sent = Promise.withResolvers<void>();
     reach = async (input, init) => {
@@ -124,6 +127,7 @@ describe("the cancellation of a task that calls other agents", () => {
   });
 
   it("reaches the agent right after a restart", async () => {
+    using _patience = patientCancels();
     const { id } = await begin("wait 60000");
     await until(async () =>
       (await childStates()).includes(TaskState.WORKING) ? true : undefined,
@@ -147,16 +151,13 @@ describe("the cancellation of a task that calls other agents", () => {
 
   it("is also what a budget does that is used up", async () => {
     await above.close();
-    const time = durationFromMs(3000);
+    const time = durationFromMs(10_000);
     above = await start({
       budget: create(BudgetConfigSchema, { turn: { time } }),
     });
-    await begin("wait 60000");
-    await until(async () =>
-      (await childStates()).includes(TaskState.WORKING) ? true : undefined,
-    );
+    await begin("wait 600000");
     await expect
-      .poll(childStates, { timeout: 30_000 })
+      .poll(childStates, { timeout: 60_000 })
       .toEqual([TaskState.CANCELED]);
   });
 
@@ -252,6 +253,7 @@ describe("the cancellation of a task that calls other agents", () => {
   ])("is what silence does, told at once: %s", async (isTold, fate) => {
     await above.close();
     above = await start({}, { silenceMs: 3000 });
+    using _patience = isTold ? patientCancels() : undefined;
     const canBeTold = Promise.withResolvers<void>();
     if (isTold) canBeTold.resolve();
     reach = async (input, init) => {

@@ -25,6 +25,7 @@ import type { Agent, AgentEvent, Turn } from "@devtool/server/agent";
 import { afterEach, describe, expect, it } from "vitest";
 import { clientOf } from "../client-of.ts";
 import { approve, taskOf } from "../tasks.ts";
+import { patientCancels } from "./patient-cancels.ts";
 
 type Options = NonNullable<Parameters<typeof codingAgent>[0]>;
 type RemoteAgent = NonNullable<Options["remoteAgents"]>[number];
@@ -232,6 +233,7 @@ describe("an agent elsewhere that attacks its caller", () => {
   ])(
     "fails one call, and its task is canceled, when it %s",
     async (_why, attack, problem) => {
+      using _patience = patientCancels();
       const posts: string[] = [];
       const reach = plainAgent((method) => {
         posts.push(method);
@@ -253,6 +255,7 @@ describe("an agent elsewhere that attacks its caller", () => {
   );
 
   it("fails one call when it sends behind a question more than its caller can hold", async () => {
+    using _patience = patientCancels();
     const far = await serve(agentOf(floodBehindQuestion));
     const client = clientOf(await caller({ url: far.url, token: far.token }));
     const { id } = await approve(client, await send(client, "far", "Hi."));

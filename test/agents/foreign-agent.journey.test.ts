@@ -26,6 +26,7 @@ import {
   type ForeignServer,
   foreignServers,
 } from "../interop/foreign-servers.ts";
+import { patientCancels } from "./patient-cancels.ts";
 
 const signal = AbortSignal.timeout(120_000);
 
@@ -103,6 +104,7 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
   });
 
   it("cancels its task", async () => {
+    using _patience = patientCancels();
     const asked = await send("hold");
     const parts = pendingToolCalls(asked).map((call) =>
       confirmationPart(call, "proceed_once"),
@@ -130,8 +132,9 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
   });
 
   it("ends a call of which it says nothing, and cancels its task", async () => {
+    using _patience = patientCancels();
     await server.close();
-    await serve({ silenceMs: 4000 });
+    await serve({ silenceMs: 10_000 });
     const done = await answer(await send("hold"));
     expect(done.state).toBe(TaskState.COMPLETED);
     const ends = done.history.flatMap(toolCallsOf).map(({ result }) => result);
@@ -139,7 +142,7 @@ describe("an agent that calls an agent on the official SDK for A2A 1.0", () => {
       {
         value: {
           message:
-            "agent reviewer: it said nothing for 4 seconds: its task was canceled",
+            "agent reviewer: it said nothing for 10 seconds: its task was canceled",
         },
       },
     ]);
