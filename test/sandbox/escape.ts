@@ -8,7 +8,7 @@ export interface Escape {
    */
   readonly command: (ground: Ground) => string;
   /** Looks from outside whether it got out. */
-  readonly got?: (ground: Ground) => boolean;
+  readonly got?: (ground: Ground) => boolean | Promise<boolean>;
   /** Prepares the ground for it. */
   readonly before?: (ground: Ground) => Promise<void>;
   /**

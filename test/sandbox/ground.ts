@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import {
   mkdirSync,
   mkdtempSync,
@@ -56,7 +57,8 @@ export interface Ground extends AsyncDisposable {
   readonly abstractSocket: string;
   /** The port that notes what it is sent. */
   readonly udpPort: number;
-  readonly heard: readonly string[];
+  /** Returns what was sent there until now. */
+  readonly heard: () => Promise<readonly string[]>;
   readonly server: {
     readonly url: string;
     readonly token: string;
@@ -100,11 +102,9 @@ export async function prepareGround(): Promise<Ground> {
   const abstractSocket = `devtool-${randomUUID()}`;
   await listenAt({ path: socket });
   await listenAt({ path: `\0${abstractSocket}` });
-  const heard: string[] = [];
-  const udp = stack.adopt(
-    await listenUdp(heard),
-    (bound) => void bound.close(),
-  );
+  const udp = stack.adopt(await listenUdp(), ({ socket }) => {
+    socket.close();
+  });
   const data = join(home, ".devtool");
   const server = stack.use(
     await serveCodingAgent({ workspace, dataDirectory: data }),
@@ -129,8 +129,8 @@ export async function prepareGround(): Promise<Ground> {
     },
     socket,
     abstractSocket,
-    udpPort: udp.address().port,
-    heard,
+    udpPort: udp.socket.address().port,
+    heard: udp.heard,
     server: {
       url: server.url,
       token: server.token,
@@ -194,14 +194,22 @@ function portOf(server: Server): number {
   return typeof address === "object" ? (address?.port ?? 0) : 0;
 }
 
-function listenUdp(heard: string[]) {
-  const socket = createSocket(
-    "udp4",
-    (message) => void heard.push(message.toString()),
-  );
-  return new Promise<typeof socket>((resolve) =>
-    socket.bind(0, "127.0.0.1", () => resolve(socket)),
-  );
+async function listenUdp() {
+  const socket = createSocket("udp4");
+  const heard: string[] = [];
+  socket.on("message", (message) => heard.push(message.toString()));
+  await once(socket.bind(0, "127.0.0.1"), "listening");
+  return {
+    socket,
+    heard: async () => {
+      // What was sent before this is there when it is.
+      const mark = randomUUID();
+      socket.send(mark, socket.address().port, "127.0.0.1");
+      while (!heard.includes(mark)) await once(socket, "message");
+      heard.splice(heard.indexOf(mark), 1);
+      return heard;
+    },
+  };
 }
 
 async function askToWrite(

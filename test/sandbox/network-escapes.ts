@@ -26,8 +26,8 @@ export const NETWORK_ESCAPES: readonly Escape[] = [
   {
     name: "sends a datagram",
     command: ({ udpPort, canary }) =>
-      `echo ${canary} >/dev/udp/127.0.0.1/${udpPort}; sleep 0.2`,
-    got: ({ heard }) => heard.length > 0,
+      `echo ${canary} >/dev/udp/127.0.0.1/${udpPort}`,
+    got: async ({ heard }) => (await heard()).length > 0,
   },
   {
     name: "connects to a socket by path",

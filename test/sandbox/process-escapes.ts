@@ -70,7 +70,7 @@ export const PROCESS_ESCAPES: readonly Escape[] = [
   },
   {
     name: "slows another down",
-    command: ({ neighbour }) => `renice -n 5 -p ${neighbour} && ${OUT}`,
+    command: ({ neighbour }) => `renice -n 19 -p ${neighbour} && ${OUT}`,
   },
   {
     name: "limits another",
