@@ -157,6 +157,7 @@ class World {
       poster: this.#network(death.signal),
       clock: {
         now: () => this.clock.now(),
+        monotonic: () => this.clock.monotonic(),
         sleep: (ms, signal) => this.#sleep(ms, signal, death.signal),
       },
       random: () => 0.5,

@@ -101,6 +101,23 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
     expect(world.posts.length).toBe(tries);
   });
 
+  it("measures the day by no clock that can be set, ahead or back", async () => {
+    world.answer = () => FAILED;
+    await world.tasks(1, "https://one.test/");
+    await world.tasks(6, "https://many.test/");
+    await world.clock.pass(HOUR_MS);
+    world.clock.set(2 * GIVE_UP_MS);
+    await world.clock.pass(HOUR_MS);
+    world.clock.set(-3 * GIVE_UP_MS);
+    const tries = world.posts.length;
+    await world.clock.pass(HOUR_MS);
+    expect(world.posts.length - tries).toBeGreaterThan(5);
+    await world.clock.pass(GIVE_UP_MS - 4 * HOUR_MS);
+    expect(world.ended).toEqual([]);
+    await world.clock.pass(2 * HOUR_MS);
+    expect(world.ended).toHaveLength(7);
+  });
+
   it("is posted to no sooner than its answer asks, and within a day all the same", async () => {
     const retryAfterMs = 3 * HOUR_MS;
     world.answer = () => ({ ...FAILED, retryAfterMs });

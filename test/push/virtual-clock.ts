@@ -11,11 +11,21 @@ interface Timer {
  */
 export class VirtualClock implements Clock {
   #now = 1_800_000_000_000;
+  #setByMs = 0;
   readonly #timers = new Set<Timer>();
   #calls = 0;
 
   now(): number {
+    return this.#now + this.#setByMs;
+  }
+
+  monotonic(): number {
     return this.#now;
+  }
+
+  /** Sets the clock ahead, or back, as its operator or the network would. */
+  set(byMs: number): void {
+    this.#setByMs += byMs;
   }
 
   sleep(ms: number, signal: AbortSignal): Promise<void> {

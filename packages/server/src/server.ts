@@ -363,6 +363,7 @@ async function closeOnFailure<T>(core: ServerCore, next: () => T): Promise<T> {
 /** The clock of the machine. Its timers do not keep the process running. */
 const CLOCK: Clock = {
   now: Date.now,
+  monotonic: () => performance.now(),
   sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
 };
 

@@ -42,10 +42,10 @@ export class CircuitBreaker {
   readonly #semaphore = new Semaphore(() => {
     if (!this.isOpen) return MAX_IN_FLIGHT;
     // An open circuit permits one probe, when its time has come.
-    return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
+    return this.#options.clock.monotonic() >= this.#openUntil ? 1 : 0;
   });
   #failures = 0;
-  /** The time in milliseconds before which no probe is permitted. */
+  /** The monotonic time before which no probe is permitted. */
   #openUntil = 0;
   #lastFailure = "it was not reached";
   /** Whether a timer for the next probe runs. */
@@ -110,7 +110,7 @@ export class CircuitBreaker {
           this.#failures++;
           if (this.isOpen) {
             this.#openUntil =
-              clock.now() + retryDelayMs(this.#failures, random());
+              clock.monotonic() + retryDelayMs(this.#failures, random());
           }
         } else if (outcome) {
           const wasOpen = this.isOpen;
@@ -129,7 +129,7 @@ export class CircuitBreaker {
   /** Schedules the next probe, while the circuit is open and a post waits. */
   #timeNextProbe(): void {
     const { clock, stopped } = this.#options;
-    const waitMs = this.#openUntil - clock.now();
+    const waitMs = this.#openUntil - clock.monotonic();
     if (
       this.#isTimed ||
       !this.isOpen ||

@@ -4,6 +4,12 @@ export interface Clock {
   now(): number;
 
   /**
+   * Returns the time in milliseconds since some moment. Setting the clock of
+   * the machine does not change it.
+   */
+  monotonic(): number;
+
+  /**
    * Resolves after a time in milliseconds. Rejects with the signal's reason
    * when the signal aborts.
    */

@@ -92,8 +92,8 @@ export class Delivery {
    * cursor, because events without a post do not store it.
    */
   #done: bigint;
-  /** The time since which the next event has waited for a permit. */
-  #waitsSince: Timestamp | undefined;
+  /** The monotonic time since which the next event fails, or has no permit. */
+  #failingSinceMs: number | undefined;
   /** The time of the event that is posted, or waits to be. */
   #unposted: Timestamp | undefined;
   /** Whether there may be events that no run has looked at. */
@@ -229,7 +229,7 @@ export class Delivery {
     if (this.#services.operations?.isTraced) {
       this.#trace = await this.#traces.at(event);
     }
-    this.#waitsSince = undefined;
+    if (!this.#progress.failingSince) this.#failingSinceMs = undefined;
     this.#state = event.state;
     if (body === undefined) {
       this.#done = event.sequence;
@@ -325,14 +325,10 @@ export class Delivery {
   async #waitForPermit(signal: AbortSignal): Promise<Permit | undefined> {
     const { clock, semaphore } = this.#services;
     const { breaker } = this.#target;
-    this.#waitsSince =
-      this.#progress.failingSince ?? timestampFromMs(clock.now());
+    const maxWaitMs = Math.max(GIVE_UP_MS - this.#failingMs(), 0);
     if (breaker.isOpen && !this.#progress.failingSince) {
-      await this.#save({ failingSince: this.#waitsSince });
+      await this.#save({ failingSince: timestampFromMs(clock.now()) });
     }
-    const { failingSince } = this.#progress;
-    const since = failingSince ? timestampMs(failingSince) : clock.now();
-    const maxWaitMs = Math.max(GIVE_UP_MS - (clock.now() - since), 0);
     return acquirePermit({ breaker, semaphore, clock }, maxWaitMs, signal);
   }
 
@@ -340,20 +336,30 @@ export class Delivery {
   async #fail(reason: string, askedMs?: number): Promise<void> {
     const { clock, random } = this.#services;
     const failures = this.#progress.failures + 1;
-    const failingSince =
-      this.#progress.failingSince ??
-      this.#waitsSince ??
-      timestampFromMs(clock.now());
-    const leftMs = GIVE_UP_MS - (clock.now() - timestampMs(failingSince));
+    const failingMs = this.#failingMs();
+    const leftMs = GIVE_UP_MS - failingMs;
     if (leftMs <= 0) return this.#end(`${reason}, for a day`);
     const wantedMs = retryDelayMs(failures, random(), askedMs);
     const delayMs = Math.min(wantedMs, leftMs);
     this.#isWoken = true;
     await this.#save({
       failures,
-      failingSince,
-      nextAttemptTime: timestampFromMs(clock.now() + delayMs),
+      failingSince: timestampFromMs(Math.round(clock.now() - failingMs)),
+      nextAttemptTime: timestampFromMs(Math.round(clock.now() + delayMs)),
     });
+  }
+
+  /**
+   * Returns for how many milliseconds the next event fails, or has no permit.
+   * Only what an earlier server measured is by the clock of the machine.
+   */
+  #failingMs(): number {
+    const { clock } = this.#services;
+    const { failingSince } = this.#progress;
+    const nowMs = clock.monotonic();
+    const beforeMs = failingSince ? clock.now() - timestampMs(failingSince) : 0;
+    this.#failingSinceMs ??= nowMs - Math.max(beforeMs, 0);
+    return nowMs - this.#failingSinceMs;
   }
 
   /** Ends the config: nothing is posted until a client sets it again. */

@@ -136,7 +136,7 @@ export class WebPushDelivery {
       const task = this.#waiting.get(taskId);
       if (!task) return "done";
       if (!(await this.#isNew(task.last))) return this.#settle(task);
-      const startMs = clock.now();
+      const startMs = clock.monotonic();
       const outcome = await this.#post(task);
       if (outcome.case === "delivered") {
         this.#failures = 0;
@@ -148,7 +148,7 @@ export class WebPushDelivery {
       }
       if (outcome.case === "gone") return "gone";
       this.#failures++;
-      this.#failedMs += clock.now() - startMs;
+      this.#failedMs += clock.monotonic() - startMs;
       if (this.#failedMs >= GIVE_UP_MS) return "gone";
       const delayMs = retryDelayMs(
         this.#failures,

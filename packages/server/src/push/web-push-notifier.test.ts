@@ -204,7 +204,11 @@ class World {
         issuer: "https://server.example",
         now,
       },
-      clock: { now, sleep: (ms, signal) => this.sleep(ms, signal) },
+      clock: {
+        now,
+        monotonic: now,
+        sleep: (ms, signal) => this.sleep(ms, signal),
+      },
       random: () => 0,
       onError: (reason) => {
         throw reason;
