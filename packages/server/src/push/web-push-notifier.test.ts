@@ -93,6 +93,11 @@ describe("the notifications of a browser", () => {
     world.sleep = async (ms) => {
       world.nowMs += ms;
     };
+    // The clock is set ahead during each post.
+    world.onLookup = () => {
+      world.setByMs += GIVE_UP_MS;
+      return noName();
+    };
     const delivery = world.delivery({});
     delivery.take(listed(waiting(1n)));
     expect(await delivery.run()).toBe("gone");
@@ -155,6 +160,8 @@ class World {
   /** The hosts that were looked up: once for each check, and each post. */
   readonly lookups: string[] = [];
   onLookup: () => Promise<never> = noName;
+  /** How far the clock of the machine was set ahead. */
+  setByMs = 0;
   onStore: () => Promise<void> = async () => undefined;
   sleep: (ms: number, signal: AbortSignal) => Promise<void> = (_ms, signal) =>
     aborted(signal);
@@ -176,7 +183,7 @@ class World {
     const change = this.change.promise;
     const { watches } = this;
     const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const now = (): number => this.nowMs;
+    const now = (): number => this.nowMs + this.setByMs;
     this.#services = {
       browsers: {
         notified: () =>
@@ -206,7 +213,7 @@ class World {
       },
       clock: {
         now,
-        monotonic: now,
+        monotonic: () => this.nowMs,
         sleep: (ms, signal) => this.sleep(ms, signal),
       },
       random: () => 0,
