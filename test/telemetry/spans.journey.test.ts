@@ -92,9 +92,20 @@ describe("the spans of a turn", () => {
           "gen_ai.agent.name": "devtool",
         });
       }
-      expect(
-        spans.map(({ attributes }) => attributes["openinference.span.kind"]),
-      ).not.toContain(undefined);
+      const kinds = spans.map(({ name, attributes }) => [
+        name,
+        attributes["openinference.span.kind"],
+      ]);
+      expect(kinds.flat()).not.toContain(undefined);
+      expect(Object.fromEntries(kinds)).toMatchObject({
+        [method]: "CHAIN",
+        "invoke_agent devtool": "AGENT",
+        "chat gemini-test": "LLM",
+        "execute_tool mcp__traced__where": "TOOL",
+        "execute_tool read_mcp_resource": "TOOL",
+        "execute_tool run_shell_command": "TOOL",
+        ...(!hasNoHook && { "devtool.push.post": "CHAIN" }),
+      });
 
       // What the MCP server and the command were told is in the task.
       const place = async (tool: string): Promise<string> => {

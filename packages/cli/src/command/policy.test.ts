@@ -35,6 +35,10 @@ deny_message = "ask a release manager"
 [[rule]]
 tool = "mcp__notes__*"
 decision = "allow"
+
+[[rule]]
+command_prefix = "rm"
+decision = "deny"
 `;
 
 const OWN = `[[rule]]
@@ -102,6 +106,13 @@ saved approvals of it: none
       [],
       "deny: run_shell_command",
       "deny npm publish …  decides",
+    ],
+    [
+      "a rule about one part of a line, below another rule's priority",
+      ["run_shell_command", { command: "npm publish && rm a" }],
+      ["--principal", "p", "--role", "dev", "release-managers"],
+      "deny: run_shell_command",
+      "deny rm …  decides",
     ],
     [
       "a saved approval",

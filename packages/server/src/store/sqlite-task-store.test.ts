@@ -30,6 +30,7 @@ import {
   text,
 } from "../testing/task-events.ts";
 import { testTaskStore } from "../testing/task-store.contract.ts";
+import { LAYOUT } from "./layout.ts";
 import { encodeCursor } from "./list-position.ts";
 import { openDatabase } from "./sqlite-database.ts";
 import { SqliteDeletion } from "./sqlite-deletion.ts";
@@ -190,10 +191,10 @@ describe("SqliteTaskStore", () => {
   it("refuses a file of a newer release", async () => {
     const path = join(directory, "tasks.db");
     const database = new DatabaseSync(path);
-    database.exec("PRAGMA user_version = 99");
+    database.exec(`PRAGMA user_version = ${LAYOUT + 1}`);
     database.close();
     await expect(SqliteTaskStore.open(path)).rejects.toThrow(
-      "was written by a newer release (layout 99)",
+      `was written by a newer release (layout ${LAYOUT + 1})`,
     );
   });
 
