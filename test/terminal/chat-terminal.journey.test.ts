@@ -171,7 +171,9 @@ describe.skipIf(!HAS_TMUX)(
       );
       await terminal.type("", "Up");
       await terminal.shows(/^> \/\/later$/m);
-      expect(await terminal.screen()).not.toContain("queued: /later");
+      await expect
+        .poll(() => terminal.screen())
+        .not.toContain("queued: /later");
       await terminal.type(" and now", "C-t");
       await terminal.shows(/^· queued: \/later and now$/m);
       model.call("update_plan", { plan: [] });
